@@ -23,6 +23,7 @@ from components.statistics import (
 from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import BEST, LoadedSweep, SubsetMetric, shown, varying_axes
 from runner.results import OK, CellResult
+from runner.undecided import equal_groups, scores_of
 
 _DIGITS = 12
 """Means that differ in later ones differ by rounding alone."""
@@ -183,20 +184,10 @@ class _Table(NamedTuple):
 def _ordered(
     joined: CommonSamples, metric: SubsetMetric, named: CellResult | None
 ) -> tuple[list[Standing], SampleScores]:
-    sign = 1 if metric.direction() else -1
     means = joined.means().round(_DIGITS)
-    order = sorted(range(len(joined.cells)), key=lambda place: (joined.cells[place] is not named, -sign * means[place]))
-    groups: dict[bytes, list[int]] = {}
-    for place in order:
-        groups.setdefault(_values_of(joined, place), []).append(place)
-    standings = [_standing(joined, metric, places, float(means[places[0]])) for places in groups.values()]
-    statistics = joined.statistics[:, [places[0] for places in groups.values()]]
-    return standings, SampleScores(statistics, joined.clusters, joined.strata, joined.combine)
-
-
-def _values_of(joined: CommonSamples, place: int) -> bytes:
-    """Equal for cells that have the same values, and lack the same samples."""
-    return joined.statistics[:, place].tobytes() + repr(sorted(joined.left_out[place].items())).encode()
+    groups = equal_groups(joined, larger_is_better=metric.direction(), first=named)
+    standings = [_standing(joined, metric, places, float(means[places[0]])) for places in groups]
+    return standings, scores_of(joined, groups)
 
 
 def _standing(joined: CommonSamples, metric: SubsetMetric, places: Sequence[int], mean: float) -> Standing:

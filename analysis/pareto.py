@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from rich.markup import escape
 
 from analysis import terminal
-from analysis.costs import COSTS, PER_COST, tokens_of
 from analysis.terminal import BOLD, Column, Marks
 from components.errors import DataError
 from components.statistics import dominators
 from runner import loaded
 from runner.common_samples import common_means
+from runner.costs import COSTS, PER_COST, tokens_of
 from runner.display import about
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult

@@ -9,9 +9,11 @@ from components.errors import DataError
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner import axes, results
+from runner.choice import find_choice
 from runner.common_samples import common_means
 from runner.ranking import headlines
 from runner.results import FAILED, OK, RESULTS_DIR, CellResult
+from runner.undecided import paired_test
 
 BEST = "best"
 """A cell's name: no id, of hexadecimal digits, begins so."""
@@ -56,8 +58,8 @@ class LoadedSweep:
         return find_metric(text, self.cells)
 
     def cell(self, text: str) -> CellResult:
-        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2"; "best" is the first of the
-        leaderboard, "best:rouge_l" or "best:read/qa_1doc:rouge_l" that by another metric. Raises DataError.
+        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2"; "best" is the cell to take
+        (`best`), "best:rouge_l" or "best:read/qa_1doc:rouge_l" the one by another metric. Raises DataError.
         """
         name, _, metric = text.partition(":")
         return self.best(metric) if name == BEST else find_cell(text, self.cells)
@@ -82,11 +84,18 @@ class LoadedSweep:
         return sorted(valued, key=lambda cell: -sign * (values[cell.cell_id] or 0.0))
 
     def best(self, metric: str = "") -> CellResult:
-        """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""
-        if not (cells := self.ranked(metric)):
-            wanted = metric or self.headline_metric()
-            raise DataError(f"{self.name}: no cell with a value of {wanted}; did all of them fail?")
-        return cells[0]
+        """The cell to take by "[subset:]metric", by default by the one that ranks the leaderboard: the cheapest of the
+        cells that cannot be told apart from the first of `ranked`, as the report recommends it. Raises DataError.
+        """
+        wanted = self.metric(metric or self.headline_metric())
+        larger_is_better = wanted.direction()
+        valued = [cell for cell in self.cells if cell.status == OK and wanted.value(cell) is not None]
+        if not valued:
+            raise DataError(f"{self.name}: no cell with a value of {metric or wanted.metric}; did all of them fail?")
+        test = paired_test(len(self.cells))
+        return find_choice(
+            valued, self.folder_of, wanted.metric, wanted.subset, larger_is_better=larger_is_better, test=test
+        ).cell
 
     def headline_metric(self) -> str:
         """The metric that ranks the leaderboard. Raises DataError if none was computed."""

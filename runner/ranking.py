@@ -89,7 +89,7 @@ def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
     overall = {name: entry for name, entry in cell.metrics.get(OVERALL, {}).items() if name in shown}
     dataset = {name: cell.dataset[name] for name in ("name", "n_samples", "groups") if name in cell.dataset}
     not_shown: dict[str, Json] = {
-        name: {} for name in ("config", "seconds", "reused", "latency_s", "versions", "signatures", "host", "tokens")
+        name: {} for name in ("config", "seconds", "reused", "versions", "signatures", "host")
     }
     return replace(cell, metrics=values | {OVERALL: overall}, dataset=dataset, **not_shown)
 

@@ -62,10 +62,11 @@ class CellResult:
     providers counted, `reasoning` among `completion`.
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
     the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
-    over the answers, of which `batched` is its share of what is done for all questions at once. `versions` are those
-    that the results were computed with. `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the
-    chunks and for the queries, by the model that reads them, how many are longer than it reads. `steps` are facts that
-    steps tell of themselves, by axis: what was left out, what was chosen and why, with a `line` for the reader.
+    over the answers, of which `batched` is its share of what is done for all questions at once; `batched_s` is that
+    share by stage, {} in results of an earlier version. `versions` are those that the results were computed with.
+    `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the chunks and for the queries, by the model
+    that reads them, how many are longer than it reads. `steps` are facts that steps tell of themselves, by axis: what
+    was left out, what was chosen and why, with a `line` for the reader.
     `usage` is `{"answers", "judge/<name>", "expander" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens,
     n_cached_tokens, cost}}` and `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a
     server counted no tokens or no price list names the model; cached tokens are among those of the prompt. `status` is
@@ -93,6 +94,7 @@ class CellResult:
     seconds: Mapping[str, float] = field(default_factory=dict)
     one_time_s: float = 0.0
     latency_s: Mapping[str, float] = field(default_factory=dict)
+    batched_s: Mapping[str, float] = field(default_factory=dict)
     reused: Mapping[str, bool] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)

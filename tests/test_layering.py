@@ -164,6 +164,12 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.sample_groups",
         "runner.sample_verdicts",
         "runner.scored_samples",
+        "runner.choice",
+        "runner.choice_text",
+        "runner.costs",
+        "runner.prose",
+        "runner.timing",
+        "runner.undecided",
         "runner.testset.content",
         "runner.testset.files",
         "runner.trusted",
@@ -187,6 +193,9 @@ FLOORS = {
     "runner.engine": (),
     "runner.pipeline": ("runner.engine",),
     "runner.output": (
+        "runner.choice",
+        "runner.choice_text",
+        "runner.undecided",
         "runner.common_samples",
         "runner.hit_texts",
         "runner.loaded",
@@ -217,6 +226,10 @@ FLOORS = {
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
 READING = (
+    "runner.choice",
+    "runner.costs",
+    "runner.timing",
+    "runner.undecided",
     "runner.axes",
     "runner.results",
     "runner.loaded",
@@ -274,8 +287,10 @@ def test_the_engine_knows_no_role_but_the_language_model() -> None:
 
 def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
-    alone = {"runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages"}
-    alone.add("runner.interruptible")
+    alone = {
+        "runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages",
+        "runner.prose", "runner.choice_text", "runner.interruptible",
+    }  # fmt: skip
     assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
 
 

@@ -71,7 +71,7 @@ def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
     order = np.argsort(-scored.ahead(means), kind="stable")
     places = [int(place) for place in order if is_in[place]]
     cells = [scored.cells[place] for place in places]
-    of = mean_costs(cells, np.eye(len(cells)), weighs_tokens=scored.weighs_tokens)
+    of = mean_costs(scored.cells, np.eye(len(means))[:, places], weighs_tokens=scored.weighs_tokens)
     found = [
         Candidate(cell.cell_id, float(means[place]), cost) for cell, place, cost in zip(cells, places, of, strict=True)
     ]

@@ -1,4 +1,5 @@
-"""Which of several levels, or cells, is the cheapest: by tokens, and by seconds where tokens are about equal.
+"""Which of several levels, or cells, is the cheapest: by tokens, and by seconds where tokens are about equal and the
+difference in time exceeds its noise.
 
 By a metric that does not see prompts (see `runner.results.sees_prompts`) seconds alone decide: more tokens in a prompt
 cannot show in its values, so that they would only ever count against it.
@@ -10,22 +11,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.costs import TOKENS, cheap_places, known_costs, per_given, share_given
+from runner.costs import TOKENS, cheap_places, known_costs, per_given, share_given
 from runner.results import CellResult
+from runner.timing import noise_of_seconds
 
 
 class MeanCost(NamedTuple):
-    """Tokens and median seconds per question, None where not known; and the share of answers that are not empty, 1
-    where answers do not count.
+    """Tokens and median seconds per question, None where not known; the share of answers that are not empty, 1 where
+    answers do not count; and the noise of the seconds, in seconds.
     """
 
     tokens: float | None
     seconds: float | None
     given: float = 1.0
+    noise: float = 0.0
 
 
 def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, weighs_tokens: bool) -> list[MeanCost]:
-    """Of groups of cells: float64[n_cells, n] of weights gives n.
+    """Return the costs of groups of cells: float64[n_cells, n] of weights gives n. `cells` are all cells of a scenario.
 
     Tokens are those that the provider counted, where it counted any, or else those of the passages in a prompt: all
     costs are of one kind. None for all where they do not count.
@@ -34,7 +37,10 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
     own = weights[weights.any(axis=1)]
     tokens = _means(TOKENS if weighs_tokens else (), used, own)
     given = np.array([share_given(cell) if weighs_tokens else 1.0 for cell in used]) @ own
-    return [MeanCost(*cost) for cost in zip(tokens, _means(("seconds",), used, own), given.tolist(), strict=True)]
+    of_cells = noise_of_seconds(cells)
+    noise = np.array([of_cells[cell.cell_id] for cell in used]) @ own
+    seconds = _means(("seconds",), used, own)
+    return [MeanCost(*cost) for cost in zip(tokens, seconds, given.tolist(), noise.tolist(), strict=True)]
 
 
 def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[float | None]:
@@ -55,6 +61,8 @@ def cheapest(of: Sequence[MeanCost]) -> int | None:
     if all(cost.tokens is None and cost.seconds is None for cost in of):
         return None
     cheap = cheap_places(
-        [per_given(cost.tokens, cost.given) for cost in of], [per_given(cost.seconds, cost.given) for cost in of]
+        [per_given(cost.tokens, cost.given) for cost in of],
+        [per_given(cost.seconds, cost.given) for cost in of],
+        [cost.noise for cost in of],
     )
     return None if 1 < len(of) == len(cheap) else cheap[0]

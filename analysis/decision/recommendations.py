@@ -73,7 +73,7 @@ class Recommendation:
         return "" if self.cheapest is None else f"{'cheapest' if self.weighs_tokens else 'fastest'} {self.cheapest}"
 
     def text(self) -> str:
-        """E.g. "256 or 512", or "no difference shown; cheapest 64; would show ±0.012"."""
+        """E.g. "256 or 512", or "no significant difference; cheapest 64; would detect ±0.012"."""
         cheap = [self.thrifty] if self.thrifty else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
@@ -83,8 +83,8 @@ class Recommendation:
             if self.n >= FEWEST_SAMPLES:
                 return too_few_groups(self.n_clusters)
             return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
-        size = too_few_groups(self.n_clusters) if self.detectable is None else f"would show ±{about(self.detectable)}"
-        return "; ".join(["no difference shown", *cheap, size])
+        size = too_few_groups(self.n_clusters) if self.detectable is None else f"would detect ±{about(self.detectable)}"
+        return "; ".join(["no significant difference", *cheap, size])
 
     def as_record(self) -> dict[str, Any]:
         """Plain JSON values."""

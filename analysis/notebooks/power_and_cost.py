@@ -26,9 +26,9 @@ import numpy as np
 import analysis
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.charts.scatter import Point, scatter
-from analysis.costs import known_costs
 from analysis.notebooks.start import demo_sweep, picture
 from components.statistics import pareto_front
+from runner.costs import known_costs
 
 sweep = analysis.load(SWEEP or demo_sweep())
 names = sweep.cells.set_index("cell_id")["name"]

@@ -1,16 +1,15 @@
 """Section: the answer in a sentence, and four figures."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from analysis.comparison import Family
-from analysis.costs import EQUALLY_CHEAP, TOKENS, known_costs
-from analysis.report.choice import COVERAGE, Choice, choice_of, may_be_best
-from analysis.report.prose import Prose, count, digits_of, duration, listed, number, prose
 from analysis.report.source import Source
 from components.statistics import POWER
+from runner.choice import Choice, choose
+from runner.choice_text import choice_text
 from runner.display import about
 from runner.loaded import SubsetMetric
+from runner.prose import Prose, count, digits_of, listed, number, prose
 from runner.results import OK, CellResult
 
 
@@ -26,7 +25,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Answer:
-    """`take` is the cell to take: the cheapest of those that may be the best; "" if no cell has a value."""
+    """`take` is the id of the cell to take (`runner.choice`), `best` of the one with the best mean; "" if no cell has a
+    value. The sentence, the matrix and the failures are those of the cell to take.
+    """
 
     about: str
     sentence: Prose
@@ -46,13 +47,24 @@ def gather(source: Source) -> Answer:
         best = source.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")[0]
         only = _only(source, main.metric, best)
         return Answer(_about(source), only, best.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
-    family = main.family
-    best, candidates = family.baseline.cell, may_be_best(family)
-    choice = choice_of(family)
-    take = choice.cell
-    sentence = _first(source, family) + _others(source, family, choice)
-    figures = (_best_figure(family.metric, best), _tied_figure(family, candidates), *_shown_figure(family))
-    return Answer(_about(source), sentence, take.cell_id, best.cell_id, len(candidates), figures)
+    family, choice = main.family, choice_of(main.family)
+    sentence = choice_text(
+        choice,
+        family.metric.metric,
+        _samples(family.metric),
+        source.names.short,
+        larger_is_better=family.metric.direction(),
+    )
+    figures = (_best_figure(family.metric, choice.best), _tied_figure(family, choice), *_shown_figure(family))
+    return Answer(_about(source), sentence, choice.cell.cell_id, choice.best.cell_id, choice.n_tied, figures)
+
+
+def choice_of(family: Family) -> Choice:
+    """Return the cell to take, of cells that were compared with the best of them."""
+    tied = [family.baseline, *(row.standing for row in family.not_distinguishable)]
+    means = {cell.cell_id: standing.mean for standing in family.standings for cell in standing.cells}
+    compared = [cell for standing in family.standings for cell in standing.cells]
+    return choose([standing.cells for standing in tied], compared, family.metric.metric, means)
 
 
 def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
@@ -101,69 +113,6 @@ def _samples(metric: SubsetMetric) -> str:
     return str(metric).removeprefix(f"{metric.metric} of ")
 
 
-def _first(source: Source, family: Family) -> Prose:
-    metric, best = family.metric, family.baseline
-    digits = digits_of([best.mean])
-    smaller = "" if metric.direction() else " (smaller is better)"
-    return prose(
-        "By ",
-        metric.metric,
-        f"{smaller} over {_samples(metric)}, ",
-        source.names.of_several(best.cells),
-        f" comes first ({number(best.mean, digits)}).",
-    )
-
-
-def _others(source: Source, family: Family, choice: Choice) -> Prose:
-    """How many cells may be as good, which one of them costs least, and what the metric does not see of it."""
-    n_others, undecided = len(family.rows), family.not_distinguishable
-    if not family.rows:
-        sentence = prose(f"All {len(family.baseline.cells)} cells have the same value for every sample.")
-    elif not undecided:
-        sentence = prose("", "Every other cell is shown to be worse", ".")
-    else:
-        sentence = prose("But these samples cannot tell ", _how_many(len(undecided), n_others), " from it.")
-    kind = "cheap" if choice.weighs_tokens else "fast"
-    if family.baseline.cell not in choice.cells:
-        saved = _saved(choice, family.baseline.cell)
-        sentence += prose(f"The {kind}est of these is ", source.names.of_several(choice.cells), f"{saved}.")
-    elif undecided:
-        sentence += prose(f"None of these is noticeably {kind}er, so take ", source.names.of_several(choice.cells), ".")
-    return sentence + _unseen(source, family.metric, choice)
-
-
-def _unseen(source: Source, metric: SubsetMetric, choice: Choice) -> Prose:
-    """Which of the cells that are one to a metric of rankings is taken, and why."""
-    least = choice.emptiest
-    if least is None:
-        return prose()
-    covered, other = choice.cell.value(COVERAGE) or 0.0, least.value(COVERAGE) or 0.0
-    return prose(
-        f"{metric.metric} does not see how much of what was found is read: ",
-        source.names.short(choice.cell),
-        f" brings {covered:.0%} of the gold into the prompt, {source.names.short(least)} {other:.0%}.",
-    )
-
-
-def _how_many(n: int, n_others: int) -> str:
-    if n < n_others:
-        return f"{n} of the {n_others} others"
-    return "the other one" if n == 1 else f"any of the {n} others"
-
-
-def _saved(choice: Choice, best: CellResult) -> str:
-    """E.g. ": 444 instead of 1,722 tokens of passages, 4.3 ms instead of 11 ms per question"."""
-    parts, take = [], choice.cell
-    for cost in known_costs([take, best], TOKENS if choice.weighs_tokens else ())[:1]:
-        own, other = cost.of(take) or 0.0, cost.of(best) or 0.0
-        is_same = max(own, other) <= min(own, other) * EQUALLY_CHEAP
-        parts.append(f"about as many {cost.head}" if is_same else f"{own:,.0f} instead of {other:,.0f} {cost.head}")
-    for cost in known_costs([take, best], ("seconds",)):
-        own, other = cost.of(take) or 0.0, cost.of(best) or 0.0
-        parts.append(f"{duration(own)} instead of {duration(other)} per question")
-    return f": {', '.join(parts)}" if parts else ""
-
-
 def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
     entry = best.metrics[metric.subset][metric.metric]
     value = metric.value(best)
@@ -173,12 +122,14 @@ def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
     return Figure(f"Best {metric.metric}", number(value, digits), f"{interval}n = {entry['n']:,}", "#cells")
 
 
-def _tied_figure(family: Family, candidates: Sequence[CellResult]) -> Figure:
-    n_cells = sum(len(standing.cells) for standing in family.standings)
+def _tied_figure(family: Family, choice: Choice) -> Figure:
+    note = f"with {100 * (1 - family.alpha):g} % confidence the truly best one is among them"
+    if choice.n_tied == len(choice.compared):
+        note = "no cell is significantly worse than the best"
     return Figure(
         "May be the best",
-        f"{len(candidates)} of {count(n_cells, 'cell')}",
-        f"with {100 * (1 - family.alpha):g} % confidence the truly best one is among them",
+        f"{choice.n_tied} of {count(len(choice.compared), 'cell')}",
+        note,
         "#cells",
     )
 
@@ -189,5 +140,5 @@ def _shown_figure(family: Family) -> list[Figure]:
     if not sizes:
         return []
     ends = dict.fromkeys(about(size) for size in (min(sizes), max(sizes)))
-    note = f"found with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
-    return [Figure("Smallest difference that shows", listed(ends, "to"), note, "#trust")]
+    note = f"detected with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
+    return [Figure("Smallest detectable difference", listed(ends, "to"), note, "#trust")]

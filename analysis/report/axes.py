@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from analysis.charts.dots import Dot, dots
 from analysis.decision import AxisEffects, axis_effects
 from analysis.decision.effects import AxisEffect
-from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
 from runner.loaded import SubsetMetric
+from runner.prose import digits_of, number
 
 MOST_SCENARIOS, MOST_INTERACTIONS = 12, 8
 _KINDS = ("all", "subset", "task")
@@ -79,7 +79,9 @@ def gather(source: Source) -> tuple[ScenarioEffects, ...]:
 
 
 def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
-    interactions = sorted(effects.interactions, key=lambda one: (not one.is_shown, one.p))
+    # The metric may not see an axis, as one of rankings does not see top_k: that is no example of dependence.
+    seen = [one for one in effects.interactions if (one.difference, one.low, one.high) != (0.0, 0.0, 0.0)]
+    interactions = sorted(seen, key=lambda one: (not one.is_shown, one.p))
     return ScenarioEffects(
         effects.scenario.subset,
         label,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from analysis import published
 from analysis.published import TABLES, Block, Table
-from analysis.report.prose import digits_of
 from analysis.report.source import Source
 from components.errors import DataError
+from runner.prose import digits_of
 from runner.results import OK
 
 MOST_LINES = 60

@@ -6,12 +6,12 @@ from typing import Any
 
 from analysis import comparison
 from analysis.comparison import UNDECIDED, Family, Row, Standing
-from analysis.costs import CONTEXT_TOKENS, COSTS
-from analysis.report.prose import count, digits_of, listed, number
 from analysis.report.source import Compared, Source
 from components.statistics import POWER
+from runner.costs import CONTEXT_TOKENS, COSTS
 from runner.display import about
 from runner.loaded import SubsetMetric
+from runner.prose import count, digits_of, listed, number
 from runner.results import OK, CellResult
 from runner.sample_groups import groups_note, too_few_groups
 
@@ -190,7 +190,7 @@ def _notes(source: Source, family: Family) -> list[str]:
         notes.append(f"{too_few_groups(family.n_clusters).capitalize()}.")
     same = [standing for standing in family.standings if standing.same]
     if same:
-        notes.append("Rows that stand for several cells: these have the same value for every sample.")
+        notes.append("A row with several values of an axis stands for cells with the same value for every sample.")
     notes += _not_compared(source, family)
     return notes
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.charts.scatter import Point, scatter
-from analysis.costs import COSTS, Cost, known_costs
-from analysis.report.prose import digits_of
 from analysis.report.source import Source
 from components.statistics import dominators
 from runner.common_samples import common_means
+from runner.costs import COSTS, Cost, known_costs
+from runner.prose import digits_of
 from runner.results import CellResult
 
 

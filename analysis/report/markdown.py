@@ -6,10 +6,10 @@ from analysis.decision.recommendations import SHOWN
 from analysis.report.cells import CellTable, interval_text
 from analysis.report.classes import CLASSES
 from analysis.report.markdown_text import plain, prose_text, table
-from analysis.report.prose import count, duration, number
 from analysis.report.record import Report
 from analysis.report.scenarios import Choice
 from runner.display import printable
+from runner.prose import count, duration, number
 
 
 def render(report: Report) -> str:

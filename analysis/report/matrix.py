@@ -6,9 +6,9 @@ from analysis.decision import matrix as decision
 from analysis.decision.matrix import MatrixField
 from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES
 from analysis.report.answer import Answer
-from analysis.report.prose import digits_of
 from analysis.report.source import Source
 from components.subsets import AVERAGE, OVERALL
+from runner.prose import digits_of
 
 MOST_FIELDS = 400
 

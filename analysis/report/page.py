@@ -11,10 +11,10 @@ from analysis.charts.interval import interval
 from analysis.html import page_environment
 from analysis.report.cells import BEST, MAY_BE_BEST, CellRow, CellTable, Span, interval_text
 from analysis.report.classes import CLASSES
-from analysis.report.prose import Prose, duration, number
 from analysis.report.record import Report
 from analysis.report.samples import MOST_CHARACTERS
 from runner.display import printable
+from runner.prose import Prose, duration, number
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

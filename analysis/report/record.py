@@ -13,12 +13,12 @@ from analysis.report.cells import Cells
 from analysis.report.cost import QualityAgainstCost
 from analysis.report.failures import Failures
 from analysis.report.matrix import Matrix
-from analysis.report.prose import Prose
 from analysis.report.reproduce import Reproduce
 from analysis.report.samples import Samples
 from analysis.report.scenarios import Scenarios
 from analysis.report.source import Source
 from analysis.report.trust import WARNING, Check
+from runner.prose import Prose
 
 SCHEMA_VERSION = 1
 

@@ -8,9 +8,9 @@ from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
 from analysis.decision.scenarios import FEWEST_SAMPLES
-from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
 from runner.display import about
+from runner.prose import digits_of, number
 from runner.sample_groups import too_few_groups
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
@@ -86,12 +86,11 @@ def gather(source: Source) -> Scenarios | None:
         return None
     cells = candidates(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
     of_cells = {own.scenario.subset: own for own in cells}
-    names = {cell.cell_id: source.names.short(cell) for cell in source.sweep.cells}
     groups: dict[str, list[ScenarioRow]] = {}
     for scenario in found.scenarios():
         own = [entry for entry in found.entries if entry.scenario == scenario]
         choices = {entry.axis: _choice(entry) for entry in own}
-        best = _best(names, of_cells.get(scenario.subset))
+        best = _best(source, of_cells.get(scenario.subset))
         row = ScenarioRow(scenario.subset, scenario.label, own[0].n, own[0].n_clusters, choices, *best)
         groups.setdefault(_KINDS.get(scenario.kind, scenario.kind), []).append(row)
     return Scenarios(
@@ -105,17 +104,22 @@ def gather(source: Source) -> Scenarios | None:
     )
 
 
-def _best(names: Mapping[str, str], found: Candidates | None) -> tuple[str, str]:
-    """The best cell, and how many more may be; nothing with too few samples."""
+def _best(source: Source, found: Candidates | None) -> tuple[str, str]:
+    """The cells with the best mean, and how many more may be the best; nothing with too few samples."""
     if found is None or not found.is_enough:
         return "", ""
-    more = len(found.cells) - 1
-    if not more:
-        return names[found.cells[0].cell_id], "all others are shown to be worse"
-    many = f"all {found.n_cells} may be the best" if more + 1 == found.n_cells else f"{more} more may be the best"
+    cells = {cell.cell_id: cell for cell in source.sweep.cells}
+    equal = [cell for cell in found.cells if cell.mean == found.cells[0].mean]
+    best = source.names.of_several([cells[cell.cell_id] for cell in equal])
+    more = len(found.cells) - len(equal)
+    if len(found.cells) == len(equal) < found.n_cells:
+        return best, "all others are significantly worse"
+    many = (
+        f"all {found.n_cells} may be the best" if len(found.cells) == found.n_cells else f"{more} more may be the best"
+    )
     word = "cheapest" if found.weighs_tokens else "fastest"
-    cheap = f"{word}: {names[found.cheapest]}" if found.cheapest else ""
-    return names[found.cells[0].cell_id], "; ".join(filter(None, [many, cheap]))
+    cheap = f"{word}: {source.names.short(cells[found.cheapest])}" if found.cheapest else ""
+    return best, "; ".join(filter(None, [many, cheap]))
 
 
 def _choice(entry: Recommendation) -> Choice:
@@ -129,8 +133,8 @@ def _choice(entry: Recommendation) -> Choice:
         few_samples = entry.n < FEWEST_SAMPLES
         return Choice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
     detectable = entry.detectable
-    size = too_few_groups(entry.n_clusters) if detectable is None else f"would show \u00b1{about(detectable)}"
-    return Choice(NOT_SHOWN, "no difference shown", "; ".join(filter(None, [cheap, size])))
+    size = too_few_groups(entry.n_clusters) if detectable is None else f"would detect \u00b1{about(detectable)}"
+    return Choice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
 
 
 def _margin(entry: Recommendation) -> str:

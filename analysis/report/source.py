@@ -1,6 +1,6 @@
 """What the sections of a report are made from: a sweep, the metrics it is looked at by, and the tests between cells."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,12 @@ from runner import loaded, results
 from runner.loaded import LoadedSweep, SubsetMetric
 from runner.ranking import headlines
 from runner.results import OK, CellResult, SweepResult
+from runner.undecided import MANY_CELLS, paired_test
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _N_METRICS = 5
-MANY_CELLS, N_RESAMPLES_OF_MANY = 100, 1_999
-"""With more cells, pairs of them in resamples are what takes long: fewer resamples, and tests by one metric alone."""
 MANY_LEVELS = 30
 """Of an axis with more, pairs of values are not compared."""
 
@@ -52,8 +51,7 @@ class Source:
     @property
     def test(self) -> PairedTest:
         """That of `python -m analysis compare`, with fewer resamples for very many cells."""
-        usual = PairedTest(confidence=1 - self.alpha)
-        return replace(usual, n_resamples=N_RESAMPLES_OF_MANY) if self.has_many_cells else usual
+        return paired_test(len(self.sweep.cells), self.alpha)
 
     @property
     def has_many_cells(self) -> bool:

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.report.prose import count, listed
-from analysis.report.source import MANY_CELLS, MANY_LEVELS, Source
+from analysis.report.source import MANY_LEVELS, Source
 from components.records import AnswerState
+from runner.prose import count, listed
 from runner.results import OK, CellResult
 from runner.sample_groups import groups_note
+from runner.undecided import MANY_CELLS
 
 WARNING, NOTE, FINE = "warning", "note", "fine"
 

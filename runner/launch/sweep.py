@@ -33,6 +33,7 @@ from runner.output.collect import collect_cell
 from runner.output.cut_texts import too_long_ahead
 from runner.output.detectable import detectable_lines
 from runner.output.draws import over_draws
+from runner.output.equal_rows import equal_rows
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
 from runner.output.progress import StageProgress
@@ -323,8 +324,9 @@ class Sweep:
         results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics, common))
         rows, common = over_draws(ordered, common)
         metrics, rows = ranked(rows, self._headline, common)
-        terminal.show_leaderboard(self._console, metrics, rows, common)
-        terminal.show_subsets(self._console, metrics, rows)
+        equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
+        terminal.show_leaderboard(self._console, metrics, rows, common, equal)
+        terminal.show_subsets(self._console, metrics, terminal.unfolded(rows, equal))
         show_answer_states(self._console, cells)
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_cut_texts(self._console, cells)

@@ -203,6 +203,8 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
     the versions that they were computed with, all of them where kept results are of several.
     """
     seconds: dict[str, float] = {}
+    batched: dict[str, float] = {}
+    n_samples = max(cell.graph.data.n_samples, 1)
     of_work = dict.fromkeys(Work, 0.0)
     reused: dict[str, bool] = {}
     versions: dict[str, dict[str, None]] = {}
@@ -211,6 +213,8 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
         if entry := store.find(stage.kind, stage.key):
             seconds[stage.kind] = seconds.get(stage.kind, 0.0) + entry.manifest.seconds
             of_work[stage.work] += entry.manifest.seconds
+            if stage.work is Work.PER_QUERY:
+                batched[stage.kind] = batched.get(stage.kind, 0.0) + entry.manifest.seconds / n_samples
             is_reused = run.reused if run else not store.has_made(stage.kind, stage.key)  # the plan makes some
             reused[stage.kind] = reused.get(stage.kind, True) and is_reused
             for package, version in entry.manifest.made_with.items():
@@ -218,7 +222,8 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
     return {
         "seconds": seconds,
         "one_time_s": of_work[Work.ONE_TIME],
-        "latency_s": {"batched": of_work[Work.PER_QUERY] / max(cell.graph.data.n_samples, 1)},
+        "latency_s": {"batched": of_work[Work.PER_QUERY] / n_samples},
+        "batched_s": batched,
         "reused": reused,
         "versions": {name: " and ".join(found) for name, found in versions.items()},
     }

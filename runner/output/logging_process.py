@@ -1,10 +1,10 @@
 """The process that logs a sweep to MLflow: python -m runner.output.logging_process
 
-Standard input has one order per line, a JSON list: ["start", uri, experiment, folder of the sweep], ["cell", folder],
-["finish", how many samples to trace: a number or "all"]. At the end there is JSON on standard output: {"page": the
-address of what was logged, "samples": that of its traces or "", "told": a line about these or "", "error": ""}, or what
-went wrong as the error. The end of the input before "finish" means that the sweep is gone; the cells at hand are logged
-to their end, and then this process ends too.
+Standard input has one order per line, a JSON list: ["start", uri, experiment, folder of the sweep, metrics of subsets:
+"headline" or "all"], ["cell", folder], ["finish", how many samples to trace: a number or "all"]. At the end there is
+JSON on standard output: {"page": the address of what was logged, "samples": that of its traces or "", "told": a line
+about these or "", "error": ""}, or what went wrong as the error. The end of the input before "finish" means that the
+sweep is gone; the cells at hand are logged to their end, and then this process ends too.
 """
 
 import gc
@@ -52,8 +52,8 @@ def _log() -> dict[str, str]:
     try:
         for order, *words in _orders():
             if order == "start":
-                uri, experiment, sweep_dir = words
-                tracker = Tracker(uri, experiment, Path(sweep_dir))
+                uri, experiment, sweep_dir, *subsets = words
+                tracker = Tracker(uri, experiment, Path(sweep_dir), every="all" in subsets)
             elif order == "cell" and tracker:
                 tracker.log_cells([Path(folder) for folder in words])
             elif order == "finish" and tracker:

@@ -2,7 +2,6 @@
 sweep can be logged again.
 """
 
-import csv
 import json
 import logging
 import os
@@ -13,14 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.json_value import Json
-from components.subsets import GROUPINGS, OVERALL, UNNAMED
+from components.subsets import OVERALL
 from runner.axes import common_base, varying_axes
-from runner.display import table_cell
 from runner.output.artifacts import Client, Content, log_files
-from runner.output.leaderboard_figure import leaderboard_figure
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
+from runner.output.mlflow_files import cell_files, json_bytes, leaderboard_files
+from runner.output.mlflow_metrics import BEST, logged_metrics, metric_name
 from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
-from runner.output.mlflow_text import Pages, description, run_name
+from runner.output.mlflow_text import Pages, description, run_name, swept_values
 from runner.output.mlflow_traces import TraceLog
 from runner.output.mlflow_view import TAG as VIEW_TAG
 from runner.output.mlflow_view import file_link, samples_link, saved_view, view_link
@@ -31,16 +30,25 @@ from runner.output.traces.choice import traced_cells
 from runner.ranking import N_FIRST, direction_sign, ranked_part
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep
 
-BEST = "best"
-"""In place of a subset: the best cell's values over all samples, at the parent run."""
-
 _SAMPLES_TAG = "samples_page"
+_SUBSETS_TAG = "subsets"
 
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
-_LONGEST_NAME = 250
+_LONGEST_PARAM = 5_000
 _HASH_DIGITS = 12
 CELLS_TOGETHER = 20
 """As many cells are written at once: more of them take no less time each, and are held in memory."""
+
+
+class LoggedCell(NamedTuple):
+    """The status that a cell was logged with, its run, and whether that has every metric."""
+
+    status: str
+    run_id: str
+    has_every: bool
+
+
+_NOT_LOGGED = LoggedCell("", "", has_every=False)
 
 
 class Logged(NamedTuple):
@@ -50,28 +58,14 @@ class Logged(NamedTuple):
     traced: TracedSweep
 
 
-def metric_name(subset: str, metric: str) -> str:
-    """MLflow's names hold no "@" (overall/ndcg_at_10), and fit its columns: a long one ends in a hash.
-
-    The data set's own subsets, and the mean over them, are under subset/: MLflow shows metrics by the alphabet, and
-    those of all samples are to come first.
-    """
-    group = subset if subset.partition("/")[0] in (BEST, OVERALL, *GROUPINGS) else f"subset/{subset}"
-    name = f"{group}/{metric.replace('@', '_at_')}"
-    if len(name) <= _LONGEST_NAME:
-        return name
-    digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
-    return f"{name[: _LONGEST_NAME - _HASH_DIGITS - 1]}-{digest}"
-
-
 class Tracker:
     """Logs one sweep. Every method raises whatever MLflow raises.
 
     One process at a time: other launchers start several, which share the database and the parent run.
     """
 
-    def __init__(self, uri: str, experiment: str, sweep_dir: Path) -> None:
-        """Makes the database and the experiment where they are not there yet."""
+    def __init__(self, uri: str, experiment: str, sweep_dir: Path, *, every: bool = False) -> None:
+        """Makes the database and the experiment where they are not there yet. `every` is as in `logged_metrics`."""
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # of every run, at servers
         # A server that is away must not hold up a sweep: its results can be logged later.
@@ -80,10 +74,11 @@ class Tracker:
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
         self._uri = uri
+        self._every = every
         self._sweep_dir = sweep_dir
         self._lock = tracking_lock(uri, sweep_dir.parent)
         self._cells: dict[str, CellResult] = {}
-        self._logged: dict[str, tuple[str, str]] = {}
+        self._logged: dict[str, LoggedCell] = {}
         self._samples_page = ""
         with self._lock:
             self._client = open_client(uri)
@@ -120,14 +115,15 @@ class Tracker:
         tags = {"mlflow.runName": name, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000], "role": "sweep"}
         return self._client.create_run(self._experiment_id, tags=tags)
 
-    def _whole_children(self, parent_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
-        """Cells logged to the end, with status and run id; what a broken connection left of others is removed."""
+    def _whole_children(self, parent_id: str) -> Iterator[tuple[str, LoggedCell]]:
+        """Cells logged to the end; what a broken connection left of others is removed."""
         query = f"tags.`mlflow.parentRunId` = '{parent_id}'"
         for run in self._client.search_runs([self._experiment_id], query, max_results=50_000):
             if run.info.status == _STATUS[RUNNING] or "status" not in run.data.tags:
                 self._client.delete_run(run.info.run_id)
             else:
-                yield run.data.tags["cell_id"], (run.data.tags["status"], run.info.run_id)
+                tags = run.data.tags
+                yield tags["cell_id"], LoggedCell(tags["status"], run.info.run_id, _SUBSETS_TAG in tags)
 
     def log_cells(self, folders: Sequence[Path]) -> None:
         """One child run per cell, from its folder; in place of an earlier one if the status changed."""
@@ -135,15 +131,15 @@ class Tracker:
             with self._lock:
                 runs = self._new_runs(folders[first : first + CELLS_TOGETHER])
                 for run_id, run in log_runs(self._client, self._place, runs).items():
-                    self._logged[run.tags["cell_id"]] = (run.last_tags["status"], run_id)
+                    self._logged[run.tags["cell_id"]] = LoggedCell(run.last_tags["status"], run_id, self._every)
 
     def _new_runs(self, folders: Sequence[Path]) -> Iterator[WholeRun]:
         """Those that are not logged as they are now."""
         for folder in folders:
             cell = read_cell(folder)
             self._cells[cell.cell_id] = ranked_part(cell, self._headline)
-            status, earlier = self._logged.get(cell.cell_id, ("", ""))
-            if status != cell.status:
+            status, earlier, has_every = self._logged.get(cell.cell_id, _NOT_LOGGED)
+            if status != cell.status or (self._every and not has_every):
                 if earlier:
                     self._traces.remove(earlier)
                     self._client.delete_run(earlier)
@@ -153,11 +149,11 @@ class Tracker:
         """The tag `status` says that nothing is missing."""
         return WholeRun(
             tags=_tags(cell, self._parent.info.run_id, run_name(cell.axes, self._axes, self._base)),
-            last_tags={"status": cell.status},
+            last_tags={"status": cell.status, **({_SUBSETS_TAG: "all"} if self._every else {})},
             params={name: str(value) for name, value in cell.axes.items() if value is not None},
-            metrics=dict(logged_metrics(cell)),
+            metrics=dict(logged_metrics(cell, self._headline, every=self._every)),
             data=_used_data(cell.dataset),
-            files=_files(folder),
+            files=cell_files(folder, cell),
             state=_STATUS.get(cell.status, "FAILED"),
         )
 
@@ -187,7 +183,7 @@ class Tracker:
     def _run_ids(self, cells: Sequence[CellResult]) -> list[str]:
         if not all(cell.cell_id in self._logged for cell in cells):  # other processes logged some
             self._logged = dict(self._whole_children(self._parent.info.run_id))
-        return [self._logged[cell.cell_id][1] for cell in cells]
+        return [self._logged[cell.cell_id].run_id for cell in cells]
 
     def _log_parent(self, sweep: SweepResult, standings: Standings, axes: list[str], pages: Pages) -> None:
         from mlflow.entities import Metric, RunTag
@@ -210,10 +206,19 @@ class Tracker:
         # As they are now: a later report is written into the same files.
         files |= {path.name: path.read_bytes() for path in report_files(self._sweep_dir)}
         if standings.metrics:
-            files |= _leaderboard(standings.ordered, axes, standings.metrics)
+            files |= leaderboard_files(standings.ordered, axes, standings.metrics)
         log_files(self._client, self._parent, files)
-        self._client.log_batch(parent_id, metrics, tags=[RunTag(name, value) for name, value in tags.items()])
+        own = [RunTag(name, value) for name, value in tags.items()]
+        self._client.log_batch(parent_id, metrics, params=self._new_params(sweep, axes), tags=own)
         self._client.set_terminated(parent_id, _STATUS.get(sweep.status, "FAILED"))
+
+    def _new_params(self, sweep: SweepResult, axes: list[str]) -> list[Client]:
+        """The values of the axes that vary; a value that was logged stays, as MLflow takes no other."""
+        from mlflow.entities import Param
+
+        there = self._client.get_run(self._parent.info.run_id).data.params
+        values = {axis: swept_values(sweep, axis)[:_LONGEST_PARAM] for axis in axes}
+        return [Param(axis, text) for axis, text in values.items() if axis not in there]
 
     def _show(self, sweep: SweepResult, axes: list[str], standings: Standings) -> str:
         """Keeps the view of this sweep; returns its address."""
@@ -244,36 +249,6 @@ def _used_data(facts: Mapping[str, Json]) -> UsedData:
     )
 
 
-def _leaderboard(cells: Sequence[CellResult], axes: list[str], metrics: Sequence[str]) -> dict[str, Content]:
-    """As a table that the UI shows, and as a picture."""
-    rows = [
-        [c.cell_id, c.status, *(table_cell(c.axes.get(axis)) for axis in axes), *(c.value(m) for m in metrics)]
-        for c in cells
-    ]
-    table = {"columns": ["cell", "status", *axes, *metrics], "data": rows}
-    return {"leaderboard.json": _json(table), "leaderboard.svg": leaderboard_figure(cells, axes, metrics[0])}
-
-
-def _files(folder: Path) -> dict[str, Content]:
-    """A cell's files as they are, and its matrices as tables that the UI shows, by readable names."""
-    files: dict[str, Content] = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
-    tables = {f"tables/{path.stem}.json": _json(_table(path)) for path in sorted(folder.glob("matrix_*.csv"))}
-    return {**files, **tables}
-
-
-def _table(path: Path) -> dict[str, Json]:
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    return {
-        "columns": [table_cell(column) for column in header],
-        "data": [[table_cell(row[0]), *(float(v) if v else None for v in row[1:])] for row in rows],
-    }
-
-
-def _json(value: Json) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode("utf-8")
-
-
 def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
     return {
         "mlflow.parentRunId": parent_id,
@@ -282,32 +257,6 @@ def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
         "cell_id": cell.cell_id,
         **({"reason": cell.reason[:5000]} if cell.reason else {}),
         "git_commit": cell.git_commit,
-        **{f"version.{name}": version for name, version in cell.versions.items()},
+        "versions": sha256(json_bytes(dict(sorted(cell.versions.items())))).hexdigest()[:_HASH_DIGITS],
         **{f"signature.{name}": signature for name, signature in cell.signatures.items()},
     }
-
-
-def logged_metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
-    """All metrics but those of matrix cells, which are in the tables; then what the cell cost. Where a data set names
-    no subsets, the one of all samples is not logged beside `overall`.
-    """
-    for subset, values in cell.metrics.items():
-        if not subset.startswith("matrix/") and not (subset == UNNAMED and values == cell.metrics[OVERALL]):
-            for metric, entry in values.items():
-                if entry["value"] is not None:
-                    yield metric_name(subset, metric), entry["value"]
-    yield from ((f"run/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
-    for part, usage in cell.usage.items():
-        yield f"run/requests/{part}", float(usage["n_requests"])
-        if usage["cost"] is not None:
-            yield f"run/cost/{part}", usage["cost"]
-    if cell.usage and cell.cost is not None:
-        yield "run/cost", cell.cost
-    yield "run/one_time_s", cell.one_time_s
-    yield from ((f"run/latency_s/{name}", seconds) for name, seconds in cell.latency_s.items())
-    yield from ((f"run/seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
-    yield from ((f"run/answers/{state}", float(n)) for state, n in cell.counts.items())
-    yield from ((f"run/errors/{error_class}", float(n)) for error_class, n in cell.errors.items())
-    yield from (
-        (f"run/unparsable/{judge}", of["n_unparsable"] / max(1, of["n_judged"])) for judge, of in cell.judges.items()
-    )

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.axes import change_name, common_base
+from runner.choice_text import choice_text
 from runner.display import printable
-from runner.output.standings import ALPHA, Standings
+from runner.output.standings import MOST_TESTED, Standings
 from runner.results import OK, CellResult, SweepResult, larger_is_better
 
 _MOST_ROWS = 10
@@ -41,14 +42,14 @@ class Pages(NamedTuple):
 
 
 def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Sequence[str], pages: Pages) -> str:
-    """Markdown: what was swept, how it ended, which cell is best and by how much, and which may be as good.
+    """Markdown: which cell to take and why, how the sweep ended, and what was swept.
 
     `folder` is the sweep's.
     """
     cells = standings.ordered
     base = common_base((cell.axes for cell in cells), axes)
     n_complete = sum(cell.status == OK for cell in cells)
-    swept = "; ".join(f"{axis} = {_values(sweep, axis)}" for axis in axes)
+    swept = "; ".join(f"{axis} = {swept_values(sweep, axis)}" for axis in axes)
     table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete."
     samples = f" **[Samples of the first cells side by side]({pages.samples})**." if pages.samples else ""
     here = _plain(str(folder))
@@ -56,50 +57,53 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
     parts = [
         *_best(standings, axes, base),
         f"{table}{samples}{report}",
-        *_undecided(standings, axes, base),
         *([] if pages.report else [f"A report of all this: `python -m analysis report {here}`"]),
         f"Swept: {_plain(swept)}",
         *([_first_rows(cells, axes, standings.metrics[0], base)] if standings.metrics else []),
-        f"Which differences are more than noise: `python -m analysis compare {here}`",
+        *_compare(standings, here),
         f"The command: `{_plain(sweep.command)}`",
     ]
     return "\n\n".join(parts)[:_LONGEST]
 
 
-def _values(sweep: SweepResult, axis: str) -> str:
-    """In the order of the command."""
+def _compare(standings: Standings, here: str) -> list[str]:
+    if standings.best is None:
+        return []
+    command = f"python -m analysis compare {here} --metric {_plain(standings.metrics[0])}"
+    return [f"All cells against the best one, with tests: `{command}`"]
+
+
+def swept_values(sweep: SweepResult, axis: str) -> str:
+    """Return the values of an axis in the order of the command: "64, 128"."""
     values = [cell["axes"].get(axis) for cell in sweep.cells]
     return ", ".join(dict.fromkeys(str(value) for value in values if value is not None))
 
 
 def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
-    """The best cell, and how far it is ahead."""
+    """The cell to take, in the words of the report; where cells were not tested, the one with the best mean."""
     best, cells = standings.best, standings.ordered
     if best is None:
         return []
     metric = standings.metrics[0]
-    value = standings.common.of(best, metric)
-    line = f"Best by {_plain(metric)}: **{_name(best, axes, base)}** ({best.cell_id}), {_value(best, metric)}"
-    for cell in cells[1:]:
-        other = standings.common.of(cell, metric)
-        if value is not None and other is not None and cell.status == OK and other != value:
-            return [f"{line}; {abs(value - other):.4f} ahead of the next, {_name(cell, axes, base)}"]
-    return [line]
+    if standings.choice:
+        text = choice_text(
+            standings.choice,
+            metric,
+            "all samples",
+            lambda cell: run_name(cell.axes, axes, base) or cell.cell_id,
+            larger_is_better=bool(larger_is_better(metric, cells)),
+        )
+        pieces = (f"**{_plain(piece)}**" if place % 2 else _plain(piece) for place, piece in enumerate(text.pieces))
+        return ["".join(pieces)]
+    n_tied = sum(_mean(standings, cell) == _mean(standings, best) for cell in cells if cell.status == OK) - 1
+    tied = f", tied with {n_tied} other{'s' if n_tied > 1 else ''}" if n_tied else ""
+    untested = f" More than {MOST_TESTED} cells are not tested here; the report tests them." if len(cells) > 1 else ""
+    name = f"**{_name(best, axes, base)}** ({best.cell_id})"
+    return [f"Best by {_plain(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
 
 
-def _undecided(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
-    """Which others may be the best, where that was tested."""
-    n_others, n_tied = len(standings.may_be_best) - 1, len(standings.tied)
-    if n_others < 1:
-        return []
-    if not n_tied:
-        return [f"It is ahead of the other {n_others} by more than chance explains."]
-    if n_tied == n_others:
-        return [f"But these samples show no difference between it and any of the other {n_others}."]
-    named = ", ".join(_name(cell, axes, base) for cell in standings.tied[:_MOST_ROWS])
-    more = f" and {n_tied - _MOST_ROWS} more" if n_tied > _MOST_ROWS else ""
-    sure = f"{1 - ALPHA:.0%} sure that the best is among all these"
-    return [f"Of the other {n_others}, {n_tied} may be as good ({sure}): {named}{more}"]
+def _mean(standings: Standings, cell: CellResult) -> float | None:
+    return standings.common.of(cell, standings.metrics[0])
 
 
 def _name(cell: CellResult, axes: Sequence[str], base: Mapping[str, Json] | None) -> str:
@@ -114,7 +118,7 @@ def _first_rows(cells: Sequence[CellResult], axes: Sequence[str], metric: str, b
         f"| {_plain(run_name(cell.axes, axes, base))} | {cell.cell_id} | {_value(cell, metric)} |"
         for cell in ranked[:_MOST_ROWS]
     ]
-    return "\n".join([f"| cells{cut} | id | {_plain(metric)}{direction} |", "|---|---|---|", *rows])
+    return "\n".join([f"| cells{cut} | id | {_plain(metric)}{direction} [95% interval] |", "|---|---|---|", *rows])
 
 
 def _value(cell: CellResult, metric: str) -> str:

@@ -154,26 +154,38 @@ def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
 
 
 def show_leaderboard(
-    console: Console, metrics: Sequence[str], ordered: Sequence[CellResult], common: CommonMeans = OWN_MEANS
+    console: Console,
+    metrics: Sequence[str],
+    ordered: Sequence[CellResult],
+    common: CommonMeans = OWN_MEANS,
+    equal: Mapping[str, Sequence[CellResult]] | None = None,
 ) -> None:
     """A row for each of the first cells of a ranking (`ranked`), the best value of every metric in bold, an interval
     for the first; as many metrics as fit.
 
     Where cells leave out different samples, `common` is the first metric over those that all have: it has a column of
-    its own, by which the cells are sorted.
+    its own, by which the cells are sorted. `equal` are cells that are folded into the row of another one (`Equal`).
     """
+    equal = equal or {}
+    rows = unfolded(ordered, equal)
     axes = varying_axes(cell.axes for cell in ordered) or ["retriever"]
     base = common_base((cell.axes for cell in ordered), axes)
-    table = _leaderboard(ordered, axes, base, metrics, common)
+    table = _leaderboard(ordered, axes, base, metrics, common, equal)
     shown = list(metrics)
     unbounded = console.options.update(width=10_000)
     while len(shown) > 1 and console.measure(table, options=unbounded).maximum > console.width:
         shown.pop()
-        table = _leaderboard(ordered, axes, base, shown, common)
+        table = _leaderboard(ordered, axes, base, shown, common, equal)
     console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table's own would wrap at its width
     console.print(table)
-    if len(ordered) > _MOST_ROWS:
-        console.print(f"[dim]the first {_MOST_ROWS} of {len(ordered):,} cells; all are in leaderboard.csv[/]")
+    if len(rows) > _MOST_ROWS:
+        n_shown = sum(1 + len(equal.get(cell.cell_id, ())) for cell in rows[:_MOST_ROWS])
+        console.print(f"[dim]the first {n_shown:,} of {len(ordered):,} cells; all are in leaderboard.csv[/]")
+    if equal:
+        console.print(
+            f"[dim]+n equal: the row stands for n more cells with the same {metrics[0]} for every sample; a metric in "
+            "which they differ has its smallest and largest value[/]"
+        )
     if len(shown) < len(metrics):
         console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
     if common.by_cell:
@@ -198,6 +210,12 @@ def show_leaderboard(
         console.print(f"[dim]{note}[/]")
     if along:
         console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
+
+
+def unfolded(ordered: Sequence[CellResult], equal: Mapping[str, Sequence[CellResult]]) -> list[CellResult]:
+    """The cells that have a row of their own."""
+    folded = {cell.cell_id for others in equal.values() for cell in others}
+    return [cell for cell in ordered if cell.cell_id not in folded]
 
 
 def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[str, Json], list[str]]:
@@ -266,6 +284,7 @@ def _leaderboard(
     base: Mapping[str, Json] | None,
     metrics: Sequence[str],
     common: CommonMeans,
+    equal: Mapping[str, Sequence[CellResult]],
 ) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *(axes if base is None else ["changed"])):
@@ -277,14 +296,20 @@ def _leaderboard(
     sound = [cell for cell in ordered if cell.status == "OK"] or ordered
     best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
     digits = {name: _n_digits(cell.value(name) for cell in ordered) for name in metrics}
-    for cell in ordered[:_MOST_ROWS]:
+    for cell in unfolded(ordered, equal)[:_MOST_ROWS]:
         failed = "" if cell.status == "OK" else " [red]FAILED[/]"
-        values = [_value(cell, name, best[name], digits[name], with_interval=i == 0) for i, name in enumerate(metrics)]
+        cells = [cell, *equal.get(cell.cell_id, ())]
+        more = f" [dim]+{len(cells) - 1} equal[/]" if len(cells) > 1 else ""
+        values = [_value(cells, name, best[name], digits[name], with_interval=i == 0) for i, name in enumerate(metrics)]
         if common.by_cell:
             value = common.by_cell.get(cell.cell_id)
             values.insert(0, "–" if value is None else f"{value:.{digits[metrics[0]]}f}")
-        told = [cell.axes.get(name) for name in axes] if base is None else [change_name(cell.axes, base)]
-        table.add_row(cell.cell_id + failed, *map(_axis, told), *values)
+        told = (
+            [[_axis(own.axes.get(name)) for own in cells] for name in axes]
+            if base is None
+            else [[escape(change_name(own.axes, base)) for own in cells]]
+        )
+        table.add_row(cell.cell_id + more + failed, *(", ".join(dict.fromkeys(texts)) for texts in told), *values)
     return table
 
 
@@ -364,12 +389,14 @@ def _n_digits(values: Iterable[float | None]) -> int:
     return 1 if max((abs(value) for value in values if value is not None), default=0.0) >= 10 else 4
 
 
-def _value(cell: CellResult, name: str, best: float | None, digits: int, *, with_interval: bool) -> str:
-    value = cell.value(name)
-    if value is None:
+def _value(cells: Sequence[CellResult], name: str, best: float | None, digits: int, *, with_interval: bool) -> str:
+    """Of the cells of a row, the smallest and the largest value where they differ."""
+    cell, known = cells[0], sorted(value for own in cells if (value := own.value(name)) is not None)
+    if not known:
         return "–"
-    text = f"{value:.{digits}f}"
-    text = f"[bold]{text}[/]" if value == best and cell.status == "OK" else text
+    ends = dict.fromkeys(f"{value:.{digits}f}" for value in (known[0], known[-1]))
+    text = " to ".join(ends)
+    text = f"[bold]{text}[/]" if best in known and cell.status == "OK" else text
     entry = cell.metrics["overall"][name] if with_interval else {}
     if entry.get("ci_low") is not None:
         n_decimals = min(digits, 3)

@@ -81,7 +81,7 @@ class SafeTracker:
         self.page = ""
         self.samples = ""
         self._n_traces = "all" if settings.traces is None else str(settings.traces)
-        self._arguments = [self.uri, experiment, str(sweep_dir.resolve())]
+        self._arguments = [self.uri, experiment, str(sweep_dir.resolve()), settings.subsets.value]
         self._logging: _LoggingProcess | None = None
         self._is_finishing = False
 

@@ -131,17 +131,26 @@ class LanguageSettings:
     is_axis: ClassVar[bool] = False
 
 
+class LoggedSubsets(Enum):
+    """The metrics that are logged of subsets, tasks and topics: those that come first in leaderboards, or all."""
+
+    HEADLINE = "headline"
+    ALL = "all"
+
+
 @dataclass(frozen=True)
 class TrackingSettings:
     """Where results are logged besides the results folder.
 
     An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`. `traces` is the number
     of samples that are logged step by step at the end of the sweep, None for all: see `runner.output.traces.choice`.
+    `subsets` says how many metrics a cell has there: see `runner.output.mlflow_runs.logged_metrics`.
     """
 
     enabled: bool
     uri: str
     traces: int | None = 0
+    subsets: LoggedSubsets = LoggedSubsets.HEADLINE
 
     is_axis: ClassVar[bool] = False
 

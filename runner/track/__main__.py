@@ -35,6 +35,13 @@ def main(arguments: list[str] | None = None) -> int:
         help="samples that are logged step by step, the same ones of the best cell, of the first one and of up to two "
         "that may be as good as the best: a number, e.g. 100, or all (default: none)",
     )
+    parser.add_argument(
+        "--subsets",
+        choices=["headline", "all"],
+        default="headline",
+        help="the metrics of subsets, tasks and topics: the first five of the leaderboard, or all, with those of "
+        "topic x task (default: %(default)s)",
+    )
     add_option(parser)
     options = parser.parse_args(arguments)
     try:
@@ -46,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     uri = options.uri or default_uri(folder.resolve().parent)
     try:
-        tracker = Tracker(uri, sweep.name, folder)
+        tracker = Tracker(uri, sweep.name, folder, every=options.subsets == "all")
         tracker.log_cells(cells)
         pages, traced = tracker.finish(options.traces)
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises

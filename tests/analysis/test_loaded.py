@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from analysis.report.answer import gather
+from analysis.report.source import open_source
 from components.errors import DataError
 from runner.loaded import LoadedSweep, SubsetMetric, describe, find_cell, find_metric, load, varying_axes
+from runner.output.standings import find_standings
 from runner.results import CellResult
 from tests.analysis import tiny_sweep
+from tests.analysis.decision.planted import write
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +73,16 @@ class TestSweep:
         assert by_another.cell("best") is loaded.best("hallucination") is not loaded.best()
         assert loaded.cell("best:hallucination") is loaded.best("hallucination")
         assert loaded.cell("best:read/qa_1doc:rouge_l") is loaded.best("read/qa_1doc:rouge_l")
+
+    def test_the_best_is_the_cell_that_the_report_and_mlflow_take(self, tmp_path: Path) -> None:
+        folder = write(tmp_path / "planted", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.005}})
+        loaded = load(folder)
+        best = loaded.cell("best")
+        assert best.axes["k"] == 2, "the cheaper one"
+        assert gather(open_source(str(folder))).take == best.cell_id
+        standings = find_standings(loaded.cells, folder, loaded.headline)
+        assert standings.best is not None
+        assert standings.best.cell_id == best.cell_id != standings.ordered[0].cell_id
 
     def test_the_best_by_a_metric_that_is_not_there(self, loaded: LoadedSweep) -> None:
         with pytest.raises(DataError, match="no metric 'rogue_l' in overall; there are: bleu, hallucination, rouge_l"):

@@ -18,7 +18,7 @@ _NO_ANSWER = {ScoreState.ANSWER_ERROR.value, ScoreState.FAILED.value}
 
 
 def traced_cells(standings: Standings, baseline_id: str) -> list[CellResult]:
-    """The best cell, the baseline, and up to two more that may be the best as well, of those that did not fail.
+    """The cell to take, the baseline, and up to two more that may be the best as well, of those that did not fail.
 
     Of tied cells, those come first whose value of the headline metric is no other's: of two that are equal in it there
     is less to see.
@@ -26,8 +26,9 @@ def traced_cells(standings: Standings, baseline_id: str) -> list[CellResult]:
     if not standings.metrics:
         return []
     sound = [cell for cell in standings.ordered if cell.status == OK]
-    chosen = [cell for place, cell in enumerate(sound) if place == 0 or cell.cell_id == baseline_id]
-    tied = [cell for cell in standings.tied if cell not in chosen]
+    first = standings.best or sound[0]
+    chosen = [first, *(cell for cell in sound if cell.cell_id == baseline_id != first.cell_id)]
+    tied = [cell for cell in standings.tied if cell.cell_id not in {own.cell_id for own in chosen}]
     seen = {cell.value(standings.metrics[0]) for cell in chosen}
     fresh: list[CellResult] = []
     for cell in tied:

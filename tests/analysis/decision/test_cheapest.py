@@ -9,12 +9,18 @@ def test_fewest_tokens_decide_then_seconds() -> None:
 
 
 def test_of_about_equally_fast_ones_it_is_the_first() -> None:
-    assert cheapest([MeanCost(None, 0.015), MeanCost(None, 0.001), MeanCost(None, 0.5)]) == 0
+    assert cheapest([MeanCost(None, 0.09), MeanCost(None, 0.001), MeanCost(None, 0.5)]) == 0
+
+
+def test_noise_makes_none_faster() -> None:
+    slow, fast = MeanCost(None, 3.0, noise=1.5), MeanCost(None, 1.0, noise=0.5)
+    assert cheapest([slow, fast]) == 1
+    assert cheapest([slow._replace(noise=2.0), fast]) is None
 
 
 def test_what_says_nothing_is_not_cheap() -> None:
     assert cheapest([MeanCost(100, 0.1, given=0.0), MeanCost(300, 0.5)]) == 1
-    assert cheapest([MeanCost(100, 0.1, given=0.3), MeanCost(300, 0.5)]) == 1, "333 per answer"
+    assert cheapest([MeanCost(100, 0.1, given=0.25), MeanCost(300, 0.5)]) == 1, "400 per answer"
     assert cheapest([MeanCost(100, 0.1, given=0.5), MeanCost(300, 0.5)]) == 0
     assert cheapest([MeanCost(None, 0.1, given=0.0), MeanCost(None, 0.5)]) == 1
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from runner import results
 from tests.analysis import tiny_sweep
+from tests.analysis.decision.planted import write
 from tests.analysis.report.pages import rendered, report_on
 from tests.analysis.tiny_sweep import CELLS, TinyCell
 
@@ -56,7 +57,7 @@ def test_no_cell_has_a_result(tmp_path: Path) -> None:
 def test_cells_that_are_all_the_same(tmp_path: Path) -> None:
     same = [replace(cell, rouge_l=CELLS[0].rouge_l) for cell in CELLS[:2]]
     page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, same)))
-    assert "All 2 cells have the same value for every sample." in page.text
+    assert "both cells have the same rouge_l for every sample" in page.text
 
 
 def test_hundreds_of_cells_are_cut_with_a_statement(tmp_path: Path) -> None:
@@ -85,3 +86,12 @@ def test_what_comes_from_data_is_text(tmp_path: Path) -> None:
     assert "\\u202e" in page.text
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
     assert not [line for line in text.splitlines() if "<script>" in line and not line.startswith("    ")]
+
+
+def test_an_axis_that_the_metric_does_not_see_is_no_example_of_dependence(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
+    page, _, _ = rendered(report_on(folder))
+    assert "gains the same" not in page.text
+    assert "no cell is significantly worse than the best" not in page.text
+    assert "A row with several values of an axis stands for cells with the same value for every sample." in page.text
+    assert "256 · 2 or 8" in page.text

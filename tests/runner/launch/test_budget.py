@@ -9,7 +9,7 @@ import pytest
 
 import runner
 from components.errors import BudgetReached
-from runner.output.mlflow_runs import logged_metrics
+from runner.output.mlflow_metrics import logged_metrics
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, SWEEP_ID, cells_in, run_small, sweep_in
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.json_value import Json
+from runner.choice import choose
 from runner.output.mlflow_text import Pages, description, run_name
 from runner.output.standings import Standings
 from runner.ranking import ranked
@@ -33,44 +34,55 @@ def described(
     command: str = "python -m runner -m retriever=a,b",
     samples: str = "",
     report: str = "",
-    may_be_best: dict[str, bool] | None = None,
+    tied: tuple[str, ...] = (),
 ) -> str:
+    """`tied` are the ids of cells that may be the best, if they were tested."""
+    made = [cell(f"cell{n}", value) for n, value in enumerate(values)]
     cells = [
-        replace(cell(f"cell{n}", value), status="FAILED" if value is None else "OK") for n, value in enumerate(values)
+        replace(
+            own,
+            status="FAILED" if own.value("accuracy") is None else "OK",
+            metrics={"overall": {"accuracy": own.metrics["overall"]["accuracy"]}},
+            ranking_metrics=(),
+        )
+        for own in made
     ]
     raw = tuple({"cell_id": each.cell_id, "axes": each.axes} for each in cells)
     sweep = SweepResult("a-sweep", "test", "OK", command, (), "", "", raw, {})
     metrics, ordered = ranked(cells)
-    standings = Standings(ordered, metrics if ordered[0].status == "OK" else [], may_be_best=may_be_best or {})
+    means = {each.cell_id: each.value("accuracy") or 0.0 for each in cells}
+    groups = [[each] for each in ordered if each.cell_id in tied]
+    choice = choose(groups, ordered, "accuracy", means) if tied else None
+    standings = Standings(ordered, metrics if ordered[0].status == "OK" else [], choice=choice)
     return description(sweep, FOLDER, standings, ["retriever", "top_k"], Pages("http://here", samples, report))
 
 
-def test_a_description_begins_with_the_best_cell() -> None:
-    text = described(0.25, 0.5, None)
+def test_a_description_begins_with_the_cell_to_take() -> None:
+    text = described(0.25, 0.5, None, tied=("cell1",))
     assert text.startswith(
-        "Best by accuracy: **cell1 top_k=5** (cell1), 0.5000 [0.5000, 0.5000]; "
-        "0.2500 ahead of the next, cell0 top_k=5\n\n"
+        "Take **cell1 top_k=5**: it has the best accuracy over all samples (0.5000), and **all other cells are "
+        "significantly worse**.\n\n"
     )
     assert "[All cells as a table](http://here)**: 2 of 3 complete." in text
     assert "Swept: retriever = cell0, cell1, cell2; top_k = 5" in text
     assert "| cell1 top_k=5 | cell1 | 0.5000 [0.5000, 0.5000] |\n| cell0 top_k=5 | cell0 | 0.2500" in text
-    assert "python -m analysis compare results/a-sweep" in text
+    assert "`python -m analysis compare results/a-sweep --metric accuracy`" in text
 
 
-def test_cells_that_may_be_as_good_are_named() -> None:
-    text = described(0.25, 0.5, 0.5, 0.1, may_be_best={"cell0": True, "cell1": True, "cell2": True, "cell3": False})
-    assert "Of the other 3, 2 may be as good (95% sure that the best is among all these): cell2 top_k=5, cell0 " in text
-    text = described(0.25, 0.5, may_be_best={"cell0": True, "cell1": True})
-    assert "\n\nBut these samples show no difference between it and any of the other 1." in text
+def test_cells_that_may_be_as_good_are_counted() -> None:
+    text = described(0.25, 0.5, 0.5, 0.1, tied=("cell0", "cell1", "cell2"))
+    assert "These samples cannot tell **2 of the 3 other cells** from it" in text
+    text = described(0.25, 0.5, tied=("cell0", "cell1"))
+    assert "These samples cannot tell **the other cell** from it" in text
 
 
-def test_a_cell_that_is_better_than_all_others_is_said_to_be() -> None:
-    text = described(0.25, 0.5, may_be_best={"cell0": False, "cell1": True})
-    assert "It is ahead of the other 1 by more than chance explains." in text
-
-
-def test_nothing_is_said_of_cells_that_were_not_tested() -> None:
-    assert "chance" not in described(0.25, 0.5)
+def test_of_cells_that_were_not_tested_ties_are_no_lead() -> None:
+    text = described(*[0.5] * 3, *[0.25] * 60)
+    assert text.startswith(
+        "Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000], tied with 2 others. More than 60 cells "
+        "are not tested here; the report tests them.\n\n"
+    )
+    assert described(0.5).startswith("Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000].\n\n")
 
 
 def test_samples_and_a_report_are_pointed_at_where_there_are_some() -> None:

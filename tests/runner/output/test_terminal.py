@@ -10,7 +10,14 @@ import pytest
 
 from runner.common_samples import CommonMeans
 from runner.display import SafeConsole
-from runner.output.terminal import show_failures, show_leaderboard, show_plan, show_subsets, show_unread_judgements
+from runner.output.terminal import (
+    show_failures,
+    show_leaderboard,
+    show_plan,
+    show_subsets,
+    show_unread_judgements,
+    unfolded,
+)
 from runner.ranking import HEADLINES, ranked
 from runner.results import CellResult
 from tests.runner.sweeping import own_data, plan_small, run_small
@@ -63,6 +70,23 @@ def test_of_many_cells_the_first_are_shown_and_the_best_of_all_are_marked() -> N
     show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *ranked([*cells, cheapest]))
     bold = re.findall(r"\x1b\[1m(-?[\d.]+)\x1b", output.getvalue())
     assert set(bold) == {"0.9917"}, "the smallest number of tokens is in a row that is not shown"
+
+
+def test_a_row_stands_for_cells_that_are_equal() -> None:
+    first, second = (replace(cell(f"hybrid{k}", 0.5), axes={"retriever": "hybrid", "top_k": k}) for k in (2, 8))
+    second.metrics["overall"]["context_tokens"] = entry(0.75)
+    output = io.StringIO()
+    equal = {"hybrid2": [second]}
+    metrics, ordered = ranked([first, second, CELLS[0]])
+    show_leaderboard(SafeConsole(file=output, width=400), metrics, ordered, equal=equal)
+    lines = output.getvalue().splitlines()
+    assert lines[2].split()[:5] == ["hybrid2", "+1", "equal", "2,", "8"]
+    assert "0.5000 to 0.7500" in lines[2]
+    assert lines[3].split()[0] == "bm25"
+    assert lines[4].startswith(
+        f"+n equal: the row stands for n more cells with the same {metrics[0]} for every sample;"
+    )
+    assert [each.cell_id for each in unfolded(ordered, equal)] == ["hybrid2", "bm25"]
 
 
 def test_a_failed_cell_is_last_whatever_its_numbers() -> None:

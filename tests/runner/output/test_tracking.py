@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runner.output import mlflow_rows, mlflow_runs
-from runner.output.mlflow_runs import Tracker, metric_name
+from runner import loaded
+from runner.output import mlflow_files, mlflow_rows
+from runner.output.mlflow_metrics import logged_metrics, metric_name
+from runner.output.mlflow_runs import Tracker
 from runner.output.tracking import default_uri
-from runner.ranking import HEADLINES
+from runner.ranking import N_FIRST, headlines
 from runner.results import CellResult, read_cells, read_sweep
 from runner.track import __main__ as track
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
@@ -102,7 +104,7 @@ def test_the_database_lies_beside_the_results(tmp_path: Path) -> None:
 def test_labels_in_tables_are_neither_formulas_nor_tags(tmp_path: Path) -> None:
     path = tmp_path / "matrix_mrr.csv"
     path.write_text('topic,<script>x</script>,All\n"=cmd|x, y",0.5,\n', encoding="utf-8")
-    table = mlflow_runs._table(path)
+    table = mlflow_files.matrix_table(path)
     assert table["columns"] == ["topic", "&lt;script&gt;x&lt;/script&gt;", "All"]
     assert table["data"] == [["'=cmd|x, y", 0.5, None]]
 
@@ -116,6 +118,8 @@ class TestParent:
         assert parent.data.tags["command"] == sweep.command
         assert parent.data.tags["n_cells"] == "3"
         assert parent.info.run_name == f"{sweep.sweep_id}: 3 cells, retriever x top_k"
+        assert set(parent.data.params) == {"retriever", "top_k"}
+        assert parent.data.params["retriever"] == "closed_book, bm25"
 
     def test_holds_the_leaderboard_best_first(
         self, tracked_run: Path, uri: str, runs: "list[Run]", cells: dict[str, CellResult]
@@ -128,15 +132,17 @@ class TestParent:
         assert {row[0] for row in table["data"]} == set(cells)
         values = [row[4] for row in table["data"]]
         assert values == sorted(values, key=lambda value: -1 if value is None else value, reverse=True)
-        assert parent.data.metrics[f"best/{table['columns'][4].replace('@', '_at_')}"] == values[0]
-
-    def test_says_which_cell_is_best(self, runs: "list[Run]", cells: dict[str, CellResult]) -> None:
-        (parent,) = parents(runs)
+        metric = table["columns"][4]
+        assert table["columns"][5:7] == [f"{metric} low", f"{metric} high"]
+        assert all(row[5] <= row[4] <= row[6] for row in table["data"] if row[5] is not None)
         best = cells[parent.data.tags["best_cell"]]
-        metric = next(name for name in HEADLINES if best.value(name) is not None)
-        assert best.value(metric) == max(cell.value(metric) or 0.0 for cell in cells.values())
-        assert f"Best by {metric}: **bm25 top_k=" in parent.data.tags["mlflow.note.content"]
-        assert f"({best.cell_id}), {best.value(metric):.4f}" in parent.data.tags["mlflow.note.content"]
+        assert parent.data.metrics[f"best/{metric.replace('@', '_at_')}"] == best.value(metric)
+
+    def test_says_which_cell_to_take_as_the_report_does(self, tracked_run: Path, runs: "list[Run]") -> None:
+        (parent,) = parents(runs)
+        best = loaded.load(only_sweep(tracked_run)).cell("best")
+        assert parent.data.tags["best_cell"] == best.cell_id
+        assert parent.data.tags["mlflow.note.content"].startswith(f"Take **bm25 top_k={best.axes['top_k']}**: ")
 
     def test_has_a_view_of_its_cells_which_the_command_links_to(
         self, tracked_run: Path, uri: str, runs: "list[Run]"
@@ -169,7 +175,8 @@ class TestChildren:
         for child in children(runs).values():
             assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
             assert (child.info.status, child.data.tags["status"]) == ("FINISHED", "OK")
-            assert child.data.tags["version.numpy"] == cells[child.data.tags["cell_id"]].versions["numpy"]
+            assert len(child.data.tags["versions"]) == 12
+            assert not any(name.startswith("version.") for name in child.data.tags)
             assert "git_commit" in child.data.tags
 
     def test_have_the_axes_in_use_as_params_under_short_names(self, runs: "list[Run]", bm25: CellResult) -> None:
@@ -182,15 +189,19 @@ class TestChildren:
     def test_are_named_after_what_varies(self, runs: "list[Run]", bm25: CellResult) -> None:
         assert children(runs)[bm25.cell_id].info.run_name == "bm25 top_k=2"
 
-    def test_have_all_metrics_but_those_of_matrix_cells(self, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_have_all_metrics_of_all_samples_and_the_first_ones_of_subsets(
+        self, runs: "list[Run]", bm25: CellResult
+    ) -> None:
+        first = headlines([bm25])[:N_FIRST]
         expected = {
             metric_name(subset, name): entry["value"]
             for subset, values in bm25.metrics.items()
             if not subset.startswith("matrix/")
             for name, entry in values.items()
-            if entry["value"] is not None
+            if entry["value"] is not None and (subset == "overall" or name in first)
         }
         logged = children(runs)[bm25.cell_id].data.metrics
+        assert {"overall", "subset", "topic", "task"} <= {name.split("/")[0] for name in expected}
         assert {name: logged.get(name) for name in expected} == expected
         assert {name.split("/")[0] for name in logged.keys() - expected.keys()} == {"run"}
         assert not any("@" in name for name in logged)
@@ -199,7 +210,24 @@ class TestChildren:
         child = children(runs)[bm25.cell_id]
         found = artifacts(uri, child)
         assert {"cell.json", "samples.parquet", "matrix_ndcg@10.csv", "matrix_ndcg@10.svg"} <= found
-        assert "matrix_ndcg@10.json" in artifacts(uri, child, "tables")
+        assert {"matrix_ndcg@10.json", "metrics.json"} <= artifacts(uri, child, "tables")
+
+    def test_a_table_holds_the_other_metrics_and_a_file_the_versions(
+        self, tracked_run: Path, runs: "list[Run]", bm25: CellResult
+    ) -> None:
+        folder = tracked_run / "mlartifacts" / children(runs)[bm25.cell_id].info.run_id / "artifacts"
+        table = json.loads((folder / "tables" / "metrics.json").read_text(encoding="utf-8"))
+        assert table["columns"] == ["subset", "metric", "value", "low", "high", "n"]
+        found = {(row[0], row[1]): row[2] for row in table["data"]}
+        subsets = [subset for subset in bm25.metrics if not subset.startswith("matrix/")]
+        assert found == {(own, name): bm25.value(name, own) for own in subsets for name in bm25.metrics[own]}
+        assert json.loads((folder / "versions.json").read_text(encoding="utf-8")) == bm25.versions
+
+    def test_have_every_metric_on_request(self, bm25: CellResult) -> None:
+        logged = dict(logged_metrics(bm25, every=True))
+        field = next(subset for subset in bm25.metrics if subset.startswith("matrix/"))
+        assert metric_name(field, "mrr") in logged
+        assert len(logged) > sum(map(len, bm25.metrics.values()))
 
     def test_tables_hold_the_numbers_of_the_csv(self, tracked_run: Path, runs: "list[Run]", bm25: CellResult) -> None:
         folder = tracked_run / "mlartifacts" / children(runs)[bm25.cell_id].info.run_id / "artifacts"
@@ -222,6 +250,13 @@ class TestTwice:
         before = {run.info.run_id for run in runs_in(uri)}
         assert track.main([str(only_sweep(tracked_run)), "--uri", uri]) == 0
         assert {run.info.run_id for run in runs_in(uri)} == before
+
+    def test_every_metric_is_added_on_request(self, tracked_run: Path, tmp_path: Path) -> None:
+        uri = f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path)}"
+        for arguments in (["--subsets", "all"], []):
+            assert track.main([str(only_sweep(tracked_run)), "--uri", uri, *arguments]) == 0
+            counts = [len(run.data.metrics) for run in children(runs_in(uri)).values()]
+            assert max(counts) > 400, "the shorter form takes nothing back"
 
     @pytest.mark.parametrize("step", ["put_files", "_data_ids"])
     def test_a_cell_whose_logging_broke_off_is_logged_whole(

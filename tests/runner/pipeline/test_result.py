@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.output.mlflow_runs import logged_metrics
+from runner.output.mlflow_metrics import logged_metrics
 from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, run_small, samples_in
 
 TEXTS = {"a": "The red bridge.", "b": "The old bridge."}

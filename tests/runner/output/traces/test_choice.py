@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from runner.choice import Choice
 from runner.output.standings import Standings
 from runner.output.traces.choice import chosen_samples, traced_cells
 from runner.results import CellResult
@@ -27,7 +28,8 @@ def ids_of(cells: Sequence[CellResult]) -> list[str]:
 
 
 def standings(*cells: CellResult, tied: str = "") -> Standings:
-    return Standings(cells, ["f1"], may_be_best={each.cell_id: each.cell_id in f"a{tied}" for each in cells})
+    groups = tuple((each,) for each in cells if each.cell_id in f"a{tied}")
+    return Standings(cells, ["f1"], choice=Choice(cells[0], groups, cells, {}, weighs_tokens=True))
 
 
 def test_the_best_the_baseline_and_two_tied_cells_are_traced() -> None:
@@ -35,6 +37,12 @@ def test_the_best_the_baseline_and_two_tied_cells_are_traced() -> None:
     assert ids_of(traced_cells(standings(*cells, tied="bcd"), "e")) == ["a", "e", "b", "c"]
     assert ids_of(traced_cells(standings(*cells), "e")) == ["a", "e"]
     assert ids_of(traced_cells(standings(*cells, tied="b"), "a")) == ["a", "b"]
+
+
+def test_the_cell_to_take_comes_first() -> None:
+    best, cheap = cell("a", 0.9), cell("b", 0.8)
+    choice = Choice(cheap, ((best,), (cheap,)), (best, cheap), {}, weighs_tokens=True)
+    assert ids_of(traced_cells(Standings([best, cheap], ["f1"], choice=choice), "b")) == ["b", "a"]
 
 
 def test_cells_of_equal_value_come_after_others() -> None:

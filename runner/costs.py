@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import hypot
 
 from components.records import AnswerState
 from runner.results import CellResult
@@ -9,12 +10,14 @@ from runner.results import CellResult
 CONTEXT_TOKENS = "context_tokens"
 """The metric, as a cost: what the passages take in a prompt, by our own tokenizer."""
 
-EQUALLY_CHEAP = 1.1
-"""Cells whose tokens differ by less than this factor cost the same, and seconds decide."""
+EQUALLY_CHEAP = 1.25
+"""Cells whose tokens differ by less than this factor cost the same, and seconds decide: saving less than a fifth of the
+tokens is not worth a lower mean.
+"""
 
-EQUALLY_FAST_S = 0.02
-"""Cells whose seconds per question differ by less are equally fast: nobody waits for them, and a busy machine takes as
-much from one cell or another.
+EQUALLY_FAST_S = 0.1
+"""Cells whose seconds per question differ by less are equally fast: a person does not notice it. Source: Nielsen 1993,
+"Usability Engineering", chapter 5.5.
 """
 
 PER_COST = 1_000
@@ -112,27 +115,20 @@ TOKENS = ("tokens", CONTEXT_TOKENS)
 """Those asked for or, where no model counted any, of the passages in a prompt."""
 
 
-def cheapest(cells: Iterable[CellResult], *, weighs_tokens: bool = True) -> CellResult:
-    """The cell of fewest `TOKENS` per answer that is not empty, if tokens count; among those that take hardly more the
-    fastest, and of about equally fast ones the first.
-    """
-    own = list(cells)
-    tokens = known_costs(own, TOKENS if weighs_tokens else ())[:1]
-    shares = [share_given(cell) if weighs_tokens else 1.0 for cell in own]
-    return own[
-        cheap_places(
-            [per_given(tokens[0].of(cell) if tokens else None, share) for cell, share in zip(own, shares, strict=True)],
-            [per_given(cell.latency_s.get("p50", 0.0), share) for cell, share in zip(own, shares, strict=True)],
-        )[0]
-    ]
-
-
-def cheap_places(tokens: Sequence[float | None], seconds: Sequence[float | None]) -> list[int]:
-    """Of those with fewest tokens, all with hardly more counted as equal, the places of the fastest and of those that
-    are about equally fast. What is not known of one does not count against it.
+def cheap_places(tokens: Sequence[float | None], seconds: Sequence[float | None], noise: Sequence[float]) -> list[int]:
+    """Return the places of the cheap ones: the fewest tokens, all with hardly more counted as equal, and of these the
+    fastest and all that are not slower by more than a person notices and `noise` explains. Noise is in seconds, as of
+    `timing.noise_of_seconds`. An unknown cost does not count against its place.
     """
     most = min((value for value in tokens if value is not None), default=0.0) * EQUALLY_CHEAP
     places = [place for place, value in enumerate(tokens) if value is None or value <= most]
     known = {place: value for place in places if (value := seconds[place]) is not None}
-    most_seconds = min(known.values(), default=0.0) + EQUALLY_FAST_S
-    return [place for place in places if known.get(place, 0.0) <= most_seconds]
+    if not known:
+        return places
+    fastest = min(known, key=lambda place: known[place])
+    return [
+        place
+        for place in places
+        if place not in known
+        or known[place] - known[fastest] <= max(EQUALLY_FAST_S, hypot(noise[place], noise[fastest]))
+    ]

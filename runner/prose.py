@@ -1,4 +1,4 @@
-"""Sentences of the report: plain words with a few strong ones among them, whatever they are rendered as."""
+"""Sentences of the report and of MLflow: plain words with a few strong ones among them, for any rendering."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,0 +1,125 @@
+"""Which cell to take, and in which words: what a metric cannot see does not choose a cell, nor does noise."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from runner.choice import Choice, choose
+from runner.choice_text import choice_text
+from runner.results import CellResult
+
+
+def cell(
+    retriever: str, mean: float, *, top_k: int = 2, tokens: float = 200, covered: float = 0.5, **facts: Any
+) -> CellResult:
+    metrics = {
+        "overall": {
+            "f1": {"value": mean},
+            "context_tokens": {"value": tokens},
+            "passage_coverage": {"value": covered},
+        }
+    }
+    axes = {"retriever": retriever, "top_k": top_k}
+    facts = {"latency_s": {"p50": 1.0, "p95": 1.1}, "ranking_metrics": ("mrr",), "counts": {"ok": 10}} | facts
+    return CellResult(f"{retriever}{top_k}", "OK", axes, (), {}, {}, metrics=metrics, **facts)
+
+
+def chosen(tied: Sequence[Sequence[CellResult]], *worse: CellResult, metric: str = "f1") -> Choice:
+    compared = [*(cell for group in tied for cell in group), *worse]
+    means = {cell.cell_id: cell.value("f1") or 0.0 for cell in compared}
+    return choose(tied, compared, metric, means)
+
+
+def said(choice: Choice, metric: str = "f1") -> str:
+    return str(choice_text(choice, metric, "all samples", lambda own: own.cell_id, larger_is_better=True))
+
+
+BM25, DENSE = cell("bm25", 0.3125), cell("dense", 0.175, latency_s={"p50": 0.97, "p95": 0.99})
+FEW = cell("few", 0.3, tokens=100)
+
+
+def test_a_saving_that_nobody_notices_does_not_buy_a_lower_mean() -> None:
+    assert chosen([[BM25], [DENSE]]).cell is BM25
+    assert chosen([[BM25], [cell("dense", 0.175, tokens=170)]]).cell is BM25, "a seventh fewer tokens"
+    assert chosen([[BM25], [cell("few", 0.3, tokens=100)]]).cell.cell_id == "few2", "half of the tokens"
+
+
+def test_time_counts_beyond_its_noise() -> None:
+    for p95, fastest in ((0.55, "fast2"), (3.0, "bm252")):
+        fast = cell("fast", 0.3, latency_s={"p50": 0.5, "p95": p95})
+        assert chosen([[BM25], [fast]]).cell.cell_id == fastest, p95
+
+
+def test_time_that_was_measured_once_decides_nothing() -> None:
+    slow = cell("rerank", 0.32, latency_s={"batched": 9.0, "p50": 9.1, "p95": 9.2}, batched_s={"reranked_hits": 9.0})
+    assert chosen([[slow], [BM25]]).cell is slow
+    again = cell("rerank", 0.1, top_k=4, latency_s={"p50": 8.1, "p95": 8.2}, batched_s={"reranked_hits": 8.0})
+    assert chosen([[slow], [BM25]], again).cell is BM25, "two such stages differ by a second"
+
+
+def test_by_a_metric_of_rankings_most_of_the_gold_in_the_prompt_decides() -> None:
+    few, many = cell("bm25", 0.5, covered=0.6), cell("bm25", 0.5, top_k=8, tokens=800, covered=0.9)
+    choice = chosen([[few, many]], cell("dense", 0.4), metric="mrr")
+    assert (choice.cell, choice.equal, choice.emptiest) == (many, (few, many), few)
+    assert chosen([[few, many]]).cell is few, "by a metric that sees prompts tokens decide"
+    assert chosen([[few, many]]).emptiest is None
+    assert said(choice, "mrr") == (
+        "Take bm258: it has the best mrr over all samples (0.5000) with 800 tokens of context per question (bm252 has "
+        "200), and all other cells are significantly worse. bm252 has the same mrr for every sample, but brings 60% of "
+        "the gold into the prompt; bm258 brings 90%."
+    ).replace("all other cells are", "the other cell is")
+
+
+@pytest.mark.parametrize(
+    ("tied", "worse", "sentence"),
+    [
+        (
+            [[cell("512", 0.41, tokens=3243)]],
+            [cell("64", 0.3, tokens=206), cell("256", 0.35, tokens=1600)],
+            "Take 5122: it has the best f1 over all samples (0.4100) with 3,243 tokens of context per question (642 "
+            "has 206), and all other cells are significantly worse.",
+        ),
+        (
+            [[cell("64", 0.41, tokens=206)]],
+            [cell("512", 0.3, tokens=3243)],
+            "Take 642: it has the best f1 over all samples (0.4100) with 206 tokens of context per question (5122 has "
+            "3,243), and the other cell is significantly worse.",
+        ),
+        (
+            [[BM25], [DENSE]],
+            [],
+            "Take bm252: it has the best f1 over all samples (0.3125). These samples cannot tell the other cell from "
+            "it, and it is not noticeably cheaper.",
+        ),
+        (
+            [[BM25], [DENSE]],
+            [cell("none", 0.1)],
+            "Take bm252: it has the best f1 over all samples (0.3125). These samples cannot tell 1 of the 2 other "
+            "cells from it, and it is not noticeably cheaper.",
+        ),
+        (
+            [[BM25], [FEW]],
+            [cell("none", 0.1)],
+            "Take few2: the fewest tokens among the cells that cannot be told apart from the best by f1 over all "
+            "samples (2 of 3 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 100 instead of 200 "
+            "tokens of passages per prompt.",
+        ),
+        (
+            [[BM25], [cell("fast", 0.3, latency_s={"p50": 0.5, "p95": 0.55})]],
+            [],
+            "Take fast2: the fastest among the cells that cannot be told apart from the best by f1 over all samples (2 "
+            "of 2 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 500 ms instead of 1 s per "
+            "question.",
+        ),
+        (
+            [[BM25, cell("bm25", 0.3125, top_k=3)]],
+            [],
+            "Take bm252: both cells have the same f1 for every sample (0.3125).",
+        ),
+    ],
+)
+def test_the_first_sentence_names_one_cell_and_why(
+    tied: list[list[CellResult]], worse: list[CellResult], sentence: str
+) -> None:
+    assert said(chosen(tied, *worse)) == sentence
