@@ -167,7 +167,6 @@ def show_leaderboard(
     its own, by which the cells are sorted. `equal` are cells that are folded into the row of another one (`Equal`).
     """
     equal = equal or {}
-    rows = unfolded(ordered, equal)
     axes = varying_axes(cell.axes for cell in ordered) or ["retriever"]
     base = common_base((cell.axes for cell in ordered), axes)
     table = _leaderboard(ordered, axes, base, metrics, common, equal)
@@ -178,28 +177,11 @@ def show_leaderboard(
         table = _leaderboard(ordered, axes, base, shown, common, equal)
     console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table's own would wrap at its width
     console.print(table)
-    if len(rows) > _MOST_ROWS:
-        n_shown = sum(1 + len(equal.get(cell.cell_id, ())) for cell in rows[:_MOST_ROWS])
-        console.print(f"[dim]the first {n_shown:,} of {len(ordered):,} cells; all are in leaderboard.csv[/]")
-    if equal:
-        console.print(
-            f"[dim]+n equal: the row stands for n more cells with the same {metrics[0]} for every sample; a metric in "
-            "which they differ has its smallest and largest value[/]"
-        )
-    if len(shown) < len(metrics):
-        console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
-    if common.by_cell:
-        console.print(f"[dim]Sorted over the {common.n} samples for which every cell has a value of {metrics[0]}.[/]")
-    for line in _left_out(ordered, shown):
+    for line in _leaderboard_notes(ordered, metrics, len(shown), common, equal):
         console.print(f"[dim]{line}[/]")
-    if any(N_DRAWS in cell.axes for cell in ordered):
-        console.print(
-            "[dim]A row is the mean of its draws, interval ends too. leaderboard.csv has each draw; how much they "
-            "differ: python -m analysis repeats[/]"
-        )
+    same, along = _not_shown(ordered, axes)
     if base is not None:
         console.print(f"[dim]the base: {', '.join(f'{name}={_axis(value)}' for name, value in base.items())}[/]")
-    same, along = _not_shown(ordered, axes)
     components = ", ".join(
         f"{name}={_axis(value)}" + (f" ({_axis(same[f'{name}.model'])})" if same.get(f"{name}.model") else "")
         for name, value in same.items()
@@ -210,6 +192,35 @@ def show_leaderboard(
         console.print(f"[dim]{note}[/]")
     if along:
         console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
+
+
+def _leaderboard_notes(
+    ordered: Sequence[CellResult],
+    metrics: Sequence[str],
+    n_metrics: int,
+    common: CommonMeans,
+    equal: Mapping[str, Sequence[CellResult]],
+) -> Iterator[str]:
+    """Lines on the rows and on the first `n_metrics` metrics, which are columns of the table."""
+    rows = unfolded(ordered, equal)
+    if len(rows) > _MOST_ROWS:
+        n_shown = sum(1 + len(equal.get(cell.cell_id, ())) for cell in rows[:_MOST_ROWS])
+        yield f"the first {n_shown:,} of {len(ordered):,} cells; all are in leaderboard.csv"
+    if equal:
+        yield (
+            f"+n equal: the row stands for n more cells with the same {metrics[0]} for every sample; a metric in "
+            "which they differ has its smallest and largest value"
+        )
+    if n_metrics < len(metrics):
+        yield f"a wider terminal also shows: {', '.join(metrics[n_metrics:])}"
+    if common.by_cell:
+        yield f"Sorted over the {common.n} samples for which every cell has a value of {metrics[0]}."
+    yield from _left_out(ordered, metrics[:n_metrics])
+    if any(N_DRAWS in cell.axes for cell in ordered):
+        yield (
+            "A row is the mean of its draws, interval ends too. leaderboard.csv has each draw; how much they "
+            "differ: python -m analysis repeats"
+        )
 
 
 def unfolded(ordered: Sequence[CellResult], equal: Mapping[str, Sequence[CellResult]]) -> list[CellResult]:
