@@ -16,7 +16,7 @@ from components.json_value import Json
 from components.subsets import GROUPINGS, OVERALL, UNNAMED
 from runner.axes import common_base, varying_axes
 from runner.display import table_cell
-from runner.output.artifacts import Client, Content, log_files
+from runner.output.artifacts import Client, Content, log_files, require_named_server
 from runner.output.leaderboard_figure import leaderboard_figure
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
 from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
@@ -96,6 +96,7 @@ class Tracker:
         """The experiment's id; artifacts of a local database lie beside it."""
         found = self._client.get_experiment_by_name(name)
         if found:
+            require_named_server(uri, found.artifact_location)
             return str(found.experiment_id)
         location = None
         if file := database_file(uri):
