@@ -37,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
     for note in filter(None, [*_notes(found), groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(note)}[/]")
     output = options.output or sweep.folder / _file_name(found)
-    terminal.write_text(output, plot(found))
+    write = terminal.write_text if options.output else terminal.write_beside_results
+    write(output, plot(found))
     console.print(f"picture: {escape(str(output))}")
     return 0
 

@@ -27,6 +27,7 @@ __all__ = [
     "n_digits",
     "number",
     "show_table",
+    "write_beside_results",
     "write_csv",
     "write_text",
 ]
@@ -122,6 +123,15 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error}); name a file in a folder") from error
+
+
+def write_beside_results(path: Path, text: str) -> None:
+    """Write a file into a folder of results, which may come from somebody else: a link at its place is replaced, not
+    followed. Raises DataError if the file cannot be written.
+    """
+    if path.is_symlink():
+        path.unlink()
+    write_text(path, text)
 
 
 def make_folder(folder: Path, option: str) -> None:

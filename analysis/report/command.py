@@ -5,7 +5,7 @@ from pathlib import Path
 
 from analysis.report import markdown, page, record
 from analysis.report.source import open_source
-from analysis.terminal import make_console, make_folder, write_text
+from analysis.terminal import make_console, make_folder, write_beside_results
 
 _FILES = {"report.html": "page:", "report.md": "text:", "report.json": "numbers:"}
 
@@ -25,9 +25,9 @@ def run(options: argparse.Namespace) -> int:
     folder = options.out or source.sweep.folder
     make_folder(folder, "--out")
     report = record.gather(source)
-    write_text(folder / "report.html", page.render(report))
-    write_text(folder / "report.md", markdown.render(report))
-    write_text(folder / "report.json", record.as_json(report))
+    write_beside_results(folder / "report.html", page.render(report))
+    write_beside_results(folder / "report.md", markdown.render(report))
+    write_beside_results(folder / "report.json", record.as_json(report))
     console = make_console()
     console.print(str(report.answer.sentence), markup=False)
     if report.warnings:

@@ -90,11 +90,13 @@ def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterato
 
 
 def named_variables(config: Any) -> Iterator[str]:
-    """Yield the environment variables that fields such as `api_key_env` name, at any depth."""
+    """Yield the environment variables that fields such as `api_key_env` name, at any depth. The value of an axis names
+    several: `A_KEY,B_KEY`.
+    """
     if isinstance(config, Mapping):
         for name, value in config.items():
             if isinstance(value, str):
-                yield from [value] if value and str(name).endswith("_env") else ()
+                yield from re.findall(r"\w+", value) if str(name).endswith("_env") else ()
             else:
                 yield from named_variables(value)
     elif isinstance(config, list | tuple):

@@ -14,7 +14,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from components.json_value import Json
-from components.secrets.given import misplaced_secrets
+from components.secrets.given import misplaced_secrets, named_variables
+from components.secrets.known import mark_variable
 from runner.launch.log_code import log_mistakes
 from runner.launch.named_code import class_mistakes, package_of, remedy
 from runner.trusted import is_within
@@ -65,8 +66,10 @@ _DEEPEST = 50
 def require_known_code(config: DictConfig) -> None:
     """Checks the node `hydra` of a composed configuration. Values of the checked nodes that are interpolations are
     replaced by what they resolve to, so that Hydra builds what was checked. Raises HydraException with every mistake.
-    A secret is the only mistake that is reported, because the others quote values.
+    A secret is the only mistake that is reported, because the others quote values. From now on, the variables that the
+    configuration names for keys count as secret.
     """
+    _mark_variables(config)
     if secrets := list(_secret_mistakes(config)):
         raise HydraException(str(ConfigError(secrets)))
     plugins = _plugins_of(config)
@@ -79,6 +82,21 @@ def require_known_code(config: DictConfig) -> None:
             mistakes += _stray_targets(config.hydra._get_node(name), f"hydra.{name}")
     if mistakes:
         raise HydraException(str(ConfigError(mistakes)))
+
+
+def _mark_variables(config: DictConfig) -> None:
+    """Axes of a preset, which the sweeper's node holds, may name some too."""
+    nodes = [config._get_node(name) for name in config if name != "hydra"]
+    for variable in named_variables([_as_written(node) for node in (*nodes, config.hydra._get_node("sweeper"))]):
+        mark_variable(variable)
+
+
+def _as_written(node: Any) -> Json:
+    """The value with its interpolations; `OmegaConf.to_container` takes many times as long."""
+    content = None if node is None else node._value()
+    if isinstance(content, dict):
+        return {str(key): _as_written(below) for key, below in content.items()}
+    return [_as_written(below) for below in content] if isinstance(content, list) else content
 
 
 def _secret_mistakes(config: DictConfig) -> Iterator[str]:

@@ -7,7 +7,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from components.errors import ConfigError
-from components.secrets.given import misplaced_in_override
+from components.secrets.given import misplaced_in_override, named_variables
+from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from components.text.brackets import depth_of_brackets
 
@@ -59,7 +60,11 @@ def refuse_strays(overrides: Sequence[str]) -> None:
 
 
 def refuse_secrets(arguments: Sequence[str]) -> None:
-    """Raises ConfigError for overrides that hold secrets."""
+    """Raises ConfigError for overrides that hold secrets. From now on, the variables that overrides name for keys count
+    as secret.
+    """
+    for variable in named_variables(dict(argument.split("=", 1) for argument in arguments if "=" in argument)):
+        mark_variable(variable)
     mask = current_mask()
     mistakes = [mistake for argument in arguments if (mistake := misplaced_in_override(argument, mask))]
     if mistakes:

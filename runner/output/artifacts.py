@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
+from components.errors import DataError
+from components.secrets.mask import masked
 from runner.engine.linking import link_or_copy
 
 Client = Any  # MLflow's client and what it returns: MLflow has no types, and is imported late
@@ -15,8 +17,27 @@ Content = Path | bytes
 """A file that lies somewhere already, or what is to be in it."""
 
 
+_OF_SERVERS = ("http", "https", "mlflow-artifacts")
+"""Schemes of servers to which MLflow sends MLFLOW_TRACKING_TOKEN or MLFLOW_TRACKING_PASSWORD."""
+_LOCAL = ("sqlite", "file", "")
+
+
+def require_named_server(tracking_uri: str, place: str) -> None:
+    """Raise DataError if a local database sends artifacts to a server: nobody named it, and the database may come from
+    somebody else.
+    """
+    if urlparse(tracking_uri).scheme in _LOCAL and urlparse(place).scheme in _OF_SERVERS:
+        raise DataError(
+            f"the database sends artifacts to {masked(place)}, a server that would see MLflow's token or password; "
+            "name that server as tracking URI, or move the database away: the next sweep makes a new one"
+        )
+
+
 def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None:
-    """Adds files to a run of this `MlflowClient`, by their paths within it. Raises OSError or what MLflow raises."""
+    """Adds files to a run of this `MlflowClient`, by their paths within it. Raises OSError, what MLflow raises, and
+    DataError as `require_named_server`.
+    """
+    require_named_server(client.tracking_uri, run.info.artifact_uri)
     folder = local_folder(run.info.artifact_uri)
     if folder is not None:
         put_files(folder, files)

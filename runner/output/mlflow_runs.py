@@ -14,7 +14,7 @@ from typing import NamedTuple
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.axes import common_base, varying_axes
-from runner.output.artifacts import Client, Content, log_files
+from runner.output.artifacts import Client, Content, log_files, require_named_server
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
 from runner.output.mlflow_files import cell_files, json_bytes, leaderboard_files
 from runner.output.mlflow_metrics import BEST, logged_metrics, metric_name
@@ -91,6 +91,7 @@ class Tracker:
         """The experiment's id; artifacts of a local database lie beside it."""
         found = self._client.get_experiment_by_name(name)
         if found:
+            require_named_server(uri, found.artifact_location)
             return str(found.experiment_id)
         location = None
         if file := database_file(uri):

@@ -103,6 +103,22 @@ def test_all_commands_of_the_analysis_are_tried() -> None:
     assert {*COMMANDS, "notebooks", "testset"} == set(ALL)
 
 
+@pytest.mark.parametrize("is_dangling", [False, True])
+@pytest.mark.parametrize("name", ["report.html", "report.md", "report.json", "plot_overall_rouge_l_top_k.svg"])
+def test_a_link_in_the_folder_is_not_written_through(
+    name: str, is_dangling: bool, folder: Path, given: Planted, tmp_path: Path
+) -> None:
+    sweep, own = shutil.copytree(folder / "sweep", tmp_path / "sweep"), tmp_path / "own.txt"
+    if not is_dangling:
+        own.write_text("mine", encoding="utf-8")
+    (sweep / name).symlink_to("../own.txt")
+    options = () if name.startswith("report") else ("--metric", "rouge_l", "--axis", "top_k")
+    assert main([name.partition("_")[0].partition(".")[0], str(sweep), *options]) == 0
+    assert (sweep / name).is_file()
+    assert not (sweep / name).is_symlink()
+    assert not own.exists() if is_dangling else own.read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu", "ndcg@10"])
 def test_metrics_of_ours_need_no_option(
     metric: str, folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]

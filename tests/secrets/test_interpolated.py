@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from components.errors import ConfigError
+from components.secrets import known
+from runner.generate.composing import composed
 from runner.launch.compose import compose_config
 from tests.runner.sweeping import run_command
 
@@ -26,6 +28,38 @@ def test_nodes_of_hydra_hold_none(override: str, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_API_KEY") as raised:
         compose_config([override.format(READ)])
     assert NEVER not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "override", ["hydra.sweep.dir='results/{}'", "hydra.job.name='{}'", "hydra.output_subdir='{}'"]
+)
+def test_a_variable_that_is_named_for_a_key_counts(
+    override: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sweeps").mkdir()
+    axes = "hydra:\n  sweeper:\n    params:\n      llm.api_key_env: OTHER,MY_LLM\n"
+    (tmp_path / "sweeps" / "mine.yaml").write_text(f"# @package _global_\n{axes}", encoding="utf-8")
+    monkeypatch.setenv("MY_LLM", NEVER)
+    for named in (("llm.api_key_env=MY_LLM",), (f"hydra.searchpath=[file://{tmp_path}]", "+sweeps=mine")):
+        monkeypatch.setattr(known, "_marked", set())
+        with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_LLM") as raised:
+            compose_config(["llm=openai", *named, override.format("${oc.env:MY_LLM}")])
+        assert NEVER not in str(raised.value)
+
+
+def test_an_override_that_names_a_variable_hides_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "_marked", set())
+    monkeypatch.setenv("MY_LLM", NEVER)
+    with pytest.raises(ConfigError, match="llm: holds the secret of the environment variable MY_LLM") as raised:
+        compose_config(["llm.api_key_env=MY_LLM", f"llm={NEVER}"])
+    assert NEVER not in str(raised.value)
+
+
+def test_generation_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "_marked", set())
+    monkeypatch.setenv("MY_LLM", NEVER)
+    with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_LLM"):
+        composed(["llm=openai", "llm.api_key_env=MY_LLM", "llm.model='${oc.env:MY_LLM}'"])
 
 
 def test_a_variable_that_jobs_copy_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
