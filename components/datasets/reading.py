@@ -6,8 +6,9 @@ DataError. Lines end at "\n" only: U+2028 and the like are characters of a text,
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
 
@@ -23,16 +24,24 @@ LARGEST_WHOLE_FILE = 1 << 30
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
+    """Return `is_kind(path)`. Raises DataError where the system refuses to look, as into a folder of another user."""
+    try:
+        return is_kind(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Expected here: {expected}.") from error
+
+
 def require_folder(folder: Path, expected: str) -> Path:
     """`folder` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such folder."""
-    if not folder.is_dir():
+    if not is_there(folder, Path.is_dir, expected):
         raise DataError(f"{folder}: no such folder. Expected here: {expected}. {_what_is_there(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
     """`file` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such file."""
-    if not file.is_file():
+    if not is_there(file, Path.is_file, expected):
         raise DataError(f"{file}: no such file. Expected here: {expected}. {_what_is_there(file)}")
     return file
 
@@ -152,6 +161,8 @@ def _what_is_there(path: Path) -> str:
     folder = next((parent for parent in path.parents if parent.is_dir()), None)
     if folder is None:
         return "No folder above it exists either."
+    if not os.access(folder, os.R_OK):
+        return f"The folder {folder} cannot be listed. Check the path."
     names = sorted(entry.name for entry in folder.iterdir())
     shown = ", ".join(names[:_N_NAMES_SHOWN]) or "nothing"
     more = f" and {len(names) - _N_NAMES_SHOWN} more" if len(names) > _N_NAMES_SHOWN else ""

@@ -1,6 +1,7 @@
 """Files that are missing, not UTF-8, not JSON or cut off: one error each, with its place."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,9 @@ def test_ids_that_name_nothing(record: dict[str, object], message: str) -> None:
 def test_ids_are_texts(tmp_path: Path) -> None:
     assert [required_id({"id": value}, "line 1") for value in ("a", 7, "0")] == ["a", "7", "0"]
     assert required_id({"_id": "a"}, "line 1", "_id") == "a"
+
+
+@pytest.mark.parametrize("require", [require_file, require_folder])
+def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Callable[[Path, str], Path]) -> None:
+    with pytest.raises(DataError, match=r"cannot be read \(File name too long\)\. Expected here: questions"):
+        require(tmp_path / ("x" * 300), "questions")
