@@ -21,6 +21,7 @@ LONGEST_LINE = 1 << 28
 """Bytes: a longer line is no text, and would fill the memory."""
 LARGEST_WHOLE_FILE = 1 << 30
 """Bytes of a file that is parsed as a whole, which takes several times its size in memory."""
+_MEND = "Mend or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -100,13 +101,23 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
                 f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
-                f"Wanted: {expected}. Mend or remove the line."
+                f"Wanted: {expected}. {_other_format(line) if number == 1 else _MEND}"
             ) from error
         except (RecursionError, ValueError) as error:
             raise DataError(f"{file}, line {number}: {beyond_limits(error)}. Mend or remove the line.") from error
         if half := half_character(line, value):
             raise DataError(f"{file}, line {number}: {half}. Mend or remove the line.")
         yield number, value
+
+
+def _other_format(line: str) -> str:
+    """What to do about a first line that is no JSON: of a whole file in another format, or of a damaged line."""
+    if line.strip() in ("[", "{", "[{"):
+        path = "." if line.strip() == "{" else ".[]"
+        return f"The file holds JSON over several lines: write each record on a line of its own (jq -c '{path}')."
+    if line.lstrip()[0] in "[{":
+        return _MEND
+    return "If the file is a table or has another format, convert it, one JSON object per line. Else mend the line."
 
 
 def beyond_limits(error: RecursionError | ValueError) -> str:

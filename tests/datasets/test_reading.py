@@ -253,3 +253,18 @@ def test_ids_are_texts(tmp_path: Path) -> None:
 def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Callable[[Path, str], Path]) -> None:
     with pytest.raises(DataError, match=r"cannot be read \(File name too long\)\. Expected here: questions"):
         require(tmp_path / ("x" * 300), "questions")
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ('[\n  {"id": "1"}\n]', "The file holds JSON over several lines"),
+        ('{\n  "id": "1"\n}', "The file holds JSON over several lines"),
+        ("\ufeffid;question\n1;When?", "If the file is a table or has another format, convert it"),
+        ('{"id": "1",}', "Mend or remove the line"),
+    ],
+)
+def test_files_in_other_formats(tmp_path: Path, text: str, advice: str) -> None:
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=f"line 1: not JSON at byte .*{advice}"):
+        list(read_jsonl(tmp_path / "file", "records"))
