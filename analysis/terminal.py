@@ -122,7 +122,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error}); name a file in a folder") from error
+        raise DataError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def write_beside_results(path: Path, text: str) -> None:

@@ -196,7 +196,7 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
     there.
     """
     for folder in (Path(text), results_dir / text):
-        if (folder / "sweep.json").is_file():
+        if _is_sweep(folder):
             return folder
     is_latest = Path(text).name == LATEST
     others = Path(text).parent if is_latest else Path(text)
@@ -207,6 +207,17 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
     there = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
     hint = f"the newest in {place} are: {', '.join(there)}" if there else f"there is none in {place} either"
     raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
+
+
+def _is_sweep(folder: Path) -> bool:
+    """Return whether the folder holds a sweep. Raises DataError for a folder that this user may not look into."""
+    try:
+        return (folder / "sweep.json").is_file()
+    except OSError as error:
+        raise DataError(
+            f"{folder}: cannot be read ({error.strerror}); wanted the folder of a sweep. Check the name, and make the "
+            "folder readable as the user who owns it"
+        ) from error
 
 
 def read_cell(folder: Path) -> CellResult:

@@ -183,7 +183,10 @@ def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -
             continue
         length = lengths.get(unit.document_id)  # None for gold that is missing from the corpus
         if unit.start is None or unit.end is None or not 0 <= unit.start < unit.end:
-            raise DataError(f"{source}: the gold of sample '{sample.id}' points nowhere: {unit} is no span.")
+            raise DataError(
+                f"{source}: the gold of sample '{sample.id}' points nowhere: start {unit.start} and end {unit.end} of "
+                f"document '{unit.document_id}'; wanted both, 0 <= start < end, or neither for the whole document."
+            )
         if length is not None and unit.end > length:
             raise DataError(
                 f"{source}: the gold of sample '{sample.id}' points nowhere: characters {unit.start} to {unit.end} of "

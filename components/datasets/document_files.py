@@ -16,7 +16,7 @@ from components.datasets.html_text import read_html
 from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import read_bytes
+from components.datasets.reading import is_there, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
@@ -26,6 +26,7 @@ EXPECTED_FOLDER = "documents as .txt, .md, .rst, .html, .pdf, .jsonl, .json, .cs
 _JSON_LINES = "documents.jsonl"
 _NO_SUFFIX = "without extension"
 _LINK_OUT = "leading out of the folder"
+_LINK_TO_FOLDER = "linking to a folder"
 _PLAIN = ReadingOptions()
 
 
@@ -33,7 +34,7 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
     """The files to read, by the names that count: the file itself, or every readable file of a folder (hidden ones left
     out) by its path in it. Raises DataError if there are none.
     """
-    if path.is_file():
+    if is_there(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}.")
@@ -106,7 +107,9 @@ def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
 
 
 def other_files(path: Path, options: ReadingOptions = _PLAIN) -> Counter[str]:
-    """How many files of a folder are left out, by extension: those without a reader, and links to files outside it."""
+    """How many files of a folder are left out, by extension: those without a reader, links to files outside it, and
+    links to folders.
+    """
     files = _visible_files(path).values() if path.is_dir() else ()
     return Counter(kind for file in files if (kind := _unread_kind(file, path, options)))
 
@@ -115,6 +118,8 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     """What to call a file that is not read; "" for one that is. A link must not lead out: a folder that came from
     somebody else would bring other files of this machine into prompts and results.
     """
+    if file.is_dir():
+        return _LINK_TO_FOLDER
     if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
         return _LINK_OUT
     suffix = file.suffix.lower()
@@ -130,9 +135,22 @@ def said(files: Counter[str]) -> str:
 
 
 def _visible_files(folder: Path) -> dict[str, Path]:
-    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
-    named = {_name(file, folder): file for file in files}
-    return {name: file for name, file in named.items() if not any(part[0] == "." for part in name.split("/"))}
+    """The files, and the links to folders, which are not followed. Raises DataError for a folder that cannot be listed:
+    its documents would be missing from the corpus.
+    """
+    found: list[Path] = []
+    for parent, folders, files in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if name[0] != "."]
+        paths = [Path(parent, name) for name in (*folders, *files) if name[0] != "."]
+        found += [path for path in paths if path.is_file() or (path.is_symlink() and path.is_dir())]
+    return {_name(path, folder): path for path in sorted(found)}
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(
+        f"{error.filename}: cannot be listed ({error.strerror}). Make the folder readable, or move it out of the "
+        "documents."
+    ) from error
 
 
 def _name(file: Path, folder: Path) -> str:

@@ -6,8 +6,9 @@ DataError. Lines end at "\n" only: U+2028 and the like are characters of a text,
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
 
@@ -20,19 +21,28 @@ LONGEST_LINE = 1 << 28
 """Bytes: a longer line is no text, and would fill the memory."""
 LARGEST_WHOLE_FILE = 1 << 30
 """Bytes of a file that is parsed as a whole, which takes several times its size in memory."""
+_MEND = "Mend or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
+    """Return `is_kind(path)`. Raises DataError where the system refuses to look, as into a folder of another user."""
+    try:
+        return is_kind(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Expected here: {expected}.") from error
 
 
 def require_folder(folder: Path, expected: str) -> Path:
     """`folder` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such folder."""
-    if not folder.is_dir():
+    if not is_there(folder, Path.is_dir, expected):
         raise DataError(f"{folder}: no such folder. Expected here: {expected}. {_what_is_there(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
     """`file` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such file."""
-    if not file.is_file():
+    if not is_there(file, Path.is_file, expected):
         raise DataError(f"{file}: no such file. Expected here: {expected}. {_what_is_there(file)}")
     return file
 
@@ -91,13 +101,23 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
                 f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
-                f"Wanted: {expected}. Mend or remove the line."
+                f"Wanted: {expected}. {_other_format(line) if number == 1 else _MEND}"
             ) from error
         except (RecursionError, ValueError) as error:
             raise DataError(f"{file}, line {number}: {beyond_limits(error)}. Mend or remove the line.") from error
         if half := half_character(line, value):
             raise DataError(f"{file}, line {number}: {half}. Mend or remove the line.")
         yield number, value
+
+
+def _other_format(line: str) -> str:
+    """What to do about a first line that is no JSON: of a whole file in another format, or of a damaged line."""
+    if line.strip() in ("[", "{", "[{"):
+        path = "." if line.strip() == "{" else ".[]"
+        return f"The file holds JSON over several lines: write each record on a line of its own (jq -c '{path}')."
+    if line.lstrip()[0] in "[{":
+        return _MEND
+    return "If the file is a table or has another format, convert it, one JSON object per line. Else mend the line."
 
 
 def beyond_limits(error: RecursionError | ValueError) -> str:
@@ -152,6 +172,8 @@ def _what_is_there(path: Path) -> str:
     folder = next((parent for parent in path.parents if parent.is_dir()), None)
     if folder is None:
         return "No folder above it exists either."
+    if not os.access(folder, os.R_OK):
+        return f"The folder {folder} cannot be listed. Check the path."
     names = sorted(entry.name for entry in folder.iterdir())
     shown = ", ".join(names[:_N_NAMES_SHOWN]) or "nothing"
     more = f" and {len(names) - _N_NAMES_SHOWN} more" if len(names) > _N_NAMES_SHOWN else ""

@@ -33,6 +33,7 @@ from runner.engine.store.blocks import has_block, joined_blocks, read_block, sca
 from runner.engine.store.files import read_part
 from runner.pipeline import sub_corpora
 from runner.pipeline.blocks import DocumentBlock, document_blocks, positions_of
+from runner.pipeline.checked_hits import checked_hits
 from runner.pipeline.chunking import chunk_blocks
 from runner.pipeline.data import Data
 from runner.pipeline.passages import (
@@ -279,10 +280,12 @@ class DenseHits(Search):
         """The chunks that are nearest to the chosen ones among the queries."""
         built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[chosen]
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = [
-            self.index.search(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts
-        ]
+        found = [self._found(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts]
         return sub_corpora.merge(found, parts, len(queries))
+
+    def _found(self, built: Parts, vectors: Vectors, queries: Vectors, depth: int) -> Hits:
+        hits = self.index.search(built, vectors, queries, depth)
+        return checked_hits(hits, len(queries), len(vectors), self.index)
 
 
 def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:

@@ -13,6 +13,7 @@ from components.text.ranking import empty_hits
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
+from runner.pipeline.checked_hits import checked_hits, n_chunks_in
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,11 @@ class FusedHits(Stage[Hits]):
     rankings: tuple[Ranking, ...]
 
     def make(self, run: Run) -> Hits:
-        """Fuses them."""
+        """Fuses them. Raises ComponentError for hits that break the contract of `Fusion`."""
         rankings = [hits for ranking in self.rankings for hits in ranking.by_sample(run)]
         n_kept = max(hits.chunk.shape[1] for hits in rankings)  # less than the depth where there are fewer chunks
-        return self.fusion.fuse(rankings, min(self.depth, n_kept))
+        fused = self.fusion.fuse(rankings, min(self.depth, n_kept))
+        return checked_hits(fused, len(rankings[0]), n_chunks_in(rankings), self.fusion)
 
 
 @dataclass(frozen=True, eq=False)

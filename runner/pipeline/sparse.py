@@ -16,6 +16,7 @@ from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.store.files import Part
 from runner.pipeline import sub_corpora
 from runner.pipeline.blocks import DocumentBlock, positions_of, searched_blocks, whole_corpora
+from runner.pipeline.checked_hits import checked_hits
 from runner.pipeline.chunking import chunk_blocks
 from runner.pipeline.data import Data
 from runner.pipeline.passages import BlockPassages
@@ -105,7 +106,9 @@ class SparseHits(Search):
         found = []
         for part, own in zip(parts, self.blocks, strict=True):
             blocks = [block.read(run, chunks, words) for block in own]
-            found.append(self.index.search(blocks, sub_corpora.rows(queries, part.queries), depth))
+            own_queries = sub_corpora.rows(queries, part.queries)
+            hits = self.index.search(blocks, own_queries, depth)
+            found.append(checked_hits(hits, len(own_queries), len(chunks), self.index))
         return sub_corpora.put_together(found, parts, len(queries))
 
 

@@ -1,5 +1,6 @@
 """A user's documents as files of several kinds."""
 
+import errno
 import os
 from io import BytesIO
 from pathlib import Path
@@ -103,7 +104,25 @@ def test_links_that_lead_out_are_not_followed(folder: Path, tmp_path_factory: py
     documents, counts = read_documents(folder)
     assert "a key" not in documents.texts
     assert dict(zip(documents.ids, documents.texts, strict=True))["more/same.txt"].startswith("Plain text")
-    assert counts["files_of_other_kinds"] == "2 leading out of the folder, 1 .docx"
+    assert counts["files_of_other_kinds"] == "2 leading out of the folder, 1 .docx, 1 linking to a folder"
+
+
+def test_folders_that_cannot_be_listed_are_errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:  # root, who may run the tests, is refused nothing
+        if os.fspath(path).endswith(("more", ".hidden")):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(DataError, match=r"more: cannot be listed \(Permission denied\)\. Make the folder readable"):
+        read_documents(folder)
+
+
+def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot be read \(File name too long\)\. Expected here: documents"):
+        read_documents(tmp_path / ("x" * 300))
 
 
 def test_gold_in_a_file_that_is_not_read(folder: Path) -> None:

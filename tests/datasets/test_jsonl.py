@@ -261,7 +261,10 @@ class TestBadInput:
             ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not there"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": " "}]}, "field 'quote'"),
             ({**QUESTION, "gold": [{"document": "a.md", "start": "4"}]}, "field 'start' is '4', wanted a whole number"),
-            ({**QUESTION, "gold": [{"document": "a.md", "start": 4}]}, "is no span"),
+            (
+                {**QUESTION, "gold": [{"document": "a.md", "start": 4}]},
+                "start 4 and end None of document 'a.md'; wanted both",
+            ),
             (
                 {**QUESTION, "gold": [{"document": "a.md", "qoute": "x"}]},
                 "gold holds the field 'qoute'. Known are: document",

@@ -1,6 +1,7 @@
 """Files that are missing, not UTF-8, not JSON or cut off: one error each, with its place."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,24 @@ def test_ids_that_name_nothing(record: dict[str, object], message: str) -> None:
 def test_ids_are_texts(tmp_path: Path) -> None:
     assert [required_id({"id": value}, "line 1") for value in ("a", 7, "0")] == ["a", "7", "0"]
     assert required_id({"_id": "a"}, "line 1", "_id") == "a"
+
+
+@pytest.mark.parametrize("require", [require_file, require_folder])
+def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Callable[[Path, str], Path]) -> None:
+    with pytest.raises(DataError, match=r"cannot be read \(File name too long\)\. Expected here: questions"):
+        require(tmp_path / ("x" * 300), "questions")
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ('[\n  {"id": "1"}\n]', "The file holds JSON over several lines"),
+        ('{\n  "id": "1"\n}', "The file holds JSON over several lines"),
+        ("\ufeffid;question\n1;When?", "If the file is a table or has another format, convert it"),
+        ('{"id": "1",}', "Mend or remove the line"),
+    ],
+)
+def test_files_in_other_formats(tmp_path: Path, text: str, advice: str) -> None:
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=f"line 1: not JSON at byte .*{advice}"):
+        list(read_jsonl(tmp_path / "file", "records"))

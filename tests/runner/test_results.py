@@ -13,6 +13,7 @@ from runner.results import (
     CellResult,
     SweepResult,
     combiner,
+    find_sweep,
     larger_is_better,
     open_samples,
     read_cell,
@@ -231,3 +232,8 @@ def test_a_count_that_is_no_number_is_named(changes: dict[str, Any], where: str,
 def test_a_note_of_a_data_set_may_be_anything(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, dataset={"n_of_authors": "many"}), {})
     assert read_cell(folder).dataset["n_of_authors"] == "many"
+
+
+def test_a_sweep_that_cannot_be_looked_at(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot be read \(File name too long\); wanted the folder of a sweep"):
+        find_sweep("x" * 300, tmp_path)

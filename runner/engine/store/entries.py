@@ -62,7 +62,8 @@ class Store:
             self._check_format()
         except OSError as error:
             raise StoreError(
-                f"run.store_dir: cannot write in {root}: {error.strerror or error}; choose another run.store_dir"
+                f"run.store_dir: cannot write in {root}: {error.strerror or error}; choose another run.store_dir, or "
+                "make this one writable (to read the store of another user, copy it and name the copy)"
             ) from error
 
     def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[object, ...]]:

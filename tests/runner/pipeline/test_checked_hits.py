@@ -1,0 +1,51 @@
+"""Hits that break the contract of indexes and fusions end the stage with the name of the class."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.fusions.rrf import ReciprocalRank
+from components.records import Hits
+from components.text.ranking import hits_in_order
+from runner.pipeline.checked_hits import checked_hits, n_chunks_in
+
+FUSION = ReciprocalRank()
+HITS = hits_in_order([[2, 0], [1]])
+
+
+def changed(chunk: Sequence[Sequence[int]], score: Sequence[Sequence[float]] = ((1.0, 0.5), (1.0, 0.5))) -> Hits:
+    return Hits(np.array(chunk, dtype=np.int32), np.array(score, dtype=np.float32))
+
+
+def test_sound_hits_pass() -> None:
+    assert checked_hits(HITS, 2, 3, FUSION) is HITS
+    assert checked_hits(hits_in_order([]), 0, 0, FUSION).chunk.shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (None, "returned NoneType, wanted Hits"),
+        (Hits(HITS.chunk.tolist(), HITS.score.tolist()), "other columns than integers and floats of two dimensions"),
+        (Hits(HITS.chunk.ravel(), HITS.score.ravel()), "other columns than integers and floats of two dimensions"),
+        (Hits(HITS.score, HITS.score), "other columns than integers and floats of two dimensions"),
+        (Hits(HITS.chunk[:1], HITS.score[:1]), "chunks (1, 2) and scores (1, 2), wanted equal shapes of 2 rows"),
+        (Hits(HITS.chunk, HITS.score[:, :1]), "chunks (2, 2) and scores (2, 1), wanted equal shapes of 2 rows"),
+        (changed([[0, 1], [2, 3]]), "query 1 has the chunk 3, wanted 0 to 2, or -1 for no hit"),
+        (changed([[0, 1], [2, -2]]), "query 1 has the chunk -2, wanted 0 to 2, or -1 for no hit"),
+        (changed([[0, 1], [2, 0]], [[1.0, np.nan], [1.0, 0.5]]), "query 0 has the score nan for chunk 1"),
+        (changed([[0, 1], [-1, 2]]), "query 1 has no hit at rank 1 but one behind it"),
+        (changed([[0, 1], [2, 2]]), "query 1 has the chunk 2 twice, wanted each once"),
+    ],
+)  # fmt: skip
+def test_other_hits_are_errors(wrong: Hits, message: str) -> None:
+    with pytest.raises(ComponentError, match=rf"^components\.fusions\.rrf\.ReciprocalRank: .*{re.escape(message)}"):
+        checked_hits(wrong, 2, 3, FUSION)
+
+
+def test_positions_in_rankings_are_counted() -> None:
+    assert n_chunks_in([HITS, hits_in_order([[4], []])]) == 5
+    assert n_chunks_in([hits_in_order([[], []])]) == 0
