@@ -17,6 +17,7 @@ async def within(seconds: float) -> AsyncIterator[None]:
     """Raises TimeoutError if the context lasts longer than `seconds`, counted from the end of the last pause."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as limit:
+        timer: asyncio.TimerHandle
 
         def look(due: float) -> None:
             if loop.time() - due > _PAUSED_S:
@@ -29,7 +30,6 @@ async def within(seconds: float) -> AsyncIterator[None]:
             due = loop.time() + seconds
             timer = loop.call_at(due, look, due)
 
-        timer: asyncio.TimerHandle
         start()
         try:
             yield
