@@ -6,26 +6,30 @@ SIGKILL too, and a supervisor that finds nobody holding it stops the server.
 """
 
 import fcntl
+import logging
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from components.errors import ComponentError
 from components.openai_server.look_up import LookUpFailed, look_up
 from components.secrets.mask import masked
+
+log = logging.getLogger(__name__)
 
 USERS, ADDRESS, LOG = "users", "address", "server.log"
 _LOOK_EVERY_S = 0.2
 _HEALTH_TIMEOUT_S = 5.0
 _STOPPED_WITHIN_S = 60.0
 _SHOWN_LINES = 5
+_SAID_AFTER_S = 2.0
 
 _held: dict[Path, IO[bytes]] = {}
 """Locks of this process, by folder: held until it ends."""
@@ -39,7 +43,7 @@ def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_time
     log. Raises ComponentError, with the end of the log, if the server ends or is not healthy in time.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / "start.lock"):
+    with _starting(folder):
         _hold(folder)
         known = folder / ADDRESS
         if known.exists() and _is_healthy(address := known.read_text(encoding="ascii")):
@@ -48,6 +52,21 @@ def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_time
         address = _start(command, folder, start_timeout_s)
         known.write_text(address, encoding="ascii")
         return address
+
+
+@contextmanager
+def _starting(folder: Path) -> Iterator[None]:
+    """Held by the process that starts the server. Others wait for it, and say so."""
+    lock = FileLock(folder / "start.lock")
+    try:
+        lock.acquire(timeout=_SAID_AFTER_S)
+    except Timeout:
+        log.warning("waiting for another process, which is starting the same server; its log is %s", folder / LOG)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def let_go() -> None:

@@ -46,7 +46,7 @@ class RetryReport:
             if self._reported_at is not None and now - self._reported_at < _EVERY_S:
                 return
             seconds = now - (self._reported_at or now)
-            line = [f"{endpoint}: {reason}; asking again" if is_first else f"{endpoint}: {self._counts(seconds)}"]
+            line = [f"{endpoint}: {reason}" if is_first else f"{endpoint}: {self._counts(seconds)}"]
             advice = _ADVICE.get(self._again.most_common(1)[0][0], _OTHERWISE).format(settings)
             log.warning("%s", ". ".join([*line, *([n_at_once] if n_at_once else []), advice]))
             self._reported_at, self._n_answered = now, 0

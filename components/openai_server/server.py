@@ -21,6 +21,7 @@ from components.openai_server.session import NotAsked, Session
 from components.records import ErrorClass
 
 _LONGEST_WAIT_S = 120.0
+_LONG_WAIT_S = 10.0
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -142,8 +143,9 @@ class Server:
                     text = self._error_text(error, attempt)
                     breaker.failed(error, text)
                     return Failed(text, class_of(error))
-                self._report(error, attempt, breaker)
-                await breaker.wait(self._wait_s(error, attempt, session))
+                wait_s = self._wait_s(error, attempt, session)
+                self._report(error, attempt, breaker, wait_s)
+                await breaker.wait(wait_s)
             else:
                 breaker.succeeded()
                 return result
@@ -159,13 +161,14 @@ class Server:
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not all come back at the same moment
         return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, wanted_s))
 
-    def _report(self, error: Exception, attempt: int, breaker: Breaker) -> None:
+    def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)
+        in_s = f" in {wait_s:.0f} s" if wait_s >= _LONG_WAIT_S else ""
         at_once = f"It gets {limit} at once instead of {self.settings}.concurrency={self.concurrency}"
         breaker.health.retries.asked_again(
             f"{self.model} at {host_of(self.base_url)}",
             f"{message_of(error, secret=key_in(self.api_key_env))} (attempt {attempt} of {self.max_retries + 1}, "
-            f"{self.settings}.timeout_s={self.timeout_s:g})",
+            f"{self.settings}.timeout_s={self.timeout_s:g}); asking again{in_s}",
             class_of(error),
             self.settings,
             at_once if limit < self.concurrency else "",

@@ -13,6 +13,7 @@ from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
 from components.openai_server.errors import HttpError, Malformed, Unreachable, is_too_slow
 from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_tokens_at_most
+from components.openai_server.patience import within
 
 _LOOK_EVERY_S = 0.02
 """By the one who waits for room in a window."""
@@ -62,7 +63,7 @@ class Session:
         used, was_sent, window = None, True, self.breaker.health.window
         sent_at, started = time.monotonic(), time.perf_counter()
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with within(self.timeout_s):
                 content = await self.connection.post(self.path, sent, most_bytes)
             used = counted_at.used(content, attempt.most)
             window.answered(self.concurrency)

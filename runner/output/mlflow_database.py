@@ -6,12 +6,11 @@ never be opened again: the next process repeats a step and finds its tables ther
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from filelock import FileLock
-
 from components.errors import DataError
+from runner.engine.store.locks import held
 from runner.output.artifacts import Client
 
 _SQLITE = "sqlite:///"
@@ -24,10 +23,15 @@ def database_file(uri: str) -> Path | None:
     return Path(uri.removeprefix(_SQLITE).partition("?")[0]).resolve() if uri.startswith(_SQLITE) else None
 
 
-def tracking_lock(uri: str, results_dir: Path) -> FileLock:
-    """Held while the tracking store is written to: beside the database, or among the results for a server."""
+def tracking_lock(uri: str, results_dir: Path) -> AbstractContextManager[None]:
+    """Held while the tracking store is written to: see `lock_file`. A process that has to wait says so."""
+    return held(lock_file(uri, results_dir), "logging to MLflow")
+
+
+def lock_file(uri: str, results_dir: Path) -> Path:
+    """Return the lock's path: beside a local database, or in the folder of results for a server."""
     file = database_file(uri)
-    return FileLock(results_dir / ".mlflow.lock" if file is None else file.with_name(f".{file.name}.lock"))
+    return results_dir / ".mlflow.lock" if file is None else file.with_name(f".{file.name}.lock")
 
 
 def open_client(uri: str) -> Client:

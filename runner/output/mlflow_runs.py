@@ -76,11 +76,10 @@ class Tracker:
         self._uri = uri
         self._every = every
         self._sweep_dir = sweep_dir
-        self._lock = tracking_lock(uri, sweep_dir.parent)
         self._cells: dict[str, CellResult] = {}
         self._logged: dict[str, LoggedCell] = {}
         self._samples_page = ""
-        with self._lock:
+        with tracking_lock(self._uri, self._sweep_dir.parent):
             self._client = open_client(uri)
             self._experiment_id = self._experiment(uri, experiment)
             self._place = self._client.get_experiment(self._experiment_id)
@@ -129,7 +128,7 @@ class Tracker:
     def log_cells(self, folders: Sequence[Path]) -> None:
         """One child run per cell, from its folder; in place of an earlier one if the status changed."""
         for first in range(0, len(folders), CELLS_TOGETHER):
-            with self._lock:
+            with tracking_lock(self._uri, self._sweep_dir.parent):
                 runs = self._new_runs(folders[first : first + CELLS_TOGETHER])
                 for run_id, run in log_runs(self._client, self._place, runs).items():
                     self._logged[run.tags["cell_id"]] = LoggedCell(run.last_tags["status"], run_id, self._every)
@@ -166,7 +165,7 @@ class Tracker:
         sweep = read_sweep(self._sweep_dir)
         standings = find_standings(self._cells_of(sweep), self._sweep_dir, sweep.headline)
         axes = varying_axes(cell.axes for cell in standings.ordered) or ["retriever"]
-        with self._lock:
+        with tracking_lock(self._uri, self._sweep_dir.parent):
             chosen = traced_cells(standings, sweep.cells[0]["cell_id"]) if n_traces != 0 else []
             run_ids = self._run_ids(chosen)
             samples = samples_link(self._uri, self._experiment_id, run_ids) if run_ids else self._samples_page

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from components.errors import ComponentError
 from components.llms.vllm_chat import VllmChat
@@ -165,3 +167,25 @@ def test_a_command_that_cannot_be_run_is_told_from_one_that_is_not_there(place: 
 def test_mistakes(place: Path) -> None:
     llm = chat(place, command="/no/vllm", adapter="/no/adapter", temperature=-1.0, extra_body="[")
     assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "command", "adapter", "extra_body"]
+
+
+def test_a_process_that_waits_for_another_one_to_start_the_server_names_its_log(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(managed, "_SAID_AFTER_S", 0.05)
+    folder = place / "started elsewhere"
+    folder.mkdir()
+
+    def start() -> None:
+        with pytest.raises(ComponentError, match="ended before it was healthy"):
+            managed.address_of(lambda port: [str(place / "vllm"), "serve", str(place / "dies")], folder, 20)
+
+    with ThreadPoolExecutor() as threads:
+        with FileLock(folder / "start.lock"):
+            started = threads.submit(start)
+            wait([started], 0.3)
+        started.result(20)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"waiting for another process, which is starting the same server; its log is {folder / managed.LOG}"
+    )

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from components.llms.openai_chat import OpenAIChat
-from components.openai_server.gate import passing
+from components.openai_server.breaker import Breaker
+from components.openai_server.gate import OwnGate, passing
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
@@ -90,6 +91,25 @@ def test_time_outs_are_reported_at_once_with_the_settings_that_help(caplog: pyte
     assert not others, "once a minute"
 
 
+@pytest.mark.parametrize(("retry_after", "said"), [("60", "; asking again in 60 s. "), ("0", "; asking again. ")])
+def test_a_long_wait_that_the_server_wants_is_reported(
+    retry_after: str, said: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_wait(self: Breaker, seconds: float) -> None:
+        pass
+
+    def script(asked: dict[str, Any], attempt: int) -> Reply:
+        return Reply("so") if attempt == 2 else Reply(status=429, headers={"Retry-After": retry_after})
+
+    monkeypatch.setattr(Breaker, "wait", no_wait)
+    monkeypatch.setattr(OwnGate, "hold", lambda self, account, seconds: None)
+    with chat_server(script) as server:
+        (answer,) = ask(server, 1, timeout_s=20.0)
+    assert answer.text == "so"
+    (record,) = caplog.records
+    assert said in record.getMessage()
+
+
 class TestReport:
     def test_the_first_at_once_then_once_a_minute_with_counts(self, caplog: pytest.LogCaptureFixture) -> None:
         now = 1000.0
@@ -97,7 +117,7 @@ class TestReport:
         for seconds in range(130):
             now = 1000.0 + seconds
             kind = ErrorClass.RATE_LIMIT if seconds % 3 else ErrorClass.TIMEOUT
-            report.asked_again("m at host", "why", kind, "judge.llm", "")
+            report.asked_again("m at host", "why; asking again", kind, "judge.llm", "")
             report.answered()
         lines = [record.getMessage() for record in caplog.records]
         assert len(lines) == 3

@@ -1,9 +1,11 @@
 """A few numbers in a file that several processes change, one after the other."""
 
+import logging
 import os
 import struct
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +15,11 @@ from runner.engine.store.locks import shared_mode
 
 if sys.platform != "win32":
     import fcntl
+
+log = logging.getLogger(__name__)
+
+_SAID_AFTER_S = 2.0
+_LOOK_EVERY_S = 0.001
 
 _in_this_process = threading.RLock()
 """The system's locks are a process's: its threads do not exclude each other by them."""
@@ -32,7 +39,7 @@ class SharedNumbers:
         Nobody else reads or changes them meanwhile. Raises StoreError.
         """
         with _in_this_process, keeping("what was spent", self._path), self._opened() as file:
-            _lock(file)
+            _lock(file, self._path)
             try:
                 found = os.pread(file, self._format.size, 0)
                 # One that is too short was made this moment, or its disk was full.
@@ -57,9 +64,27 @@ class SharedNumbers:
             os.close(file)
 
 
-def _lock(file: int) -> None:
-    if sys.platform != "win32":  # no such locks there: processes may count over each other
-        fcntl.lockf(file, fcntl.LOCK_EX)
+def _lock(file: int, path: Path) -> None:
+    """Says so if it takes long: the holder was then stopped in the middle of a change."""
+    if sys.platform == "win32":  # no such locks there: processes may count over each other
+        return
+    said_at = time.monotonic() + _SAID_AFTER_S
+    while not _is_locked(file):
+        if time.monotonic() > said_at:
+            log.warning(
+                "waiting for another process, which holds %s; if it was stopped (Ctrl-Z), let it go on, or end it", path
+            )
+            fcntl.lockf(file, fcntl.LOCK_EX)
+            return
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _is_locked(file: int) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
+        return False
+    return True
 
 
 def _unlock(file: int) -> None:

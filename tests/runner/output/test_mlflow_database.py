@@ -1,10 +1,13 @@
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from components.errors import DataError
-from runner.output.mlflow_database import database_file, open_client, tracking_lock
+from runner.engine.store import locks
+from runner.output.mlflow_database import database_file, lock_file, open_client, tracking_lock
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own queries
 
@@ -30,8 +33,25 @@ def test_local_databases_are_files(uri: str, expected: Path | None) -> None:
 
 def test_sweeps_of_several_folders_wait_for_each_other_at_one_database(tmp_path: Path) -> None:
     """`mlflow.db` lies beside the results folders, of which there may be many."""
-    locks = {tracking_lock(f"sqlite:///{tmp_path}/mlflow.db", tmp_path / name).lock_file for name in ("one", "other")}
+    locks = {lock_file(f"sqlite:///{tmp_path}/mlflow.db", tmp_path / name) for name in ("one", "other")}
     assert len(locks) == 1
+
+
+def test_a_process_that_waits_for_another_one_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(locks, "_SAID_AFTER_S", 0.05)
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    path = lock_file(uri, tmp_path)
+    with FileLock(path):
+        waiting = threading.Thread(target=lambda: tracking_lock(uri, tmp_path).__enter__(), daemon=True)
+        waiting.start()
+        waiting.join(0.3)
+    waiting.join(20)
+    assert not waiting.is_alive()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"waiting for another process, which is logging to MLflow (it holds {path})"
+    ]
 
 
 def test_one_that_was_interrupted_while_it_was_made_is_made_anew(

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from runner.engine.spending import numbers
+from runner.engine.spending.numbers import SharedNumbers
 from runner.engine.store import locks
 from runner.engine.store.claims import Claims
 from runner.engine.store.locks import held
@@ -64,3 +68,33 @@ def test_a_folder_of_ones_own_has_locks_of_ones_own(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with held(tmp_path / "a.lock", "x"):
         assert (tmp_path / "a.lock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
+def test_a_process_that_waits_for_shared_numbers_names_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(numbers, "_SAID_AFTER_S", 0.05)
+    path = tmp_path / "spent"
+    holder = subprocess.Popen([sys.executable, "-c", _HOLD_A_FILE, str(path)], stdout=subprocess.PIPE)
+    assert holder.stdout
+    with holder, holder.stdout:
+        assert holder.stdout.readline() == b"held\n"
+        threading.Timer(0.3, holder.kill).start()
+        with SharedNumbers(path, 1).changed() as found:
+            found[0] += 1
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"waiting for another process, which holds {path}; if it was stopped (Ctrl-Z), let it go on, or end it"
+    )
+    with SharedNumbers(path, 1).changed() as found:
+        assert found == [1]
+
+
+_HOLD_A_FILE = """
+import fcntl, sys, time
+with open(sys.argv[1], "wb") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    time.sleep(60)
+"""

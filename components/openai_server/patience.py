@@ -1,0 +1,37 @@
+"""Time limits that a pause of this process does not use up.
+
+A process that was stopped (Ctrl-Z, a suspended job of a cluster) finds its limits passed when it goes on, and replies
+that came meanwhile unread. They were paid for: the limit begins again, and they are read first.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+_PAUSED_S = 2.0
+"""A timer that is later than this tells of a pause."""
+
+
+@asynccontextmanager
+async def within(seconds: float) -> AsyncIterator[None]:
+    """Raises TimeoutError if the context lasts longer than `seconds`, counted from the end of the last pause."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as limit:
+        timer: asyncio.TimerHandle
+
+        def look(due: float) -> None:
+            if loop.time() - due > _PAUSED_S:
+                start()
+            else:
+                limit.reschedule(due)
+
+        def start() -> None:
+            nonlocal timer
+            due = loop.time() + seconds
+            timer = loop.call_at(due, look, due)
+
+        start()
+        try:
+            yield
+        finally:
+            timer.cancel()
