@@ -496,7 +496,9 @@ class TestFormat:
 class TestDisk:
     def test_a_file_in_place_of_the_folder(self, tmp_path: Path) -> None:
         (tmp_path / "store").touch()
-        with pytest.raises(StoreError, match=r"cannot write in .*store.*choose another run\.store_dir, or make this one writable"):
+        with pytest.raises(
+            StoreError, match=r"cannot write in .*store.*choose another run\.store_dir, or make this one writable"
+        ):
             Store(tmp_path / "store")
 
     def test_a_read_only_folder(self, tmp_path: Path) -> None:
