@@ -98,7 +98,7 @@ def _nothing(source: Source) -> Prose:
     failed = [cell for cell in cells if cell.status != OK]
     if failed:
         return prose(
-            "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", ". "
+            "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", "."
         ) + prose(f"The first reason: {failed[0].reason}")
     return prose("No cell has a value of a metric that ranks cells.")
 

@@ -134,7 +134,7 @@ def _samples(source: Source) -> Iterator[Check]:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
         yield Check(WARNING, "Few independent samples", text)
     else:
-        text = f"{groups}. Intervals and tests resample groups, because the samples of a group depend on each other."
+        text = f"{groups}. Intervals and tests are over groups, so dependent samples do not count as independent ones."
         yield Check(NOTE, "Groups of samples", text)
     if note := groups_note(family.sweep.cells):
         text = f"{note}. If other samples depend on one another, intervals are too narrow and p-values too small."
@@ -162,7 +162,7 @@ def _fields(cells: Sequence[CellResult], source: Source) -> Iterator[Check]:
 def _left_out(source: Source, cells: Sequence[CellResult]) -> Iterator[Check]:
     """Samples without a value of the metric that the report is about."""
     main = source.main
-    if main is None:
+    if main is None or not cells:
         return
     metric = main.metric
     reasons: dict[str, Counter[str]] = {}

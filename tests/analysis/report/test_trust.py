@@ -44,3 +44,10 @@ def test_a_share_of_noise_is_no_choice(tmp_path: Path) -> None:
     found = {check.head: check.kind for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
     assert found["An axis that is no choice"] == "warning"
     assert "An axis that is no choice" not in checks_of(tmp_path / "other", {})
+
+
+def test_no_sample_is_reported_as_complete_if_every_cell_failed(tmp_path: Path) -> None:
+    cells = [replace(cell, facts={"status": "FAILED", "reason": "the server is down"}) for cell in CELLS]
+    report = report_on(tiny_sweep.write(tmp_path, cells))
+    assert "No sample is left out" not in {check.head for check in report.checks}
+    assert "cells failed. The first reason: the server is down" in str(report.answer.sentence)
