@@ -178,7 +178,7 @@ def _trust_lines(family: Family) -> list[str]:
     if family.n_clusters == 1:
         return []
     is_known = family.n_clusters >= _FEW_CLUSTERS
-    few = "" if is_known else f"with {family.n_clusters} groups, known by simulation alone, "
+    few = "" if is_known else f"with {family.n_clusters} groups, too few to rely on theory, "
     lines = [
         f"rate of false verdicts: {few}about .06 in our simulations at an alpha of .05, and up to "
         f"{_RATE_WITH_RARE_FAILURES} for a cell that fails rarely and badly, if the samples miss its failures"

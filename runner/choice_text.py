@@ -34,11 +34,14 @@ def samples_text(label: str, n: int, n_known: int) -> str:
 
 def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     """The cell has the best mean."""
-    value = f"({_value(choice, choice.cell)}){_context(choice, name)}"
+    mean, context = _value(choice, choice.cell), _context(choice, name)
+    value = f"({mean}){context}"
     n_cells, n_others = len(choice.compared), len(choice.compared) - len(choice.tied[0])
     if not n_others:
         cells = "both cells" if n_cells == 2 else f"all {n_cells} cells"
-        return prose("Take ", name(choice.cell), f": {cells} have the same {metric} for every sample {value}.")
+        return prose(
+            "Take ", name(choice.cell), f": {cells} have the same {metric} for every sample ({mean}).{_takes(context)}"
+        )
     first = f": it has the best {by} {value}"
     if len(choice.tied) == 1:
         return prose("Take ", name(choice.cell), f"{first}, and ", _worse(choice, name), ".")
@@ -47,6 +50,10 @@ def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     which = "it is not" if n_tied == 1 else "none of them is"
     cheaper = "" if _costs_unknown(choice) else f", and {which} noticeably {_kind(choice)}er"
     return head + prose("These samples cannot tell ", _tied(choice, name), f" from it{cheaper}.")
+
+
+def _takes(context: str) -> str:
+    return context.replace(" with ", " It takes ", 1) + "." if context else ""
 
 
 def _worse(choice: Choice, name: Name) -> str:

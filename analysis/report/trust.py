@@ -67,6 +67,7 @@ def gather(source: Source) -> tuple[Check, ...]:
         *_size(source),
         *_stand_ins(cells),
         *_noise(cells),
+        *_scripted_judge(cells),
         *_samples(source),
         *_fields(cells, source),
         *_left_out(source, cells),
@@ -123,6 +124,13 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[Check]:
             "retriever.noise_rate sets how hard the test is: compare models at one rate, and take no rate for the best."
         )
         yield Check(WARNING, "An axis that is no choice", text)
+
+
+def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[Check]:
+    llms = [(cell.config.get("judge") or {}).get("llm") or {} for cell in cells if cell.judges]
+    if any(str(llm.get("_target_")).endswith(".Scripted") for llm in llms):
+        text = "judge.llm=scripted replies what it was told to: judged scores say nothing about the answers."
+        yield Check(WARNING, "The judge is a stand-in", text)
 
 
 def _samples(source: Source) -> Iterator[Check]:

@@ -294,7 +294,7 @@ class TestText:
         lines = text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines()
         assert "dataset.groups=none: all samples count as independent" in lines
 
-    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, known by simulation alone, "), (60, "")])
+    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few to rely on theory, "), (60, "")])
     def test_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
         text = text_of(replace(family(sweep), n_clusters=n_clusters), width=400)
         assert f"rate of false verdicts: {known}about .06 in our simulations at an alpha of .05, and up to" in text

@@ -137,3 +137,11 @@ def test_a_single_other_cell_of_several_is_named() -> None:
         "Take bm252: it has the best f1 over all samples (0.3125), and none2 is significantly worse. 1 other cell has "
         "the same f1 for every sample."
     )
+
+
+def test_tokens_are_those_of_the_cell_to_take_if_all_cells_are_equal() -> None:
+    sentence = said(chosen([[FEW, cell("many", 0.3, tokens=400)]]))
+    assert sentence == (
+        "Take few2: both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "
+        "(many2 has 400)."
+    )
