@@ -89,7 +89,7 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
         text = choice_text(
             standings.choice,
             metric,
-            _over(standings, metric),
+            _over(standings, standings.choice.cell, metric),
             lambda cell: run_name(cell.axes, axes, base) or cell.cell_id,
             larger_is_better=bool(larger_is_better(metric, cells)),
         )
@@ -102,8 +102,8 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
     return [f"Best by {_plain(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
 
 
-def _over(standings: Standings, metric: str) -> str:
-    common, entry = standings.common, standings.ordered[0].metrics[OVERALL][metric]
+def _over(standings: Standings, cell: CellResult, metric: str) -> str:
+    common, entry = standings.common, cell.metrics[OVERALL][metric]
     n, n_left_out = int(entry["n"]), sum((entry.get("n_excluded") or {}).values())
     known = (common.n, common.n_known) if common.n_known else (n, n + n_left_out)
     return samples_text("all samples", *known)
