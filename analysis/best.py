@@ -106,7 +106,7 @@ def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     ]
     if not all(each.is_enough for each in found):
         lines.append(
-            f"too few: fewer than {FEWEST_SAMPLES} samples, or fewer than {FEWEST_CLUSTERS} groups that belong together"
+            f"too few: fewer than {FEWEST_SAMPLES} samples, or fewer than {FEWEST_CLUSTERS} independent groups"
         )
     lines += filter(None, [groups_note(sweep.cells)])
     if same := [

@@ -159,8 +159,8 @@ def _same_lines(family: Family) -> list[str]:
 def _sample_lines(family: Family) -> list[str]:
     """How many samples the comparisons are over, what was left out and why; cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
-    groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} groups"
-    lines = [f"over {family.n}{of} samples in {groups} that belong together"]
+    groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups"
+    lines = [f"over {family.n}{of} samples in {groups}"]
     assumed = list(filter(None, [groups_note(family.sweep.cells)]))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
@@ -178,16 +178,16 @@ def _trust_lines(family: Family) -> list[str]:
     if family.n_clusters == 1:
         return []
     is_known = family.n_clusters >= _FEW_CLUSTERS
-    known = "" if is_known else f"with {family.n_clusters} groups known by simulation alone: "
+    few = "" if is_known else f"with {family.n_clusters} groups, too few to rely on theory, "
     lines = [
-        f"rate of false calls: {known}about .06 in simulations at an alpha of .05; where a cell fails rarely and "
-        f"badly, samples without such a failure mislead any test (up to {_RATE_WITH_RARE_FAILURES} in ours)"
+        f"rate of false verdicts: {few}about .06 in our simulations at an alpha of .05, and up to "
+        f"{_RATE_WITH_RARE_FAILURES} for a cell that fails rarely and badly, if the samples miss its failures"
     ]
     if any(_excludes_zero(row) and row.verdict == UNDECIDED for row in family.rows):
         p = "adj. p" if family.is_picked else "Holm p"
         lines.append(
-            f"an interval is that of a single comparison, {p} is corrected for all of them: where the interval "
-            "excludes 0 a row may still be undecided"
+            f"{p} is corrected for all comparisons, an interval is not: a row may be undecided although its interval "
+            "excludes 0"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(
@@ -244,9 +244,9 @@ def _detectable(family: Family) -> str:
     if not sizes:
         return f"{too_few_groups(family.n_clusters).capitalize()}." if family.has_too_few_groups else ""
     low, high = about(min(sizes)), about(max(sizes))
-    span = low if low == high else f"{low} to {high}, depending on the cell,"
+    span = low if low == high else f"{low} to {high}, depending on the cell"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
-    return f"With {questions}, only differences above about {span} show up reliably ({POWER:.0%} power)."
+    return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power)."
 
 
 def _name(family: Family, cell: CellResult) -> str:

@@ -148,7 +148,9 @@ def compare_cells(
         why = f"it is {named.status}" if named.status != OK else f"it has no value of {metric}"
         raise DataError(f"--baseline {baseline}: {named.cell_id} cannot be compared with: {why}")
     if len(valued) < 2:
-        raise DataError(f"{sweep.name}: {len(valued)} cell(s) with a value of {metric}, wanted two to compare")
+        raise DataError(
+            f"{sweep.name}: {len(valued)} of {len(sweep.cells)} cells have a value of {metric}; a comparison needs two"
+        )
     first = named or max(valued, key=lambda cell: int(cell.metrics[metric.subset][metric.metric]["n"]))
     others = [cell for cell in valued if cell is not first]
     joined = common_samples([first, *others], sweep.folder_of, metric.metric, metric.subset)

@@ -97,7 +97,7 @@ def _noise(errors: SamplingErrors | None) -> str:
     """What may be read into the shares."""
     if errors is None:
         return "the noise is not known: a subset has samples of one group only"
-    groups = f"{errors.n_clusters} groups that belong together, worth {errors.n_effective:.0f} of equal size"
+    groups = f"{errors.n_clusters} independent groups, worth {errors.n_effective:.0f} of equal size"
     if errors.p > _ALPHA:
         return (
             f"the cells differ no more than chance makes equal cells differ (p = {errors.p:.2f}; {groups}): no axis is "

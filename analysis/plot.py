@@ -76,7 +76,7 @@ def _interval(row: LevelMean, digits: int) -> str:
 
 def _notes(found: AxisMeans) -> list[str]:
     """What the means are over, and what their intervals do not say."""
-    notes = [f"over the {found.n} samples that every cell has, in {found.n_clusters} groups that belong together"]
+    notes = [f"over the {found.n} samples that every cell has, in {found.n_clusters} independent groups"]
     if found.other_axes:
         notes.append(
             f"averaged over {', '.join(found.other_axes)}: {found.n_combinations} combination(s), the same everywhere"

@@ -10,6 +10,8 @@ from runner.results import CellResult
 UNLIKE = 1.5
 """Cells whose tokens of context differ by more than this factor are named with these numbers."""
 
+_ALL_WORSE = "all other cells are significantly worse"
+
 Name = Callable[[CellResult], str]
 
 
@@ -22,31 +24,58 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
     return first + _not_seen(choice, metric, name)
 
 
+def samples_text(label: str, n: int, n_known: int) -> str:
+    """Return the samples behind a mean: the label, e.g. "all samples", or how many of these have a value."""
+    if n == n_known:
+        return label
+    of = "" if label == "all samples" else f" of {label}"
+    return f"the {n:,} of {n_known:,} samples{of} with a value"
+
+
 def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     """The cell has the best mean."""
-    value = f"({_value(choice, choice.cell)}){_context(choice, name)}"
+    mean, context = _value(choice, choice.cell), _context(choice, name)
+    value = f"({mean}){context}"
     n_cells, n_others = len(choice.compared), len(choice.compared) - len(choice.tied[0])
     if not n_others:
         cells = "both cells" if n_cells == 2 else f"all {n_cells} cells"
-        return prose("Take ", name(choice.cell), f": {cells} have the same {metric} for every sample {value}.")
+        return prose(
+            "Take ", name(choice.cell), f": {cells} have the same {metric} for every sample ({mean}).{_takes(context)}"
+        )
     first = f": it has the best {by} {value}"
     if len(choice.tied) == 1:
-        return prose("Take ", name(choice.cell), f"{first}, and ", _worse(n_others), ".")
+        return prose("Take ", name(choice.cell), f"{first}, and ", _worse(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
     n_tied = choice.n_tied - len(choice.tied[0])
     which = "it is not" if n_tied == 1 else "none of them is"
     cheaper = "" if _costs_unknown(choice) else f", and {which} noticeably {_kind(choice)}er"
-    return head + prose("These samples cannot tell ", _tied(n_tied, n_others), f" from it{cheaper}.")
+    return head + prose("These samples cannot tell ", _tied(choice, name), f" from it{cheaper}.")
 
 
-def _worse(n_others: int) -> str:
-    return "the other cell is significantly worse" if n_others == 1 else "all other cells are significantly worse"
+def _takes(context: str) -> str:
+    return context.replace(" with ", " It takes ", 1) + "." if context else ""
 
 
-def _tied(n_tied: int, n_others: int) -> str:
+def _worse(choice: Choice, name: Name) -> str:
+    others = _others(choice)
+    return f"{_single(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
+
+
+def _tied(choice: Choice, name: Name) -> str:
+    n_tied, n_others = choice.n_tied - len(choice.tied[0]), len(_others(choice))
     if n_others == 1:
-        return "the other cell"
+        return _single(choice, name)
     return f"any of the {n_others} other cells" if n_tied == n_others else f"{n_tied} of the {n_others} other cells"
+
+
+def _others(choice: Choice) -> list[CellResult]:
+    """Return the cells that differ from the best one in some sample."""
+    return [cell for cell in choice.compared if cell not in choice.tied[0]]
+
+
+def _single(choice: Choice, name: Name) -> str:
+    """Name the only cell that differs from the best one; of two cells it is "the other cell"."""
+    return "the other cell" if len(choice.compared) == 2 else name(_others(choice)[0])
 
 
 def _cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
@@ -92,16 +121,25 @@ def _context(choice: Choice, name: Name) -> str:
 
 
 def _not_seen(choice: Choice, metric: str, name: Name) -> Prose:
-    """Which of the cells that are equal by a metric of rankings was taken, and why."""
+    """The cells that are equal by the metric, and how much gold the cell to take brings if the metric cannot see it."""
     least = choice.emptiest
     if least is None:
-        return prose()
+        equal = _equal(choice, metric)
+        return prose(equal) if equal else prose()
     own, other = choice.cell.value(COVERAGE) or 0.0, least.value(COVERAGE) or 0.0
     return prose(
         f"{name(least)} has the same {metric} for every sample, but brings {other:.0%} of the gold into the prompt; ",
         name(choice.cell),
         f" brings {own:.0%}.",
     )
+
+
+def _equal(choice: Choice, metric: str) -> str:
+    n_equal = len(choice.equal) - 1
+    if not n_equal or n_equal + 1 == len(choice.compared):
+        return ""
+    verb = "has" if n_equal == 1 else "have"
+    return f"{count(n_equal, 'other cell')} {verb} the same {metric} for every sample."
 
 
 def _value(choice: Choice, cell: CellResult) -> str:

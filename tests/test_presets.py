@@ -169,6 +169,11 @@ class TestPlan:
         )
         assert [line.strip().partition(":")[0] for line in lines[2:]] == ["differs from the paper", "needs"]
 
+    def test_names_the_part_of_the_data_that_a_command_draws(self) -> None:
+        jobs = [compose_job("+sweeps=crud_table5_free", "dataset.root=x", "dataset.limit=120")]
+        lines = [line.strip() for line in preset_lines(["+sweeps=crud_table5_free"], jobs)]
+        assert "only a part of the data: dataset.limit=120" in lines
+
     def test_compares_what_a_user_overrides(self) -> None:
         jobs = [compose_job("+sweeps=crud_table4_free", "dataset.root=x", f"chunk.overlap={each}") for each in (0, 0.2)]
         (line,) = [line for line in preset_lines(["+sweeps=crud_table4_free"], jobs) if "not the paper's" in line]

@@ -6,7 +6,7 @@ from analysis.comparison import Family
 from analysis.report.source import Source
 from components.statistics import POWER
 from runner.choice import Choice, choose
-from runner.choice_text import choice_text
+from runner.choice_text import choice_text, samples_text
 from runner.display import about
 from runner.loaded import SubsetMetric
 from runner.prose import Prose, count, digits_of, listed, number, prose
@@ -51,8 +51,8 @@ def gather(source: Source) -> Answer:
     sentence = choice_text(
         choice,
         family.metric.metric,
-        _samples(family.metric),
-        source.names.short,
+        samples_text(_samples(family.metric), family.n, family.n_known),
+        source.names.in_prose,
         larger_is_better=family.metric.direction(),
     )
     figures = (_best_figure(family.metric, choice.best), _tied_figure(family, choice), *_shown_figure(family))
@@ -68,11 +68,11 @@ def choice_of(family: Family) -> Choice:
 
 
 def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
-    """The answer with a figure of of how many samples of the cell to take gold is missing from the prompt."""
+    """Return the answer with the share of samples of the cell to take whose prompt lacks gold."""
     if not n_with_gold:
         return answer
-    note = f"{n_lost:,} of {n_with_gold:,} samples of the cell to take lack some"
-    figure = Figure("Gold missing from the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
+    note = f"{n_lost:,} of {n_with_gold:,} samples with gold, in the cell to take"
+    figure = Figure("Samples that lack gold in the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
     return replace(answer, figures=(*answer.figures, figure))
 
 
@@ -98,7 +98,7 @@ def _nothing(source: Source) -> Prose:
     failed = [cell for cell in cells if cell.status != OK]
     if failed:
         return prose(
-            "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", ". "
+            "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", "."
         ) + prose(f"The first reason: {failed[0].reason}")
     return prose("No cell has a value of a metric that ranks cells.")
 
@@ -106,7 +106,9 @@ def _nothing(source: Source) -> Prose:
 def _only(source: Source, metric: SubsetMetric, cell: CellResult) -> Prose:
     value = number(metric.value(cell), digits_of([metric.value(cell)]))
     others = source.main.why_not if source.main else ""
-    return prose("", source.names.short(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {others}")
+    return prose(
+        "", source.names.in_prose(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {others}"
+    )
 
 
 def _samples(metric: SubsetMetric) -> str:

@@ -173,19 +173,23 @@ def _span(values: Iterable[float | None]) -> Span | None:
     return (min(known), max(known)) if known else None
 
 
+def _over(family: Family) -> str:
+    if family.n == family.n_known:
+        return f"Over {count(family.n, 'sample')}"
+    return f"Over the {family.n:,} of {count(family.n_known, 'sample')} for which every cell has a value,"
+
+
 def _notes(source: Source, family: Family) -> list[str]:
     """What a reader must know of the table."""
     notes = [
-        f"Over {count(family.n, 'sample')}"
-        + (f" of {family.n_known:,}, those for which every cell has a value," if family.n < family.n_known else "")
-        + f" in {count(family.n_clusters, 'group')} that belong together.",
+        f"{_over(family)} in {count(family.n_clusters, 'independent group')}.",
     ]
     if note := groups_note(family.sweep.cells):
         notes.append(f"{note}.")
     if sizes := [row.detectable for row in family.rows if row.detectable is not None]:
         low, high = about(min(sizes)), about(max(sizes))
-        span = low if low == high else f"{low} to {high}, depending on the cell,"
-        notes.append(f"Only differences above about {span} show up reliably here ({POWER:.0%} power).")
+        span = low if low == high else f"{low} to {high}, depending on the cell"
+        notes.append(f"The smallest detectable difference is about {span} ({POWER:.0%} power).")
     elif family.has_too_few_groups:
         notes.append(f"{too_few_groups(family.n_clusters).capitalize()}.")
     same = [standing for standing in family.standings if standing.same]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.forensics.outcomes import Outcome
-from components.forensics.stages import BROKEN
+from components.forensics.stages import BROKEN, Stage
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,10 @@ class SampleClass:
 
 
 RIGHT, RIGHT_WITHOUT, TYPICAL, REACHED = "right", "right_without_evidence", "typical", "reached"
+UNKNOWN = "unknown"
 
 _DARK, _LIGHT = "#1a1d21", "#ffffff"
-_ON_LIGHT = {"#d3a51f", "#c9b79c", "#8fb8d0", "#b8bec6", "#d3dbe1", "#a5cfb4", "#86ad93"}
+_ON_LIGHT = {"#d3a51f", "#c9b79c", "#8fb8d0", "#b8bec6", "#d3dbe1", "#a5cfb4", "#e6e3dc", "#86ad93"}
 
 _TABLE = (
     ("not_in_corpus", "not in the corpus", "the gold document is absent", "#4a148c"),
@@ -52,7 +53,8 @@ _TABLE = (
     ("empty", "empty", "nothing was answered", "#455a64"),
     ("error", "no reply", "the model's server failed", "#37474f"),
     (TYPICAL, "long text, usual score", "above the lowest quarter of its subset", "#d3dbe1"),
-    (REACHED, "gold in the prompt", "whether the answer is right is not told", "#a5cfb4"),
+    (REACHED, "gold in the prompt", "nothing says whether the answer is right", "#a5cfb4"),
+    (UNKNOWN, "no gold, not rated", "no gold to look for in the prompt, and no rating of the answer", "#e6e3dc"),
     (RIGHT_WITHOUT, "right without the gold", "the gold was not in the prompt, the answer is right anyway", "#86ad93"),
     (RIGHT, "right", "says what the reference says", "#23683f"),
 )
@@ -71,4 +73,6 @@ def class_of(failure: str, outcome: str, stage: str) -> str:
         return failure
     if outcome == Outcome.RIGHT:
         return RIGHT_WITHOUT if stage in BROKEN else RIGHT
-    return TYPICAL if outcome == Outcome.TYPICAL else REACHED
+    if outcome == Outcome.TYPICAL:
+        return TYPICAL
+    return REACHED if stage == Stage.IN_CONTEXT else UNKNOWN

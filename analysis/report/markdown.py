@@ -132,7 +132,11 @@ def _axes(report: Report) -> Iterator[str]:
     yield ""
     yield "## What each axis buys"
     yield ""
-    yield f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis (bold: shown)."
+    yield (
+        f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis "
+        "(bold: significant). Significance is per axis here. The table of scenarios also corrects for the number of "
+        "choices it makes, so it names fewer differences."
+    )
     yield from table(
         ["axis", "value", "mean", "difference", "95 % interval"],
         (
@@ -149,7 +153,9 @@ def _axes(report: Report) -> Iterator[str]:
             for level in own.levels
         ),
     )
-    yield from (f"- {plain(one.text)} ({'shown' if one.is_shown else 'not shown'})" for one in scenario.interactions)
+    yield from (
+        f"- {plain(one.text)} ({'significant' if one.is_shown else 'not significant'})" for one in scenario.interactions
+    )
 
 
 def _strong(text: str, *, is_strong: bool) -> str:

@@ -37,6 +37,11 @@ class CellNames:
         """E.g. "hybrid \u00b7 256 \u00b7 2", or what it changes of the base; its id where nothing tells cells apart."""
         return self.of_several([cell])
 
+    def in_prose(self, cell: CellResult) -> str:
+        """Return the short name; a number by itself gets its axis, as in "top_k=5"."""
+        name = self.short(cell)
+        return f"{self.axes[0]}={name}" if len(self.axes) == 1 and name[:1].isdecimal() else name
+
     def of_several(self, cells: Sequence[CellResult]) -> str:
         """A name for cells with the same values, e.g. "bm25 \u00b7 64 \u00b7 2 or 8"."""
         if self.base is not None:

@@ -66,6 +66,8 @@ def gather(source: Source) -> tuple[Check, ...]:
         *_cells(source),
         *_size(source),
         *_stand_ins(cells),
+        *_noise(cells),
+        *_scripted_judge(cells),
         *_samples(source),
         *_fields(cells, source),
         *_left_out(source, cells),
@@ -114,17 +116,34 @@ def _stand_ins(cells: Sequence[CellResult]) -> Iterator[Check]:
             yield Check(WARNING, head, text + some)
 
 
+def _noise(cells: Sequence[CellResult]) -> Iterator[Check]:
+    """Cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
+    rates = {cell.axes.get("retriever.noise_rate") for cell in cells} - {None}
+    if len(rates) > 1:
+        text = (
+            "retriever.noise_rate sets how hard the test is: compare models at one rate, and take no rate for the best."
+        )
+        yield Check(WARNING, "An axis that is no choice", text)
+
+
+def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[Check]:
+    llms = [(cell.config.get("judge") or {}).get("llm") or {} for cell in cells if cell.judges]
+    if any(str(llm.get("_target_")).endswith(".Scripted") for llm in llms):
+        text = "judge.llm=scripted replies what it was told to: judged scores say nothing about the answers."
+        yield Check(WARNING, "The judge is a stand-in", text)
+
+
 def _samples(source: Source) -> Iterator[Check]:
     family = source.main.family if source.main else None
     if family is None:
         return
-    groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'group')} that belong together"
+    groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}"
     if family.n_clusters < FEW_GROUPS:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
         yield Check(WARNING, "Few independent samples", text)
     else:
-        text = f"{groups}; intervals and tests are over groups, so that samples of one group count once."
-        yield Check(NOTE, "Samples that belong together", text)
+        text = f"{groups}. Intervals and tests are over groups, so dependent samples do not count as independent ones."
+        yield Check(NOTE, "Groups of samples", text)
     if note := groups_note(family.sweep.cells):
         text = f"{note}. If other samples depend on one another, intervals are too narrow and p-values too small."
         yield Check(WARNING, "Another choice of groups", text)
@@ -151,7 +170,7 @@ def _fields(cells: Sequence[CellResult], source: Source) -> Iterator[Check]:
 def _left_out(source: Source, cells: Sequence[CellResult]) -> Iterator[Check]:
     """Samples without a value of the metric that the report is about."""
     main = source.main
-    if main is None:
+    if main is None or not cells:
         return
     metric = main.metric
     reasons: dict[str, Counter[str]] = {}
@@ -183,7 +202,8 @@ _ENDINGS = {
 
 
 def _answers(cells: Sequence[CellResult]) -> Iterator[Check]:
-    n_answers = sum(sum(cell.counts.values()) for cell in cells)
+    not_asked = sum(int(cell.counts.get(AnswerState.NOT_ASKED, 0)) for cell in cells)
+    n_answers = sum(sum(cell.counts.values()) for cell in cells) - not_asked
     counted = {state: sum(int(cell.counts.get(state, 0)) for cell in cells) for state in _ENDINGS}
     if any(counted.values()):
         text = "; ".join(f"{n:,} of {n_answers:,} answers {_ENDINGS[state]}" for state, n in counted.items() if n)
@@ -232,7 +252,7 @@ def _gold(cells: Sequence[CellResult]) -> Iterator[Check]:
         text = f"{count(missing, 'gold passage')} that no search can find" + (f"; {lacking}." if without else ".")
         yield Check(WARNING, "Gold that is not in the corpus", text)
     elif without:
-        text = f"{lacking}: they name none, so that metrics of retrieval leave them out."
+        text = f"{lacking}: they name none, so retrieval metrics leave them out."
         yield Check(NOTE, "Samples without gold", text)
     elif cells and any("n_gold_units_not_in_corpus" in note for note in notes):
         yield Check(FINE, "The gold is in the corpus", "Every gold passage lies in a document.")

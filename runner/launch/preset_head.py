@@ -70,8 +70,15 @@ def _facts(head: PresetHead, jobs: Sequence[Job]) -> Iterator[tuple[str, str]]:
         ", ".join(f"{_written(name, own)} (paper: {','.join(head.paper[name])})" for name, own in replaced.items()),
     )
     yield "in the paper and not here", " ".join(_written(*item) for item in missing_parts(head, jobs).items())
+    yield "only a part of the data", ", ".join(_drawn(jobs))
     yield "differs from the paper", head.differs
     yield "needs", head.needs
+
+
+def _drawn(jobs: Sequence[Job]) -> Iterator[str]:
+    for name in ("dataset.limit", "dataset.max_documents"):
+        if values := [value for value in _values(jobs, name) if value != "None"]:
+            yield _written(name, values)
 
 
 def _written(name: str, values: Sequence[str]) -> str:

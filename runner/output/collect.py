@@ -172,8 +172,8 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
 
 
 _WHEN_UNREAD = (
-    "a reply that is cut off wants a larger max_new_tokens of the model that is asked (judge.llm for a judge, llm for "
-    "a step that has no model of its own), one that is no JSON another json_mode or model"
+    "if replies are cut off, raise max_new_tokens of the model (judge.llm for a judge, llm for a step without a model "
+    "of its own); if they are no JSON, or hold a value that is not allowed, try another json_mode or model"
 )
 
 

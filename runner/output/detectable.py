@@ -66,7 +66,7 @@ def _line(
 ) -> str:
     is_share = getattr(found.metric, "is_share", True)
     if earlier is None and not is_share:
-        return f"{found.name}: a first sweep of this data will tell how large a difference must be to show up."
+        return f"{found.name}: the smallest detectable difference will be known after a first sweep of this data."
     clusters = clusters_of(samples, groups)[found.rows]
     n_groups = len(np.unique(clusters))
     precision = (
@@ -80,8 +80,8 @@ def _line(
     wanted = f"; {SMALL_DIFFERENCE} needs about {_span(n_wanted)} such samples" if is_share else ""
     cells = f"any two of {found.n_different} cells, {POWER:.0%} power"
     return (
-        f"{found.name}: with {_counted(found, len(samples))} in {n_groups:,} groups{chosen} only differences above "
-        f"about {_span(sizes)} will show up reliably ({cells}){wanted}. "
+        f"{found.name}: with {_counted(found, len(samples))} in {n_groups:,} groups{chosen}, the smallest "
+        f"detectable difference is about {_span(sizes)} ({cells}){wanted}. "
         f"{_source(found.name, earlier, results_dir)}"
     )
 

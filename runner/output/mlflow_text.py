@@ -7,7 +7,7 @@ from typing import NamedTuple
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.axes import change_name, common_base
-from runner.choice_text import choice_text
+from runner.choice_text import choice_text, samples_text
 from runner.display import printable
 from runner.output.standings import MOST_TESTED, Standings
 from runner.results import OK, CellResult, SweepResult, larger_is_better
@@ -89,7 +89,7 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
         text = choice_text(
             standings.choice,
             metric,
-            "all samples",
+            _over(standings, standings.choice.cell, metric),
             lambda cell: run_name(cell.axes, axes, base) or cell.cell_id,
             larger_is_better=bool(larger_is_better(metric, cells)),
         )
@@ -100,6 +100,13 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
     untested = f" More than {MOST_TESTED} cells are not tested here; the report tests them." if len(cells) > 1 else ""
     name = f"**{_name(best, axes, base)}** ({best.cell_id})"
     return [f"Best by {_plain(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
+
+
+def _over(standings: Standings, cell: CellResult, metric: str) -> str:
+    common, entry = standings.common, cell.metrics[OVERALL][metric]
+    n, n_left_out = int(entry["n"]), sum((entry.get("n_excluded") or {}).values())
+    known = (common.n, common.n_known) if common.n_known else (n, n + n_left_out)
+    return samples_text("all samples", *known)
 
 
 def _mean(standings: Standings, cell: CellResult) -> float | None:

@@ -187,7 +187,7 @@ def show_leaderboard(
         for name, value in same.items()
         if "." not in name and value != "none"
     )
-    console.print(f"[dim]the same in all that use it: {components}[/]")
+    console.print(f"[dim]the same in every cell that uses it: {components}[/]")
     if note := groups_note(ordered):
         console.print(f"[dim]{note}[/]")
     if along:

@@ -106,9 +106,11 @@ class TestFamily:
             for cell in COMPLETE
         ]
         (line,) = (
-            line for line in text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines() if "reliably" in line
+            line
+            for line in text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines()
+            if "smallest detectable" in line
         )
-        assert re.search(r"above about \d{2,3} to \d{2}0, depending", line), line
+        assert re.search(r"is about \d{2,3} to \d{2}0, depending", line), line
 
     def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
@@ -143,7 +145,7 @@ class TestFamily:
         }
         text = text_of(found)
         assert "a subset has samples of one group only" in text
-        assert "show up reliably" not in text
+        assert "detectable difference is" not in text
 
     def test_failed_cells_and_those_without_a_value_are_apart(self, tmp_path: Path) -> None:
         first, second, *others = tiny_sweep.CELLS
@@ -183,7 +185,7 @@ class TestFamily:
         assert found.rows == ()
         text = text_of(found)
         assert "All 4 cells have the same value for every sample." in text
-        assert "show up reliably" not in text
+        assert "detectable difference is" not in text
 
     def test_a_cell_of_another_data_set_is_named_but_not_tested(self, tmp_path: Path) -> None:
         *cells, last = tiny_sweep.CELLS
@@ -211,7 +213,7 @@ class TestCellsWithOtherSamples:
 
     def test_read_otherwise_over_their_own_and_that_is_said(self, tmp_path: Path) -> None:
         text = text_of(family(tiny_sweep.write(tmp_path, [self.first, self.second])))
-        assert "over 6 of 8 samples in 6 groups" in text
+        assert "over 6 of 8 samples in 6 independent groups" in text
         assert "left out because of a2a2a2a2: 2 answer_error" in text
         assert "over each cell's own the order would be a2a2a2a2, a1a1a1a1." in text
         assert text.splitlines()[2].split()[-2:] == ["0.7000", "8"]
@@ -233,7 +235,9 @@ class TestCellsWithOtherSamples:
 
 class TestErrors:
     def test_a_single_cell(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"1 cell\(s\) with a value of rouge_l of all samples, wanted two"):
+        with pytest.raises(
+            DataError, match="1 of 1 cells have a value of rouge_l of all samples; a comparison needs two"
+        ):
             family(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:1]))
 
     def test_a_baseline_that_failed(self, tmp_path: Path) -> None:
@@ -280,7 +284,7 @@ class TestText:
 
     def test_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
-        assert "over 7 of 8 samples in 6 groups that belong together" in lines
+        assert "over 7 of 8 samples in 6 independent groups" in lines
         assert "left out because of b4b4b4b4: 1 answer_error" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 
@@ -290,15 +294,15 @@ class TestText:
         lines = text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines()
         assert "dataset.groups=none: all samples count as independent" in lines
 
-    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups known by simulation alone: "), (60, "")])
+    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few to rely on theory, "), (60, "")])
     def test_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
         text = text_of(replace(family(sweep), n_clusters=n_clusters), width=400)
-        assert f"rate of false calls: {known}about .06 in simulations at an alpha of .05; where a cell fails" in text
+        assert f"rate of false verdicts: {known}about .06 in our simulations at an alpha of .05, and up to" in text
         assert "at most" not in text
 
     def test_says_whose_an_interval_is_where_it_excludes_zero_and_nothing_is_decided(self, complete: Path) -> None:
         found = family(complete)
-        said = "an interval is that of a single comparison, adj. p is corrected for all of them"
+        said = "adj. p is corrected for all comparisons, an interval is not"
         assert said not in text_of(found)
         unclear = [replace(row, verdict=UNDECIDED) for row in found.rows]
         assert any(row.comparison.high is not None and row.comparison.high < 0 for row in unclear)

@@ -32,7 +32,7 @@ def test_few_groups_do_not_tell_how_much_of_a_share_is_noise(sweep: Path, capsys
     lines = lines_of(sweep, capsys)
     name, _, corrected, interval, *_ = lines[2].split()
     assert (name, corrected, interval) == ("retriever", "–", "–")
-    said = "6 groups that belong together, worth 5 of equal size: too few to tell how much of a share is noise"
+    said = "6 independent groups, worth 5 of equal size: too few to tell how much of a share is noise"
     assert any(line.startswith(said) for line in lines)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.choice import Choice, choose
-from runner.choice_text import choice_text
+from runner.choice_text import choice_text, samples_text
 from runner.results import CellResult
 
 
@@ -68,7 +68,7 @@ def test_by_a_metric_of_rankings_most_of_the_gold_in_the_prompt_decides() -> Non
         "Take bm258: it has the best mrr over all samples (0.5000) with 800 tokens of context per question (bm252 has "
         "200), and all other cells are significantly worse. bm252 has the same mrr for every sample, but brings 60% of "
         "the gold into the prompt; bm258 brings 90%."
-    ).replace("all other cells are", "the other cell is")
+    ).replace("all other cells are", "dense2 is")
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,25 @@ def test_the_first_sentence_names_one_cell_and_why(
     tied: list[list[CellResult]], worse: list[CellResult], sentence: str
 ) -> None:
     assert said(chosen(tied, *worse)) == sentence
+
+
+def test_the_samples_behind_a_mean_are_counted_if_some_have_no_value() -> None:
+    assert samples_text("all samples", 9, 9) == "all samples"
+    assert samples_text("all samples", 300, 1109) == "the 300 of 1,109 samples with a value"
+    assert samples_text("finance", 2, 3) == "the 2 of 3 samples of finance with a value"
+
+
+def test_a_single_other_cell_of_several_is_named() -> None:
+    sentence = said(chosen([[BM25, cell("bm25", 0.3125, top_k=4)]], cell("none", 0.1)))
+    assert sentence == (
+        "Take bm252: it has the best f1 over all samples (0.3125), and none2 is significantly worse. 1 other cell has "
+        "the same f1 for every sample."
+    )
+
+
+def test_tokens_are_those_of_the_cell_to_take_if_all_cells_are_equal() -> None:
+    sentence = said(chosen([[FEW, cell("many", 0.3, tokens=400)]]))
+    assert sentence == (
+        "Take few2: both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "
+        "(many2 has 400)."
+    )

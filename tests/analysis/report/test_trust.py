@@ -30,3 +30,33 @@ def test_questions_that_name_no_gold_are_no_gold_that_is_missing(tmp_path: Path)
     assert "Gold that is not in the corpus" not in found
     assert found["Samples without gold"][0] == "note"
     assert "5 samples" in found["Samples without gold"][1]
+
+
+def test_cells_without_a_generator_have_no_answers_to_count(tmp_path: Path) -> None:
+    cells = [replace(cell, facts={"counts": {"not_asked": 8}}) for cell in CELLS]
+    heads = {check.head for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
+    assert "No answer failed" not in heads
+    assert "Answers that did not end well" not in heads
+
+
+def test_a_share_of_noise_is_no_choice(tmp_path: Path) -> None:
+    cells = [replace(cell, axes={"retriever.noise_rate": n / 10}) for n, cell in enumerate(CELLS)]
+    found = {check.head: check.kind for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
+    assert found["An axis that is no choice"] == "warning"
+    assert "An axis that is no choice" not in checks_of(tmp_path / "other", {})
+
+
+def test_no_sample_is_reported_as_complete_if_every_cell_failed(tmp_path: Path) -> None:
+    cells = [replace(cell, facts={"status": "FAILED", "reason": "the server is down"}) for cell in CELLS]
+    report = report_on(tiny_sweep.write(tmp_path, cells))
+    assert "No sample is left out" not in {check.head for check in report.checks}
+    assert "cells failed. The first reason: the server is down" in str(report.answer.sentence)
+
+
+@pytest.mark.parametrize(("target", "warns"), [("scripted.Scripted", True), ("chat.Chat", False)])
+def test_a_scripted_judge_is_a_stand_in(tmp_path: Path, target: str, warns: bool) -> None:
+    judged = {"accuracy": {"n_judged": 8, "n_unparsable": 0}}
+    facts = {"config": {"judge": {"llm": {"_target_": f"components.llms.{target}"}}}, "judges": judged}
+    cells = [replace(cell, facts=facts) for cell in CELLS]
+    heads = {check.head for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
+    assert ("The judge is a stand-in" in heads) is warns

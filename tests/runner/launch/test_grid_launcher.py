@@ -211,7 +211,7 @@ def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:
     """Planned by itself, a cell has no other to differ from."""
     done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128", "run.plan_only=true", "hydra/launcher=basic")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Plan: 2 cells") == done.stdout.count("will show up reliably (any two of 2 cells") == 1
+    assert done.stdout.count("Plan: 2 cells") == done.stdout.count("(any two of 2 cells") == 1
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["store"]
 
 
@@ -238,7 +238,7 @@ class TestSweeper:
         done = run_command(tmp_path, "-m", *GRID, *axes, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
         assert "Plan: 4 cells" in done.stdout
-        assert "will show up reliably (any two of 4 cells, 80% power)" in done.stdout
+        assert "(any two of 4 cells, 80% power)" in done.stdout
 
     def test_hydras_own_launcher_gets_the_same_jobs(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, *self.COUPLED, "hydra/launcher=basic")

@@ -45,7 +45,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
 
 
 def detectable_in(line: str) -> list[float]:
-    return _numbers_after("differences above about", line)
+    return _numbers_after("detectable difference is about", line)
 
 
 def wanted_in(line: str) -> list[float]:
@@ -64,8 +64,8 @@ def test_after_an_earlier_sweep_it_is_what_compare_says(swept: Swept, metric: st
     compared = compare_cells(sweep, sweep.metric(metric), PairedTest())
     sizes = [row.detectable for row in compared.rows if row.detectable is not None]
     (line,) = swept.lines(swept.three, metric)
-    assert re.match(rf"{metric}: with 40 samples.* in \d\d groups only differences above about ", line)
-    assert "will show up reliably (any two of 3 cells, 80% power)" in line
+    assert re.match(rf"{metric}: with 40 samples.* in \d\d groups, the smallest detectable difference is about ", line)
+    assert "(any two of 3 cells, 80% power)" in line
     assert line.endswith(f"As measured in {swept.results / 'earlier'}.")
     assert detectable_in(line) == pytest.approx([min(sizes), max(sizes)], rel=0.1)
 
@@ -148,7 +148,7 @@ def test_too_few_groups_of_samples_are_said(swept: Swept) -> None:
 def test_of_a_metric_that_is_no_share_nothing_is_assumed(swept: Swept, tmp_path: Path) -> None:
     (unknown,) = swept.lines(swept.three, "context_tokens", tmp_path)
     assert unknown == (
-        "context_tokens: a first sweep of this data will tell how large a difference must be to show up."
+        "context_tokens: the smallest detectable difference will be known after a first sweep of this data."
     )
     (known,) = swept.lines(swept.three, "context_tokens")
     assert "0.02 needs" not in known
@@ -166,7 +166,7 @@ def test_samples_that_the_metric_leaves_out_are_counted_apart(tmp_path: Path) ->
     own = (*own_data(tmp_path, texts, [*with_gold, *questions[12:]]), "metrics=retrieval", "llm=none")
     cells = plan_small(tmp_path, *((*own, f"retriever={name}") for name in ("bm25", "dense"))).cells
     (line,) = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
-    assert line.startswith("ndcg@10: with 12 of 20 samples (left out: 8 no_gold) in 12 groups only differences above ")
+    assert line.startswith("ndcg@10: with 12 of 20 samples (left out: 8 no_gold) in 12 groups, the smallest ")
     assert detectable_in(line)[0] == pytest.approx(2.8 * 0.25 / 12**0.5, rel=0.15)
 
 
@@ -176,4 +176,4 @@ def test_a_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path)
     cells = plan_small(tmp_path, *((*own, f"top_k={n}") for n in (1, 2))).cells
     without, line = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
     assert without == "ndcg@10 will have no value: 12 no_gold."
-    assert line.startswith("rouge_l: with 12 samples in 12 groups only differences")
+    assert line.startswith("rouge_l: with 12 samples in 12 groups, the smallest ")

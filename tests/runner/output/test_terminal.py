@@ -268,7 +268,8 @@ def test_what_is_the_same_in_all_names_models_and_not_their_classes_alone() -> N
     cells = [replace(each, axes={**each.axes, **axes, "llm.model": f"of {each.cell_id}"}) for each in CELLS]
     lines = shown(cells).splitlines()
     assert (
-        "the same in all that use it: top_k=5, embedder=sentence_transformers (owner/name), llm=transformers" in lines
+        "the same in every cell that uses it: top_k=5, embedder=sentence_transformers (owner/name), llm=transformers"
+        in lines
     )
 
 
@@ -277,7 +278,7 @@ def test_an_axis_that_varies_along_with_another_is_no_column_and_is_named() -> N
     lines = shown(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     assert lines[-1] == "varies along with one of these columns: reranker"
-    assert "the same in all that use it: top_k=5, llm=extractive" in lines, (
+    assert "the same in every cell that uses it: top_k=5, llm=extractive" in lines, (
         "no settings of components, and none that do nothing"
     )
 

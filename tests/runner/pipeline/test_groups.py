@@ -59,7 +59,7 @@ def test_comparisons_and_plans_use_these_groups_alone(tmp_path: Path) -> None:
         return list(detectable_lines(plan_small(tmp_path, *planned).cells, "ndcg@10", results, store_of(tmp_path)))
 
     (of_same,) = lines(*cells)
-    assert of_same.startswith("ndcg@10: with 8 samples in 8 groups (dataset.groups=none) only differences above about ")
+    assert of_same.startswith("ndcg@10: with 8 samples in 8 groups (dataset.groups=none), the smallest ")
     assert of_same.endswith(f"As measured in {results / 'alone'}.")
     too_few, tied = lines(*((*cell, "dataset.groups=document") for cell in cells))
     assert too_few == "ndcg@10: too few groups of samples (1) to tell."
