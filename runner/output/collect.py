@@ -177,6 +177,9 @@ _WHEN_UNREAD = (
 )
 
 
+_MOST_OF_CAUSE = 500
+"""Characters of an error, whose advice is at its end."""
+
 _ASKED_FOR = {REFINER: "documents", HEADER: "texts", EXPANDER: "queries", RERANKER: "orders"}
 """What a language model is asked for on the way to an answer, by role."""
 
@@ -194,7 +197,7 @@ def _shown(what: str) -> str:
 
 def _cause(commonest: str, kinds: str = "") -> str:
     """Of failures: how many of each kind, where that is known, and the commonest message."""
-    told = [*filter(None, [kinds]), *([f"most often: {one_line(commonest)}"] if commonest else [])]
+    told = [*filter(None, [kinds]), *([f"most often: {one_line(commonest, _MOST_OF_CAUSE)}"] if commonest else [])]
     return f" ({'; '.join(told)})" if told else ""
 
 

@@ -76,5 +76,5 @@ def _nodes(language: Json) -> dict[str, Mapping[str, Json]]:
         if option.name.endswith(".yaml"):
             written = OmegaConf.create(option.read_text(encoding="utf-8"))
             config: Json = OmegaConf.to_container(OmegaConf.merge(written, {"language": language}), resolve=True)
-            nodes |= config["scores"]
+            nodes |= config.get("scores", {})  # an option may only join others
     return nodes

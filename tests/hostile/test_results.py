@@ -111,6 +111,7 @@ def test_a_link_in_the_folder_is_not_written_through(
     sweep, own = shutil.copytree(folder / "sweep", tmp_path / "sweep"), tmp_path / "own.txt"
     if not is_dangling:
         own.write_text("mine", encoding="utf-8")
+    (sweep / name).unlink(missing_ok=True)
     (sweep / name).symlink_to("../own.txt")
     options = () if name.startswith("report") else ("--metric", "rouge_l", "--axis", "top_k")
     assert main([name.partition("_")[0].partition(".")[0], str(sweep), *options]) == 0

@@ -74,7 +74,12 @@ def test_every_command_is_interruptible_while_it_is_loaded() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_running_command_ends_with_one_line(number: signal.Signals) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-c", RUNNING], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", RUNNING],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     assert running.stdout is not None
     assert running.stdout.readline() == "runs\n"

@@ -147,11 +147,14 @@ class TestFailures:
             raise ValueError("no such number")
 
         monkeypatch.setattr(Left, "in_words", "adding on the left")
-        assert run(chain(left=stumble), store)["left"].error == "adding on the left: ValueError: no such number"
+        assert run(chain(left=stumble), store)["left"].error == (
+            "adding on the left: ValueError: no such number "
+            "(your code in this stage: tests.runner.engine.fake_stages.Adder)"
+        )
 
     def test_are_told_by_an_error_that_cannot_say_anything(self, store: Store) -> None:
         ended = run([Source(Adder(), compute=fail_without_a_word), Left(Adder())], store)
-        assert ended["source"].error.endswith("Wordless: (and what it says cannot be shown)")
+        assert ended["source"].error.startswith("source: Wordless: (and what it says cannot be shown) (")
         assert not ended["left"].failed
 
     def test_what_depends_on_them_fails_with_the_cause_and_the_others_go_on(self, store: Store, calls: Path) -> None:

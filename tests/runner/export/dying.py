@@ -7,9 +7,10 @@ that changes a file fails, and nobody by the writer's name is alive.
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def quick_exports() -> Iterator[None]:
     """Exports without the files that take seconds to write and say nothing of kills."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_folder, "write_model", lambda *_: None)
-        patch.setattr(export_folder, "read_table", lambda _: None)
+        patch.setattr(export_folder, "open_samples", lambda _: nullcontext(SimpleNamespace(read=lambda **_: None)))
         patch.setattr(export_folder, "write_check", lambda folder, *_: folder.mkdir())
         patch.setattr(export_folder, "requirements", lambda *_: Requirements((), ()))
         patch.setattr(export_folder, "copy_code", lambda _, folder: folder.mkdir())

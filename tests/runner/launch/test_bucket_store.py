@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import ConfigError, StoreError
 from runner.launch.request import check_jobs
-from runner.launch.sweep import EXIT_NOT_RUN, start_sweep
+from runner.launch.sweep import EXIT_CELL_FAILED, start_sweep
 from runner.results import read_cells
 from tests.buckets import Bucket
 from tests.extras import skip_without
@@ -71,7 +71,7 @@ def test_a_bucket_that_goes_away_in_the_middle(
     bucket.fail_after(60)
     there = f"run.store_dir={bucket.address('going')}"
     overrides = [(*cell, there) for cell in CELLS]
-    assert run_small(tmp_path, *overrides) == EXIT_NOT_RUN
+    assert run_small(tmp_path, *overrides) == EXIT_CELL_FAILED
     told = capsys.readouterr().err
     assert told.count("finished stages are kept") == 1
     assert "Traceback" not in told

@@ -155,9 +155,9 @@ def test_stand_ins_for_models_spend_nothing(tmp_path: Path, server: ChatServer) 
 
 def test_requests_without_an_answer_are_spent(tmp_path: Path, server: ChatServer) -> None:
     """They were sent: time-outs, broken connections, and a gateway that gave up."""
-    kinds = [Reply(delay_s=0.5), Reply(cut=True, text="a reply"), Reply(status=504), Reply(status=500)]
+    kinds = [Reply(delay_s=3.0), Reply(cut=True, text="a reply"), Reply(status=504), Reply(status=500)]
     server.script = lambda request, attempt: kinds[len(server.requests) % len(kinds)]
-    assert run_small(tmp_path, asking(server, "llm.max_retries=0", "llm.timeout_s=1.5", "llm.concurrency=12")) == 1
+    assert run_small(tmp_path, asking(server, "llm.max_retries=0", "llm.timeout_s=1", "llm.concurrency=12")) == 1
     spent = sweep_in(tmp_path).spent
     assert spent["n_requests"] == len(server.requests) == N
     assert spent["n_unanswered"] == 9

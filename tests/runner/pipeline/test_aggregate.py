@@ -100,7 +100,7 @@ def test_the_interval_is_that_of_the_subset() -> None:
     found = metrics["finance"]["length"]
     assert (found["ci_low"], found["ci_high"]) == (expected.low, expected.high)
     assert found["ci_low"] < found["value"] < found["ci_high"]
-    assert (found["n_clusters"], found["method"]) == (10, "t")
+    assert (found["n_clusters"], found["method"]) == (10, "bootstrap")
 
 
 def test_metrics_that_are_no_shares_say_so_to_their_intervals() -> None:

@@ -205,9 +205,11 @@ def test_the_step_runs_is_kept_and_changes_what_is_found(project: Project) -> No
     assert without.found == ["new", "old"]
     assert "newer_hits" not in without.record["seconds"]
 
-    plan = project.command("+hit_filter=by_date", "hit_filter.after='2000-01-01'", "run.plan_only=true")
-    assert _plan_row(plan, "newer hits") == ["1", "1", "0", "1"]
-    assert _plan_row(plan, "sparse hits") == ["1", "1", "1", "0"], "what lies before the step is shared"
+    plan = project.command(
+        "-m", "+hit_filter=by_date", "hit_filter.after='2000-01-01'", "top_k=1,5", "run.plan_only=true"
+    )
+    assert _plan_row(plan, "newer hits") == ["2", "1", "0", "1"]
+    assert _plan_row(plan, "sparse hits") == ["2", "1", "1", "0"], "what lies before the step is shared"
 
     with_step = project.run("+hit_filter=by_date", "hit_filter.after='2000-01-01'")
     assert with_step.found == ["new"]
