@@ -13,7 +13,7 @@ from components.records import Kind, Passage, Sample
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_cell
 from runner.loaded import load
-from runner.results import combiner
+from runner.results import combiner, read_cells
 from tests.runner.sweeping import (
     QUIET,
     RANKING_ONLY,
@@ -262,10 +262,11 @@ class TestMisbehaviour:
         assert cell.status == "FAILED"
         assert reason in cell.reason
 
-    def test_a_worker_that_it_ends_names_the_class(self, importable: Path) -> None:
+    def test_a_worker_that_it_ends_names_the_class(self, folder: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
-        assert run_small(importable, ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")) == 1
-        (cell,) = cells_in(importable)
+        done = run_command(folder, *SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")
+        assert done.returncode == 1, done.stderr
+        (cell,) = read_cells(only_sweep(folder))
         assert f"(os._exit), wanted an exception that says why{CLASS}" in cell.reason
 
     def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
