@@ -17,6 +17,9 @@ from runner.undecided import undecided
 COVERAGE = "passage_coverage"
 """The metric that says how much of the gold is in the prompt."""
 
+CONDITION = "retriever.noise_rate"
+"""The axis that sets how hard a test is: a condition under which cells are compared, and no choice of a user's."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -41,6 +44,11 @@ class Choice:
     def equal(self) -> tuple[CellResult, ...]:
         """The cells with the values of the cell to take, itself included."""
         return next(group for group in self.tied if self.cell in group)
+
+    @property
+    def spans_conditions(self) -> bool:
+        """Whether the compared cells were tested under different conditions."""
+        return len({cell.axes.get(CONDITION) for cell in self.compared} - {None}) > 1
 
     @property
     def n_tied(self) -> int:

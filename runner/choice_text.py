@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from runner.choice import COVERAGE, Choice
+from runner.choice import CONDITION, COVERAGE, Choice
 from runner.costs import passage_tokens
 from runner.prose import Prose, count, digits_of, duration, number, prose
 from runner.results import CellResult
@@ -20,8 +20,19 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
     `samples` says over which samples ("all samples").
     """
     by = f"{metric}{'' if larger_is_better else ' (smaller is better)'} over {samples}"
+    if choice.spans_conditions:
+        return _conditions(choice, by, name, larger_is_better=larger_is_better)
     first = _best(choice, metric, by, name) if choice.cell is choice.best else _cheaper(choice, metric, by, name)
     return first + _not_seen(choice, metric, name)
+
+
+def _conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:
+    """Cells under different conditions: the easiest test is no recommendation."""
+    order = sorted(choice.compared, key=lambda cell: choice.means[cell.cell_id], reverse=larger_is_better)
+    best, worst = order[0], order[-1]
+    return prose(f"Compare cells at one {CONDITION}, which sets how hard the test is. By {by}, ", name(best)) + prose(
+        f"has the best mean ({_value(choice, best)}) and {name(worst)} the worst ({_value(choice, worst)})."
+    )
 
 
 def samples_text(label: str, n: int, n_known: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis.report.source import MANY_LEVELS, Source
 from components.records import AnswerState
+from runner.choice import CONDITION
 from runner.prose import count, listed
 from runner.results import OK, CellResult
 from runner.sample_groups import groups_note
@@ -118,11 +119,9 @@ def _stand_ins(cells: Sequence[CellResult]) -> Iterator[Check]:
 
 def _noise(cells: Sequence[CellResult]) -> Iterator[Check]:
     """Cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
-    rates = {cell.axes.get("retriever.noise_rate") for cell in cells} - {None}
+    rates = {cell.axes.get(CONDITION) for cell in cells} - {None}
     if len(rates) > 1:
-        text = (
-            "retriever.noise_rate sets how hard the test is: compare models at one rate, and take no rate for the best."
-        )
+        text = f"{CONDITION} sets how hard the test is: compare models at one rate, and take no rate for the best."
         yield Check(WARNING, "An axis that is no choice", text)
 
 

@@ -1,6 +1,7 @@
 """Which cell to take, and in which words: what a metric cannot see does not choose a cell, nor does noise."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -144,4 +145,16 @@ def test_tokens_are_those_of_the_cell_to_take_if_all_cells_are_equal() -> None:
     assert sentence == (
         "Take few2: both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "
         "(many2 has 400)."
+    )
+
+
+def test_the_easiest_of_several_conditions_is_no_recommendation() -> None:
+    rates = [
+        replace(own, axes={"retriever": "given", "retriever.noise_rate": rate})
+        for own, rate in ((cell("easy", 1.0), 0), (cell("harder", 0.8), 0.4), (cell("hard", 0.2), 1))
+    ]
+    text = said(chosen([[rates[0]]], *rates[1:]))
+    assert text == (
+        "Compare cells at one retriever.noise_rate, which sets how hard the test is. By f1 over all samples, easy2 "
+        "has the best mean (1.0000) and hard2 the worst (0.2000)."
     )
