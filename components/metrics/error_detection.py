@@ -21,7 +21,32 @@ ERROR_PHRASES = ("factual errors", "factual error", "事实性错误")
 
 
 @dataclass(frozen=True)
-class ErrorDetection:
+class ErrorPhrases:
+    """Base of the metrics that ask whether an answer says that its passages are wrong: whether it contains one of
+    `phrases`, as whole words.
+    """
+
+    phrases: tuple[str, ...] = ERROR_PHRASES
+
+    version: ClassVar[int] = ANSWER_FORM_VERSION + FACT_FORM_VERSION
+    form: ClassVar[None] = None
+
+    def check(self) -> list[str]:
+        """Return an error for phrases that are empty or no text."""
+        return phrase_mistakes(self.phrases, "that its passages are wrong")
+
+    def detected(self, answers: Sequence[str]) -> list[bool]:
+        """Return for each answer whether it contains a phrase."""
+        phrases = [form_to_search(phrase) for phrase in self.phrases]
+        return [any(contains(form, phrase) for phrase in phrases) for form in map(form_to_search, answers)]
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means, float64[...], of sums float64[..., 2]."""
+        return combine_mean(sums)
+
+
+@dataclass(frozen=True)
+class ErrorDetection(ErrorPhrases):
     """`error_detection`: of the questions whose passages are false, the share whose answer says that there are errors.
     `error_correction`: of the answers that say so, the share that contains all parts of the right answer.
 
@@ -33,23 +58,15 @@ class ErrorDetection:
     rate. The published code looks for phrase and parts letter by letter, and takes a rejection for a correction.
     """
 
-    phrases: tuple[str, ...] = ERROR_PHRASES
-
-    version: ClassVar[int] = ANSWER_FORM_VERSION + FACT_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("error_detection", "error_correction")
-    form: ClassVar[None] = None
-
-    def check(self) -> list[str]:
-        """Phrases that say nothing."""
-        return phrase_mistakes(self.phrases, "that its passages are wrong")
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
         """Both of each answer. Raises ComponentError on inputs that do not belong together."""
         require_texts_of(samples, answers, references)
-        detected = which_detect(answers.texts, self.phrases)
+        detected = self.detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]
         corrected = [
             _corrected(sample, answer) if found and sample.fake_answers else ScoreState.NOT_APPLICABLE
@@ -59,16 +76,6 @@ class ErrorDetection:
             "error_detection": shares_of(detected, has_false_passages),
             "error_correction": mean_scores(corrected),
         }
-
-    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
-        return combine_mean(sums)
-
-
-def which_detect(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:
-    """For each answer, whether it contains a phrase."""
-    wanted = [form_to_search(phrase) for phrase in phrases]
-    return [any(contains(form, phrase) for phrase in wanted) for form in map(form_to_search, answers)]
 
 
 def _corrected(sample: Sample, answer: str) -> float | ScoreState:

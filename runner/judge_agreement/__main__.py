@@ -19,7 +19,7 @@ from rich.table import Table
 from components.errors import RagGridError
 from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
-from runner.display import make_console, say_error
+from runner.display import make_console, one_line, say_error
 from runner.engine.store import open_store
 from runner.judge_agreement.in_sweep import OfCell, cells_by_answer, held_against_labels
 from runner.labels.graders import graders_of
@@ -31,7 +31,6 @@ from runner.results import find_sweep
 from runner.trusted import add_option, trust
 
 _OVERALL = "all metrics"
-_LONGEST_ANSWER = 100
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -194,13 +193,7 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
         given_by = f"  [{', '.join(row['cells'])}]" if row["cells"] else ""
         verdict = f"people {row['label']}, judge {row['judged']}{remark}"
         console.print(f"  {row['id']}{given_by}  {row['metric']}  {verdict}", markup=False)
-        console.print(f"    answer: {_shortened(row['answer'])}", markup=False, style="dim")
-
-
-def _shortened(text: str) -> str:
-    """The first characters, in one line; --json has the whole."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_ANSWER else f"{line[:_LONGEST_ANSWER]} ..."
+        console.print(f"    answer: {one_line(row['answer'])}", markup=False, style="dim")
 
 
 def _with_interval(entry: Mapping[str, Json], measure: str) -> str:
