@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from analysis.frames.sweep import Sweep
-    from runner.loaded import LoadedSweep
+    from analysis.frames.sweep_frames import Sweep
+    from runner.results.loaded_sweep import LoadedSweep
 
 sys.path.remove(_ROOT)
 
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> object:
     """Load `Sweep` when it is first read: commands load their modules where Ctrl-C ends them in order."""
     if name != "Sweep":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from analysis.frames.sweep import Sweep
+    from analysis.frames.sweep_frames import Sweep
 
     return Sweep
 
@@ -44,10 +44,10 @@ def load(
     theirs that has values for a corpus alone needs its code, and results import none that they name. Raises DataError,
     and ConfigError for plugins that are no names.
     """
-    from analysis.frames.sweep import Sweep
+    from analysis.frames.sweep_frames import Sweep
     from components.errors import ConfigError
-    from runner.loaded import load_together
-    from runner.trusted import trust
+    from runner.engine.plugins.trusted import trust
+    from runner.results.loaded_sweep import load_together
 
     if isinstance(plugins, str):
         raise ConfigError([f"plugins: got {plugins!r}, wanted a list of packages, e.g. plugins=[{plugins!r}]"])

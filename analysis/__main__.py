@@ -1,7 +1,7 @@
 """python -m analysis compare | effects | pareto | table"""
 
 if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
-    from runner.interruptible import run_main
+    from runner.console.interruptible import run_main
 
     run_main("analysis.__main__")
 
@@ -11,8 +11,8 @@ import sys
 from importlib import import_module
 
 from components.errors import RagGridError
-from runner.display import say_error
-from runner.trusted import add_option
+from runner.console.display import say_error
+from runner.engine.plugins.trusted import add_option
 
 COMMANDS = {
     "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
@@ -22,10 +22,13 @@ COMMANDS = {
     "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
     "plot": ("analysis.plot", "a metric over the levels of an axis, as a picture"),
     "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),
-    "report": ("analysis.report.command", "what to take, why, what it costs and where it fails, on one page"),
-    "samples": ("analysis.samples.command", "samples of a cell: question, answer, and where the evidence was"),
-    "testset": ("analysis.testset.command", "made evaluation data: accepted and rejected drafts with the reasons"),
-    "table": ("analysis.tables", "a published table beside the cells of a sweep"),
+    "report": ("analysis.report.report_command", "what to take, why, what it costs and where it fails, on one page"),
+    "samples": ("analysis.samples.samples_command", "samples of a cell: question, answer, and where the evidence was"),
+    "testset": (
+        "analysis.testset.drafts_command",
+        "made evaluation data: accepted and rejected drafts with the reasons",
+    ),
+    "table": ("analysis.table", "a published table beside the cells of a sweep"),
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""
 

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from rich.markup import escape
 
-from analysis import terminal
+from analysis import table_output as terminal
 from analysis.decision import Candidates, candidates
-from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
 from analysis.report.naming import CellNames
-from analysis.terminal import STAR, UNKNOWN, Column, Marks
-from runner import loaded
-from runner.loaded import LoadedSweep
-from runner.sample_groups import groups_note
+from analysis.table_output import STAR, UNKNOWN, Column, Marks
+from runner.results import loaded_sweep as loaded
+from runner.results.loaded_sweep import LoadedSweep
+from runner.results.sample_groups import groups_note
 
 _N_NAMED = 3
 """Cells that are tied with the best one."""

@@ -8,14 +8,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from analysis import comparison, terminal
+from analysis import comparison
+from analysis import table_output as terminal
 from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
-from analysis.terminal import BOLD, STAR, UNKNOWN, Column, Marks
+from analysis.table_output import BOLD, STAR, UNKNOWN, Column, Marks
 from components.statistics import POWER, PairedTest
-from runner import loaded
-from runner.display import about
+from runner.console.display import about
 from runner.results import CellResult
-from runner.sample_groups import groups_note, too_few_groups
+from runner.results import loaded_sweep as loaded
+from runner.results.sample_groups import groups_note, too_few_groups
 
 _FEW_CLUSTERS = 50
 

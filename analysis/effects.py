@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.markup import escape
 
-from analysis import terminal
+from analysis import table_output as terminal
 from analysis.decision.design import LevelDesign, level_design
-from analysis.terminal import STAR, UNKNOWN, Column, Marks
+from analysis.table_output import STAR, UNKNOWN, Column, Marks
 from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
-from runner import loaded
-from runner.common_samples import CommonSamples, common_samples
-from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
-from runner.sample_groups import groups_note
+from runner.results import loaded_sweep as loaded
+from runner.results.common_samples import CommonSamples, common_samples
+from runner.results.loaded_sweep import SubsetMetric
+from runner.results.sample_groups import groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
 _ORDER = {True: "best", False: "best", None: "largest"}

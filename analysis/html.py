@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.display import printable
+from runner.console.display import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment

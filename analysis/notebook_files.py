@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from analysis import terminal
+from analysis import table_output as terminal
 from analysis.notebooks import NOTEBOOKS
 from components.errors import DataError, MissingExtraError
 from runner.results import find_sweep

@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.markup import escape
 
-from analysis import terminal
-from analysis.terminal import BOLD, Column, Marks
+from analysis import table_output as terminal
+from analysis.table_output import BOLD, Column, Marks
 from components.errors import DataError
 from components.statistics import dominators
-from runner import loaded
-from runner.common_samples import common_means
-from runner.costs import COSTS, PER_COST, tokens_of
-from runner.display import about
-from runner.loaded import SubsetMetric
+from runner.console.display import about
 from runner.results import OK, CellResult
+from runner.results import loaded_sweep as loaded
+from runner.results.common_samples import common_means
+from runner.results.costs import COSTS, PER_COST, tokens_of
+from runner.results.loaded_sweep import SubsetMetric
 
 _PER_PRICE = 1_000_000
 _COST_DIGITS = 4

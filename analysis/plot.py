@@ -6,13 +6,13 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from analysis import terminal
+from analysis import table_output as terminal
 from analysis.charts.canvas import shown
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
-from analysis.terminal import UNKNOWN, Column
-from runner import loaded
-from runner.sample_groups import groups_note
+from analysis.table_output import UNKNOWN, Column
+from runner.results import loaded_sweep as loaded
+from runner.results.sample_groups import groups_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

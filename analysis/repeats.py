@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from rich.markup import escape
 
-from analysis import terminal
-from analysis.terminal import UNKNOWN, Column
+from analysis import table_output as terminal
+from analysis.table_output import UNKNOWN, Column
 from components.errors import DataError
 from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
-from runner import loaded
-from runner.axes import DRAWS, configuration_of
-from runner.common_samples import common_samples
-from runner.loaded import LoadedSweep, SubsetMetric
 from runner.results import OK, CellResult
-from runner.sample_groups import groups_note
+from runner.results import loaded_sweep as loaded
+from runner.results.common_samples import common_samples
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
+from runner.results.sample_groups import groups_note
+from runner.results.varying_axes import DRAWS, configuration_of
 
 Draw = tuple[int, int]
 """Of the answers, and of the judgements of these."""

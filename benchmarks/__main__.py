@@ -1,7 +1,7 @@
 """python -m benchmarks [NAME ...]: runs the measures one after the other and prints a table."""
 
 if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
-    from runner.interruptible import run_main
+    from runner.console.interruptible import run_main
 
     run_main("benchmarks.__main__")
 

@@ -53,7 +53,7 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     from runner.engine.store import Store
     from runner.engine.worker import Worker
     from runner.pipeline.cell import graph_of
-    from runner.pipeline.data import load_data
+    from runner.pipeline.corpus.loaded_data import load_data
 
     cell = _cell(data)
     store = Store(store_dir)
@@ -103,7 +103,7 @@ def _cell(data: Path) -> "Cell":
     from omegaconf import OmegaConf
 
     from runner.launch import grid_launcher
-    from runner.launch.schema import build_cell
+    from runner.pipeline.building import build_cell
 
     grid_launcher.register()
     dataset = [f"dataset.root={data}", "dataset.subsets=[delete/summarization]", "dataset.add_gold=false"]

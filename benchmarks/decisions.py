@@ -17,12 +17,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from analysis.decision.recommendations import SHOWN, Recommendations, recommended
-from analysis.decision.scenarios import Scenario, Scored
+from analysis.decision.scenario_scores import Scenario, Scored
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
-from runner.common_samples import CommonSamples
-from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
+from runner.results.common_samples import CommonSamples
+from runner.results.loaded_sweep import SubsetMetric
 
 ALPHA = 0.05
 METRIC = SubsetMetric("overall", "simulated", larger_is_better=True)

@@ -14,11 +14,11 @@ from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.codecs import Codec, Single
 from runner.engine.executors.protocol import Executor
-from runner.engine.run import Run
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
-from runner.launch.schema import build_component
+from runner.pipeline.building import build_component
 
 _N_STAGES = 400
 _N_WORKERS = 2

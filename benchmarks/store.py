@@ -28,8 +28,8 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.records import Answer, AnswerState
 from runner.engine.codecs import Codec, Named, Parts
-from runner.engine.run import Run
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from runner.engine.store.writers import LEASE_S, Writers
 from runner.engine.worker import Worker

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.own_packages import find_own_packages_first
+from runner.console.own_packages import find_own_packages_first
 
 if TYPE_CHECKING:
-    from runner.loaded import LoadedSweep
+    from runner.results.loaded_sweep import LoadedSweep
     from runner.serving.pipeline import Pipeline
 
 find_own_packages_first()

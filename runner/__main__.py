@@ -2,7 +2,7 @@
 
 import sys
 
-from runner.interruptible import run_interruptibly
+from runner.console.interruptible import run_interruptibly
 
 
 def run() -> None:
@@ -21,8 +21,8 @@ def _run() -> None:
 
         load_early()
     from runner.engine.executors.fork_server import start_early
-    from runner.launch.command import run_hydra
     from runner.launch.preloading import PRELOADS
+    from runner.launch.run_command import run_hydra
 
     has_idle_core = n_cores() > 1 + will_log  # beside this process, and MLflow's while that loads
     if has_idle_core and _may_share_work(sys.argv[1:]):

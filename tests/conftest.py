@@ -22,7 +22,7 @@ from tests.fork_server import PLACE
 from tests.forked import stop_server
 
 if TYPE_CHECKING:
-    from runner.loaded import LoadedSweep
+    from runner.results.loaded_sweep import LoadedSweep
 
 LOADING = (
     "chunkers/test_llama_index.py",
@@ -107,7 +107,7 @@ def planted(make_once: MakeOnce) -> "LoadedSweep":
     """The sweep of `tests.forensics.planted`: a cell whose model repeats what it reads, one that repeats the question.
     No test may change it.
     """
-    from runner.loaded import load
+    from runner.results.loaded_sweep import load
     from tests.forensics.planted import FROM_CONTEXT, FROM_QUESTION, OVERRIDES
     from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small
 

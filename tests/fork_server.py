@@ -40,7 +40,7 @@ PRELOADED = (
     "rapidfuzz",
     "rich.progress",
     "rich.table",
-    "runner.launch.command",
+    "runner.launch.run_command",
     "runner.launch.sweep",
     "sacrebleu",
     "scipy.sparse",
@@ -63,7 +63,7 @@ def _load() -> None:
     from components.tokenizers.cl100k import Cl100k
     from components.tokenizers.jieba_words import JiebaWords
     from runner.engine.executors.contexts import fork_or_spawn
-    from runner.launch.axes import axes_of
+    from runner.launch.axis_naming import axes_of
     from tests.runner.sweeping import small_graph
 
     small_graph("top_k=2")

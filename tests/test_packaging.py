@@ -74,7 +74,7 @@ def test_a_wheel_has_every_file_and_the_commands(source: Path, wheel: zipfile.Zi
     parser.read_string(wheel.read(entry_points).decode())
     assert dict(parser["console_scripts"]) == {
         "rag-grid": "runner.__main__:run",
-        "rag-grid-analysis": "analysis.entry:run",
+        "rag-grid-analysis": "analysis.installed_command:run",
     }
 
 

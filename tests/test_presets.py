@@ -16,7 +16,7 @@ from runner.launch.grid_sweeper import expand
 from runner.launch.hydra_state import own_hydra
 from runner.launch.preset_head import PresetHead, missing_parts, preset_lines, read_head, replaced_parts
 from runner.launch.request import check_jobs
-from runner.launch.schema import CellBuilder
+from runner.pipeline.building import CellBuilder
 from runner.pipeline.planned import Job
 from runner.results import CellResult
 from tests.runner.sweeping import compose_job

@@ -16,17 +16,17 @@ import pytest
 from omegaconf import OmegaConf
 
 from components.errors import ConfigError
-from runner.annotate.__main__ import main as annotate
+from runner.annotate import main as annotate
 from runner.launch.compose import compose_config
-from runner.testset.files import read_testset, write_testset
+from runner.testset.releasing.set_files import read_testset, write_testset
 from tests.conftest import MakeOnce
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
 from tests.extras import skip_without
 from tests.forked import run_forked
 from tests.llms.chat_server import Reply, chat_server
-from tests.runner.annotate.exports import rate, untouched
-from tests.runner.annotate.exports import write as write_export
+from tests.runner.testset.annotating.exports import rate, untouched
+from tests.runner.testset.annotating.exports import write as write_export
 from tests.runner.testset.small import small_set
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,7 +177,7 @@ def test_every_command_is_run_here() -> None:
                 "export_rankings",
                 "generate",
                 "judge_agreement",
-                "judge_training",  # by tests/runner/judge_training/test_training.py, where torch is loaded
+                "judge_training",  # by tests/runner/labels/training/test_training.py, where torch is loaded
                 "models",
                 "score",
                 "store",
@@ -296,7 +296,7 @@ def test_track(
     arguments: list[str], sweep: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In this process, which has loaded MLflow for other tests: `LOADING` of tests.conftest."""
-    from runner.track.__main__ import main
+    from runner.track import main
 
     monkeypatch.chdir(sweep)
     assert main(arguments) == 0

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from runner import svg
-from runner.display import printable
+from runner.console import svg
+from runner.console.display import printable
 
 INK = "var(--ink, #1a1d21)"
 MUTED = "var(--muted, #5a626c)"

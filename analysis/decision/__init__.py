@@ -11,11 +11,11 @@ interactions     which axes buy more or less with the levels of another one
 cheapest         the cheapest of several levels or cells
 """
 
+from analysis.decision.axis_effects import AxisEffects, axis_effects
 from analysis.decision.candidates import Candidates, candidates
-from analysis.decision.effects import AxisEffects, axis_effects
-from analysis.decision.matrix import Matrix, topic_task_matrix
+from analysis.decision.field_matrix import Matrix, topic_task_matrix
 from analysis.decision.recommendations import Recommendation, Recommendations, recommendations
-from analysis.decision.scenarios import Scenario, Scores
+from analysis.decision.scenario_scores import Scenario, Scores
 
 __all__ = [
     "AxisEffects",

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import CornerDesign, corner_design
-from analysis.decision.scenarios import FEWEST_CLUSTERS
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS
 from components.errors import DataError
 from components.statistics import Contributions, SampleScores, contributions, critical_value
-from runner.common_samples import CommonSamples, common_samples, most_samples_first
-from runner.loaded import LoadedSweep, SubsetMetric, axis_levels, varying_axes
 from runner.results import OK, CellResult
+from runner.results.common_samples import CommonSamples, common_samples, most_samples_first
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric, axis_levels, varying_axes
 
 
 @dataclass(frozen=True)

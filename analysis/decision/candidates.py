@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
-from analysis.decision.scenarios import Scenario, Scored, Scores
+from analysis.decision.scenario_scores import Scenario, Scored, Scores
 from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
-from runner.loaded import LoadedSweep, SubsetMetric
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
 
 ALPHA = 0.05
 _TEST = PairedTest()

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.costs import TOKENS, cheap_places, known_costs, per_given, share_given
 from runner.results import CellResult
-from runner.timing import noise_of_seconds
+from runner.results.costs import TOKENS, cheap_places, known_costs, per_given, share_given
+from runner.results.timing import noise_of_seconds
 
 
 class MeanCost(NamedTuple):

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import Tetrad, tetrads
-from analysis.decision.scenarios import FEWEST_CLUSTERS, Scored
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scored
 from components.statistics import Contrasts, Tail, contrasts, share_as_far
-from runner.display import about
+from runner.console.display import about
 
 _N_DRAWS, _SEED = 4_999, 0
 _AT_ONCE = 200

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import LevelDesign, level_design
-from analysis.decision.scenarios import Scored
+from analysis.decision.scenario_scores import Scored
 from components.statistics import (
     PairedTest,
     RightOrWrong,

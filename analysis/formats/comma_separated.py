@@ -5,7 +5,7 @@ import io
 import re
 
 from analysis.formats.grid import BOLD, INTERVAL, NUMBER, STAR, Grid
-from runner.display import no_formula
+from runner.console.display import no_formula
 
 UNKNOWN = "\u2013"
 _MARKS = {BOLD: "bold", STAR: "*", "": ""}

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from analysis.formats import comma_separated, latex, markdown
+from analysis.formats import comma_separated, latex
+from analysis.formats import markdown_tables as markdown
 from analysis.formats.grid import Grid
-from runner.display import SafeConsole
+from runner.console.display import SafeConsole
 
 TERMINAL = "terminal"
 _WIDTH = 1_000_000

@@ -4,11 +4,11 @@
 table corresponds to ("Hybrid+Rerank" is retriever=hybrid_rerank), with the names by which a model is known.
 """
 
-from analysis.published.beside import Beside, Block, Line, put_beside
 from analysis.published.missing import missing_lines
-from analysis.published.numbers import Number, Row, Table, read_table
 from analysis.published.pairing import Difference, Pair, Paired, pair
 from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
+from analysis.published.printed_beside import Beside, Block, Line, put_beside
+from analysis.published.printed_numbers import Number, Row, Table, read_table
 
 __all__ = [
     "TABLES",

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from analysis.published.beside import Beside
-from analysis.published.numbers import Level, Row, Table
 from analysis.published.pairing import fits, misses
+from analysis.published.printed_beside import Beside
+from analysis.published.printed_numbers import Level, Row, Table
 from components.subsets import OVERALL
 from runner.results import CellResult
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.published.numbers import Level, Row, Table
+from analysis.published.printed_numbers import Level, Row, Table
 from runner.results import CellResult
 
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from runner.display import printable
-from runner.prose import Prose
+from runner.console.display import printable
+from runner.console.prose import Prose
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 

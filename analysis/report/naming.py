@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from runner.axes import change_name, common_base
-from runner.loaded import shown, varying_axes
 from runner.results import CellResult
+from runner.results.loaded_sweep import shown, varying_axes
+from runner.results.varying_axes import change_name, common_base
 
 _ID_LENGTH = 8
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from analysis.report.answer import Answer
+from analysis.report.answer_section import Answer
 from analysis.report.source import Source
 from runner.results import CellResult
 

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 from analysis import comparison
 from analysis.comparison import Family
 from analysis.decision import Scores
-from analysis.forensics import verdicts
+from analysis.forensics import verdict_table as verdicts
 from analysis.report.classes import class_of
 from analysis.report.naming import CellNames
 from components.errors import DataError
 from components.statistics import PairedTest
 from components.subsets import OVERALL
-from runner import loaded, results
-from runner.loaded import LoadedSweep, SubsetMetric
-from runner.ranking import headlines
+from runner import results
 from runner.results import OK, CellResult, SweepResult
-from runner.undecided import MANY_CELLS, paired_test
+from runner.results import loaded_sweep as loaded
+from runner.results.leaderboard_order import headlines
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
+from runner.results.undecided import MANY_CELLS, paired_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +94,7 @@ class Source:
         return [cell for standing in main.family.by_means() for cell in standing.cells]
 
     def verdicts(self, cell: CellResult) -> "pd.DataFrame":
-        """Why each sample of a cell failed, as `analysis.forensics.verdicts` has it, with its `class` (`classes`) and
+        """Why each sample of a cell failed, as `analysis.forensics.verdict_table` has it, with its `class` (`classes`) and
         the `cell_id`. Raises DataError for a cell that an earlier version wrote.
         """
         if cell.cell_id not in self._verdicts:

@@ -15,7 +15,7 @@ from components.errors import ConfigError, RagGridError
 from runner.launch import grid_launcher
 from runner.launch.composed_jobs import JobComposer
 from runner.launch.hydra_state import own_hydra
-from runner.launch.schema import build_cell
+from runner.pipeline.building import build_cell
 from runner.pipeline.cell import Cell
 
 REPLY = (

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Generic, Protocol, TypeVar
 
 from components.json_value import Json
-from runner.engine.store.files import Part
+from runner.engine.store.part_files import Part
 
 T = TypeVar("T")
 C = TypeVar("C")

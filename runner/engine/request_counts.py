@@ -13,8 +13,8 @@ from components.protocols import LLM
 from runner.engine.ask import Asking, CountingAsker, is_language_model, replies_key
 from runner.engine.cache import Cache
 from runner.engine.edited_models import EditedModel, edited_model
-from runner.engine.run import Run
 from runner.engine.stage import AnyStage, ServerRequests, Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 
 T = TypeVar("T")

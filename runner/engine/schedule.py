@@ -14,7 +14,7 @@ from pathlib import Path
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
-from runner.engine.endings import endings_deferred
+from runner.console.endings import endings_deferred
 from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.engine.plugins.loading import loaded, snapshot_of
+from runner.engine.plugins.plugin_loading import loaded, snapshot_of
 from runner.engine.plugins.snapshot import installed_digest
 
 

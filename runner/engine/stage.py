@@ -20,7 +20,7 @@ from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import Models, describe, key_of, models_in, parts_of
 
 if TYPE_CHECKING:
-    from runner.engine.run import Run
+    from runner.engine.stage_run import Run
 
 T = TypeVar("T", covariant=True)
 

@@ -20,9 +20,9 @@ from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun, users_code
-from runner.engine.run import Run
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Entry, Store
 
 log = logging.getLogger(__name__)

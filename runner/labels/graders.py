@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.judges.graded import Graded
-from runner.engine.plugins.loading import load_plugins
-from runner.labels.reading import NOT_APPLICABLE, LabelledItem, metrics_of
-from runner.launch.schema import build_component, plugins_of
+from runner.engine.plugins.plugin_loading import load_plugins
+from runner.labels.label_files import NOT_APPLICABLE, LabelledItem, metrics_of
+from runner.pipeline.building import build_component, plugins_of
 from runner.pipeline.settings import JudgeSettings
 
 

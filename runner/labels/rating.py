@@ -8,8 +8,8 @@ from components.judges.graded import Graded
 from components.records import ScoreState
 from runner.engine.ask import Asker, replies_key
 from runner.engine.store import Store
-from runner.labels.reading import NOT_APPLICABLE, LabelledItem
-from runner.pipeline.judging import purpose_of
+from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
+from runner.pipeline.scoring.judging import purpose_of
 
 
 @dataclass(frozen=True)

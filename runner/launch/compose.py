@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError, install_command
 from components.json_value import Json
 from runner.launch import grid_launcher
-from runner.launch.axes import plain_of
+from runner.launch.axis_naming import plain_of
 from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import key_of, refuse_secrets
 

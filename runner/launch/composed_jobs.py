@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
 from components.secrets.mask import without_secrets
-from runner.launch.axes import axes_of, fill_open, plain_of, plain_part
+from runner.launch.axis_naming import axes_of, fill_open, plain_of, plain_part
 from runner.pipeline.planned import Job
 
 CONFIG_FOLDER = ".hydra"

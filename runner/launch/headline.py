@@ -5,8 +5,8 @@ from difflib import get_close_matches
 
 from components.protocols import AnswersFrom
 from runner.pipeline.cell import Cell
-from runner.pipeline.given_answerable import gives_passages
-from runner.ranking import HEADLINES
+from runner.pipeline.scoring.given_answerable import gives_passages
+from runner.results.leaderboard_order import HEADLINES
 
 _CONTAINS = "contains_all"
 

@@ -16,9 +16,9 @@ from components.errors import ConfigError
 from components.json_value import Json
 from components.secrets.given import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
+from runner.engine.plugins.named_code import class_mistakes, package_of, remedy
+from runner.engine.plugins.trusted import is_within
 from runner.launch.log_code import log_mistakes
-from runner.launch.named_code import class_mistakes, package_of, remedy
-from runner.trusted import is_within
 
 SHIPPED: Mapping[str, frozenset[str]] = {
     "launcher": frozenset(

@@ -5,8 +5,8 @@ import logging.handlers
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.json_value import Json
-from runner.launch.named_code import class_mistakes, remedy
-from runner.trusted import is_within
+from runner.engine.plugins.named_code import class_mistakes, remedy
+from runner.engine.plugins.trusted import is_within
 
 SHIPPED: Mapping[str, frozenset[str]] = {
     "handlers": frozenset(

@@ -17,8 +17,8 @@ from runner.launch.compose import told
 from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import readable, refuse_strays
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
-from runner.loaded import LoadedSweep, load
 from runner.pipeline.planned import Job
+from runner.results.loaded_sweep import LoadedSweep, load
 
 _one_at_a_time = threading.RLock()
 """Hydra and the command line are the whole process's: sweeps of several threads wait for each other."""

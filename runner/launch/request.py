@@ -9,10 +9,10 @@ from components.errors import ConfigError
 from components.secrets.given import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
-from runner.engine.plugins.loading import load_plugins
+from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.headline import headline_mistakes
 from runner.launch.overrides import key_of
-from runner.launch.schema import CellBuilder, plugins_of
+from runner.pipeline.building import CellBuilder, plugins_of
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
 

@@ -14,12 +14,12 @@ from rich.console import Console
 from components.errors import BudgetReached, ComponentError, ConfigError, RagGridError, StoreError
 from components.json_value import Json
 from runner import results
-from runner.axes import varying_axes
-from runner.display import make_console, say_error
-from runner.engine.endings import endings_deferred
+from runner.console.display import make_console, say_error
+from runner.console.endings import endings_deferred
 from runner.engine.outcome import StageRun
 from runner.engine.outdated import discard
-from runner.engine.plugins.loading import let_edits_in
+from runner.engine.plugins.plugin_loading import let_edits_in
+from runner.engine.plugins.trusted import trust
 from runner.engine.schedule import running
 from runner.engine.spending import SharedGate
 from runner.engine.store import open_store
@@ -30,9 +30,9 @@ from runner.output import terminal
 from runner.output.answer_states import show_answer_states
 from runner.output.closing import next_lines, tracking_lines
 from runner.output.collect import collect_cell
-from runner.output.cut_texts import too_long_ahead
+from runner.output.cut_text_warnings import too_long_ahead
 from runner.output.detectable import detectable_lines
-from runner.output.draws import over_draws
+from runner.output.draw_rows import over_draws
 from runner.output.equal_rows import equal_rows
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
@@ -40,9 +40,9 @@ from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
-from runner.ranking import common_to_all, ranked, ranked_part
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
-from runner.trusted import trust
+from runner.results.leaderboard_order import common_to_all, ranked, ranked_part
+from runner.results.varying_axes import varying_axes
 
 _LOGGING_AFTER_INTERRUPT_S = 30
 

@@ -9,7 +9,7 @@ from components.json_value import Json
 from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
 from components.subsets import OVERALL
-from runner.display import one_line
+from runner.console.display import one_line
 from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Work
@@ -18,15 +18,15 @@ from runner.engine.worker import read_kept
 from runner.output.answer_states import listed_errors
 from runner.output.matrices import matrix_files
 from runner.output.money import priced
-from runner.pipeline.expanding import EXPANDER
-from runner.pipeline.headers import HEADER
-from runner.pipeline.list_reranking import RERANKER
+from runner.pipeline.corpus.chunk_headers import HEADER
+from runner.pipeline.corpus.refined_corpora import REFINER
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.refining import REFINER
+from runner.pipeline.ranking.list_reranking import RERANKER
 from runner.pipeline.retrieved import Retrieved
+from runner.pipeline.search.expanding import EXPANDER
 from runner.pipeline.settings import Pictures, RunSettings
-from runner.ranking import N_FIRST, headlines
 from runner.results import FAILED, OK, CellResult, documents_file
+from runner.results.leaderboard_order import N_FIRST, headlines
 
 Files = dict[str, bytes]
 

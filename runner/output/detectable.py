@@ -11,15 +11,15 @@ import numpy as np
 from components.clusters import Groups, clusters_of
 from components.records import Sample
 from components.statistics import POWER, assumed_precision
-from runner.display import about
+from runner.console.display import about
 from runner.engine.store import Store
 from runner.output.earlier import Earlier, earlier_sweep
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.output.tied_samples import tied_line
 from runner.output.unseen_axes import unseen_line
 from runner.pipeline.planned import PlannedCell
-from runner.ranking import HEADLINES
-from runner.sample_groups import too_few_groups
+from runner.results.leaderboard_order import HEADLINES
+from runner.results.sample_groups import too_few_groups
 
 SMALL_DIFFERENCE = 0.02
 """The line says how many samples show it: papers often report gains of this size."""

@@ -9,9 +9,9 @@ from components.errors import DataError
 from components.statistics import Precision, SampleScores, measured_precision
 from components.subsets import OVERALL
 from runner import results
-from runner.common_samples import common_samples, most_samples_first
 from runner.results import OK, CellResult
-from runner.sample_groups import recorded_groups
+from runner.results.common_samples import common_samples, most_samples_first
+from runner.results.sample_groups import recorded_groups
 
 
 class Earlier(NamedTuple):

@@ -5,10 +5,10 @@ from itertools import groupby
 from pathlib import Path
 
 from components.subsets import OVERALL
-from runner.common_samples import common_samples
-from runner.output.draws import N_DRAWS
+from runner.output.draw_rows import N_DRAWS
 from runner.results import OK, CellResult, read_cell
-from runner.undecided import equal_groups
+from runner.results.common_samples import common_samples
+from runner.results.undecided import equal_groups
 
 Equal = dict[str, list[CellResult]]
 """The cells that a row stands for besides its first one, by the first one's id."""

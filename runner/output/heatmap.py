@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from components.json_value import Json
 from components.subsets import AVERAGE
-from runner.svg import FONTS, is_wide_character, text, text_width
+from runner.console.svg import FONTS, is_wide_character, text, text_width
 
 Cell = Mapping[str, Json]
 

@@ -5,9 +5,9 @@ import io
 from collections.abc import Sequence
 
 from components.subsets import OVERALL
-from runner.common_samples import OWN_MEANS, CommonMeans
-from runner.display import no_formula
+from runner.console.display import no_formula
 from runner.results import CellResult
+from runner.results.common_samples import OWN_MEANS, CommonMeans
 
 
 def leaderboard_csv(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from components.json_value import Json
 from components.subsets import OVERALL
+from runner.console.svg import FONTS, text, text_width
 from runner.results import CellResult, larger_is_better
-from runner.svg import FONTS, text, text_width
 
 _BAR, _ROW, _PLOT, _MARGIN, _VALUE = 16, 24, 420, 12, 60
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Container, Iterable, Mapping
 
 from components.subsets import AVERAGE, OVERALL, in_order
-from runner.display import no_formula
+from runner.console.display import no_formula
 from runner.output.heatmap import Cell, draw, label_of, say_too_large
 
 MOST_FIELDS_DRAWN = 10_000

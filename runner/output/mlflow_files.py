@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.json_value import Json
 from components.subsets import OVERALL
-from runner.display import table_cell
+from runner.console.display import table_cell
 from runner.output.artifacts import Content
 from runner.output.leaderboard_figure import leaderboard_figure
 from runner.output.mlflow_metrics import is_field

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from components.subsets import GROUPINGS, OVERALL, UNNAMED
-from runner.ranking import N_FIRST, headlines
 from runner.results import CellResult
+from runner.results.leaderboard_order import N_FIRST, headlines
 
 BEST = "best"
 """In place of a subset: the values of the cell to take over all samples, at the parent run."""

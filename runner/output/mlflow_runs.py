@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from components.json_value import Json
 from components.subsets import OVERALL
-from runner.axes import common_base, varying_axes
 from runner.output.artifacts import Client, Content, log_files, require_named_server
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
 from runner.output.mlflow_files import cell_files, json_bytes, leaderboard_files
@@ -26,9 +25,10 @@ from runner.output.mlflow_view import file_link, samples_link, saved_view, view_
 from runner.output.report_process import PAGE, report_files
 from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
-from runner.output.traces.choice import traced_cells
-from runner.ranking import N_FIRST, direction_sign, ranked_part
+from runner.output.traces.traced_samples import traced_cells
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep
+from runner.results.leaderboard_order import N_FIRST, direction_sign, ranked_part
+from runner.results.varying_axes import common_base, varying_axes
 
 _SAMPLES_TAG = "samples_page"
 _SUBSETS_TAG = "subsets"

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from components.json_value import Json
 from components.subsets import OVERALL
-from runner.axes import change_name, common_base
-from runner.choice_text import choice_text, samples_text
-from runner.display import printable
+from runner.console.display import printable
 from runner.output.standings import MOST_TESTED, Standings
 from runner.results import OK, CellResult, SweepResult, larger_is_better
+from runner.results.choice_text import choice_text, samples_text
+from runner.results.varying_axes import change_name, common_base
 
 _MOST_ROWS = 10
 _LONGEST = 5000

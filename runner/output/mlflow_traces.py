@@ -15,7 +15,7 @@ from typing import Any
 
 from components.json_value import Json
 from runner.output.artifacts import Client
-from runner.output.traces.records import SampleTrace, SpanRecord
+from runner.output.traces.trace_records import SampleTrace, SpanRecord
 
 _TOGETHER = 50
 """Traces whose spans are written at once."""

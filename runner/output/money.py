@@ -10,8 +10,8 @@ from runner.engine.plan import Plan
 from runner.engine.spending import Budget, Spent
 from runner.engine.spending.admitted import account_of
 from runner.pipeline.cell import Cell
-from runner.pipeline.expanding import EXPANDER
-from runner.pipeline.refining import REFINER
+from runner.pipeline.corpus.refined_corpora import REFINER
+from runner.pipeline.search.expanding import EXPANDER
 from runner.results import CellResult
 
 

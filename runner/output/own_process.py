@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from runner.trusted import VARIABLE, trusted
+from runner.engine.plugins.trusted import VARIABLE, trusted
 
 _PROJECT = Path(__file__).resolve().parents[2]
 

@@ -12,10 +12,10 @@ from components.protocols import Metric
 from components.records import Documents, Sample, ScoreState
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
-from runner.pipeline.data import Data
-from runner.pipeline.documents import documents_of
+from runner.pipeline.corpus.document_table import documents_of
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.sample_codec import decode_samples
 from runner.pipeline.scorable import ScoringStage, can_have_value, metric_in, trial_key, trial_states
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.loaded import load
 from runner.output.mlflow_traces import TraceLog, trace_id
-from runner.output.traces.choice import chosen_samples
-from runner.output.traces.read import CellTraces
+from runner.output.traces.trace_reading import CellTraces
+from runner.output.traces.traced_samples import chosen_samples
 from runner.results import CellResult
+from runner.results.loaded_sweep import load
 
 
 @dataclass(frozen=True)

@@ -10,22 +10,22 @@ from rich.table import Table
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
-from runner.axes import change_name, common_base, varying_axes
-from runner.common_samples import OWN_MEANS, CommonMeans
-from runner.display import one_line
+from runner.console.display import one_line
 from runner.engine import environment
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
-from runner.output.cut_texts import cut_lines
-from runner.output.draws import N_DRAWS
+from runner.output.cut_text_warnings import cut_lines
+from runner.output.draw_rows import N_DRAWS
 from runner.output.language_fit import misfits
-from runner.pipeline.chunking import BlockSegments
-from runner.pipeline.data import Data
+from runner.pipeline.corpus.chunk_stages import BlockSegments
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.step_reports import LINE
 from runner.pipeline.planned import SweepPlan
-from runner.pipeline.step_reports import LINE
-from runner.ranking import best_value, direction_sign
 from runner.results import CellResult, larger_is_better
-from runner.sample_groups import groups_note
+from runner.results.common_samples import OWN_MEANS, CommonMeans
+from runner.results.leaderboard_order import best_value, direction_sign
+from runner.results.sample_groups import groups_note
+from runner.results.varying_axes import change_name, common_base, varying_axes
 
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from components.protocols import ContextMetric, RankingMetric
-from runner.axes import varying_axes
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
-from runner.ranking import HEADLINES
+from runner.results.leaderboard_order import HEADLINES
+from runner.results.varying_axes import varying_axes
 
 
 def unseen_line(found: PlannedMetric, metrics: PlannedMetrics) -> str:

@@ -12,7 +12,7 @@
 What a refiner makes of the corpus stands in its place for all that searches and reads, what headers and parents make of
 the chunks in the place of those that are searched; results and scores are told in the original texts.
 
-From `segments` to `sparse_index` and `vectors` a stage is of a block of documents: see `runner.pipeline.partition`.
+From `segments` to `sparse_index` and `vectors` a stage is of a block of documents: see `runner.pipeline.corpus.partition`.
 
 `top_k` first appears at the context, the prompt at the prompts, the model at the answers: all before them is shared by
 the cells of a sweep that differ in nothing else. A new step is one file beside this one, a field of `Cell`, and the
@@ -56,41 +56,43 @@ from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Executor
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
-from runner.pipeline.answer_scores import answer_scores
-from runner.pipeline.answering import Answers, BaselineAnswers, NoAnswers, Prompts
-from runner.pipeline.chunking import chunk_facts
-from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
-from runner.pipeline.context import ChosenContext, EmptyContext
-from runner.pipeline.copies import FoundCopies, NoCopies
-from runner.pipeline.cut_texts import CutTexts, cut_pairs, cut_texts
-from runner.pipeline.cutting import CutCorpus, cut_corpus
-from runner.pipeline.data import Data, SampleSet
-from runner.pipeline.dense import dense_hits
-from runner.pipeline.diversifying import diverse_hits, diversity_reports
-from runner.pipeline.encoded import encoded_hits
-from runner.pipeline.examples import ChosenExamples, chosen_examples
-from runner.pipeline.expanding import gives_one_query, reranking_queries, searched_queries, unasked_queries
-from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
-from runner.pipeline.fusing import Ranking, joined_hits
-from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, generations
-from runner.pipeline.given_answerable import GivenAnswerable, gives_passages
-from runner.pipeline.headers import Searched, asked_headers, with_headers
-from runner.pipeline.hit_ranks import HitRanks, RankingOfArm, names_of_arms
-from runner.pipeline.judging import Judging, judged_scores
-from runner.pipeline.list_reranking import asked_orders
-from runner.pipeline.listing import ListedDocuments
-from runner.pipeline.original_places import InOriginal, gold_in, ranking_in_original, told_in_original
-from runner.pipeline.own_history import answered_in_turns
-from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
-from runner.pipeline.picking import PickedHits
-from runner.pipeline.refining import Refined, asking_corpora, refined_corpora, refiner_reports
-from runner.pipeline.reranking import reranked_hits
+from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
+from runner.pipeline.answers.context_stages import ChosenContext, EmptyContext
+from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps, generations
+from runner.pipeline.answers.own_history import answered_in_turns
+from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
+from runner.pipeline.answers.prompt_passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
+from runner.pipeline.corpus.chunk_headers import Searched, asked_headers, with_headers
+from runner.pipeline.corpus.chunk_stages import chunk_facts
+from runner.pipeline.corpus.cutting import CutCorpus, cut_corpus
+from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
+from runner.pipeline.corpus.listed_documents import ListedDocuments
+from runner.pipeline.corpus.loaded_data import Data, SampleSet
+from runner.pipeline.corpus.original_places import InOriginal, gold_in, ranking_in_original, told_in_original
+from runner.pipeline.corpus.refined_corpora import Refined, asking_corpora, refined_corpora, refiner_reports
+from runner.pipeline.corpus.step_reports import StepReport
+from runner.pipeline.ranking.list_reranking import asked_orders
+from runner.pipeline.ranking.rerank_stages import reranked_hits
+from runner.pipeline.ranking.selecting import CellReranking, RankedCell, cell_reranking
+from runner.pipeline.ranking.unread_texts import CutTexts, cut_pairs, cut_texts
 from runner.pipeline.result import Result
-from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.retrieved import NothingRetrieved, Retrieved
-from runner.pipeline.scores import NotApplicableScores, Scoring
-from runner.pipeline.searching import Search
-from runner.pipeline.selecting import CellReranking, RankedCell, cell_reranking
+from runner.pipeline.scoring.answer_scores import answer_scores
+from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
+from runner.pipeline.scoring.given_answerable import GivenAnswerable, gives_passages
+from runner.pipeline.scoring.judging import Judging, judged_scores
+from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores
+from runner.pipeline.scoring.score_stages import NotApplicableScores, Scoring
+from runner.pipeline.search.dense_search import dense_hits
+from runner.pipeline.search.diversifying import diverse_hits, diversity_reports
+from runner.pipeline.search.encoded_search import encoded_hits
+from runner.pipeline.search.expanding import gives_one_query, reranking_queries, searched_queries, unasked_queries
+from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
+from runner.pipeline.search.fusing import Ranking, joined_hits
+from runner.pipeline.search.hit_ranks import HitRanks, RankingOfArm, names_of_arms
+from runner.pipeline.search.picked_hits import PickedHits
+from runner.pipeline.search.searching import Search
+from runner.pipeline.search.sparse_search import sparse_hits
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,
@@ -99,8 +101,6 @@ from runner.pipeline.settings import (
     RunSettings,
     TrackingSettings,
 )
-from runner.pipeline.sparse import sparse_hits
-from runner.pipeline.step_reports import StepReport
 
 
 @dataclass(frozen=True)

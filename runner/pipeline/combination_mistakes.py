@@ -14,12 +14,12 @@ from components.protocols import (
     RerankerSelection,
     Retriever,
 )
-from runner.pipeline.dense import dimension_mistakes
-from runner.pipeline.expanding import expander_mistakes, gold_answer_mistakes
-from runner.pipeline.generating import draw_mistakes
-from runner.pipeline.headers import header_mistakes
-from runner.pipeline.refining import refiner_mistakes
-from runner.pipeline.selecting import selection_mistakes
+from runner.pipeline.answers.generating import draw_mistakes
+from runner.pipeline.corpus.chunk_headers import header_mistakes
+from runner.pipeline.corpus.refined_corpora import refiner_mistakes
+from runner.pipeline.ranking.selecting import selection_mistakes
+from runner.pipeline.search.dense_search import dimension_mistakes
+from runner.pipeline.search.expanding import expander_mistakes, gold_answer_mistakes
 from runner.pipeline.settings import MetricSettings
 
 

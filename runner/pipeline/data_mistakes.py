@@ -10,8 +10,8 @@ from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.pipeline.cell import Cell
 from runner.pipeline.combination_mistakes import searches
-from runner.pipeline.data import Data, metadata_names
-from runner.pipeline.sample_codec import decode_samples
+from runner.pipeline.corpus.loaded_data import Data, metadata_names
+from runner.pipeline.corpus.sample_codec import decode_samples
 
 
 def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:

@@ -17,16 +17,16 @@ from components.secrets.mask import current_mask
 from runner.engine.answers_without_secrets import safe_answer
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
-from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.pipeline.answering import Answers, Prompts, usage_of
-from runner.pipeline.asked_counts import AskedCounts
-from runner.pipeline.data import SampleSet
-from runner.pipeline.generating import Generation
-from runner.pipeline.judge_counts import judge_counts
-from runner.pipeline.judging import JudgedScores
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.answer_stages import Answers, Prompts, usage_of
+from runner.pipeline.answers.generating import Generation
+from runner.pipeline.corpus.asked_counts import AskedCounts
+from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.retrieved import NothingRetrieved, Retrieved
-from runner.pipeline.scores import Scoring
+from runner.pipeline.scoring.judge_counts import judge_counts
+from runner.pipeline.scoring.judging import JudgedScores
+from runner.pipeline.scoring.score_stages import Scoring
 
 
 @dataclass(frozen=True)

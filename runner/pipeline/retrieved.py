@@ -10,13 +10,17 @@ from components.found_gold import GoldPlaces
 from components.gold_copies import GoldCopies
 from components.json_value import Json
 from components.records import Context, Documents, Hits, Queries, Sample, Spans
-from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
-from runner.pipeline.asked_counts import AskedCounts
-from runner.pipeline.cut_texts import CutPairs, CutTexts
-from runner.pipeline.expanding import asked_counts
-from runner.pipeline.headers import AskedHeaders, header_counts
-from runner.pipeline.hit_columns import (
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.asked_counts import AskedCounts
+from runner.pipeline.corpus.chunk_headers import AskedHeaders, header_counts
+from runner.pipeline.corpus.listed_documents import ListedDocuments
+from runner.pipeline.corpus.refined_corpora import AskedCorpus, refiner_counts
+from runner.pipeline.corpus.step_reports import StepReport
+from runner.pipeline.ranking.list_reranking import HitOrders
+from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts
+from runner.pipeline.search.expanding import asked_counts
+from runner.pipeline.search.hit_columns import (
     FOUND_GOLD_TYPE,
     RETRIEVED_TYPE,
     gold_column,
@@ -24,11 +28,7 @@ from runner.pipeline.hit_columns import (
     hit_table,
     retrieved_column,
 )
-from runner.pipeline.hit_ranks import HitRanks
-from runner.pipeline.list_reranking import HitOrders
-from runner.pipeline.listing import ListedDocuments
-from runner.pipeline.refining import AskedCorpus, refiner_counts
-from runner.pipeline.step_reports import StepReport
+from runner.pipeline.search.hit_ranks import HitRanks
 
 
 @dataclass(frozen=True)

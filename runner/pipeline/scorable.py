@@ -24,14 +24,14 @@ from components.records import (
 )
 from components.text.units import number_units
 from runner.engine.stage import Stage
-from runner.pipeline.answer_scores import AnswerScores
-from runner.pipeline.answering import NoAnswers
-from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
-from runner.pipeline.judging import JudgedAnswers, JudgedScores
-from runner.pipeline.passages import NoPassages
-from runner.pipeline.retrieval_scores import ContextScores, RankingScores, relevant_documents
-from runner.pipeline.scores import mark_gold_outside_corpus
-from runner.pipeline.selecting import ReportedSamples
+from runner.pipeline.answers.answer_stages import NoAnswers
+from runner.pipeline.answers.prompt_passages import NoPassages
+from runner.pipeline.ranking.selecting import ReportedSamples
+from runner.pipeline.scoring.answer_scores import AnswerScores
+from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
+from runner.pipeline.scoring.judging import JudgedAnswers, JudgedScores
+from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores, relevant_documents
+from runner.pipeline.scoring.score_stages import mark_gold_outside_corpus
 
 ScoringStage = RankingScores | ContextScores | AnswerScores | CitationScores | JudgedScores
 

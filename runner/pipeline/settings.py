@@ -25,7 +25,7 @@ from components.protocols import (
 from components.secrets.names import names_secret
 from runner.engine.spending import Budget
 from runner.engine.store.bucket.address import address_mistakes
-from runner.pipeline.partition import DOCUMENTS_PER_BLOCK
+from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK
 
 M = TypeVar("M", bound=Metric)
 
@@ -143,7 +143,7 @@ class TrackingSettings:
     """Where results are logged besides the results folder.
 
     An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`. `traces` is the number
-    of samples that are logged step by step at the end of the sweep, None for all: see `runner.output.traces.choice`.
+    of samples that are logged step by step at the end of the sweep, None for all: see `runner.output.traces.traced_samples`.
     `subsets` says how many metrics a cell has there: see `runner.output.mlflow_runs.logged_metrics`.
     """
 

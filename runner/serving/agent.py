@@ -7,9 +7,9 @@ from typing import Any
 
 from components.errors import DataError
 from components.json_value import Json
-from runner.serving.description import PIPELINE, read_description
+from runner.serving.asked_question import Question
+from runner.serving.folder_description import PIPELINE, read_description
 from runner.serving.pipeline import Pipeline
-from runner.serving.question import Question
 
 _OPTIONS = ("kind", "subset", "corpus", "where")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from components.json_value import Json
 from components.records import ChunkOrigins, Documents, Spans, SpanTexts
-from runner.engine.run import Run
+from runner.engine.stage_run import Run
 from runner.serving.graph import Found
 
 

@@ -13,14 +13,14 @@ from components.protocols import RerankerSelection
 from components.records import Answer, Context, Documents, Hits, Queries, Spans
 from runner.engine.identity import key_of
 from runner.engine.stage import Stage
-from runner.launch.schema import build_component
+from runner.pipeline.answers.prompt_passages import PromptPassages, RetrievedPassages
+from runner.pipeline.building import build_component
 from runner.pipeline.cell import Cell, Graph, graph_of
-from runner.pipeline.data import Corpus, Data, LoadedBenchmark, Samples
-from runner.pipeline.partition import CorpusPartition, CorpusParts
-from runner.pipeline.passages import PromptPassages, RetrievedPassages
+from runner.pipeline.corpus.loaded_data import Corpus, Data, LoadedBenchmark, Samples
+from runner.pipeline.corpus.partition import CorpusPartition, CorpusParts
 from runner.pipeline.retrieved import Retrieved
 from runner.pipeline.settings import JudgeSettings, MetricSettings
-from runner.serving.description import DataFacts
+from runner.serving.folder_description import DataFacts
 
 _ASKED = "whatever is asked"
 """Stands for the content of the samples in the keys of a served graph."""

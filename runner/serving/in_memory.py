@@ -15,13 +15,13 @@ from components.protocols import LLM
 from components.records import Answer
 from runner.engine.ask import Asker, Asking
 from runner.engine.codecs import Parts
-from runner.engine.run import Run
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Entry
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import as_read
 from runner.engine.worker import no_report
-from runner.serving.kept import KeptStages
+from runner.serving.kept_in_folder import KeptStages
 
 T = TypeVar("T")
 

@@ -12,15 +12,15 @@ from components.pretrained.load_once import keep_all
 from components.protocols import AnswersFrom
 from components.records import AnswerState, Sample
 from runner.pipeline.cell import Cell
-from runner.pipeline.data import SampleSet
-from runner.serving.description import PIPELINE, Description, data_facts, read_description
+from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.serving.asked_question import Choices, Question, as_sample
+from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
+from runner.serving.folder_trust import require_trust
 from runner.serving.found import Passage, found_passages, prompt_passages
 from runner.serving.graph import ServedGraph, cell_of, served_graph
 from runner.serving.in_memory import QuestionRun
-from runner.serving.kept import KeptStages, needed_stages
+from runner.serving.kept_in_folder import KeptStages, needed_stages
 from runner.serving.nodes import with_model_folders
-from runner.serving.question import Choices, Question, as_sample
-from runner.serving.trust import require_trust
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.decision import candidates
-from runner.loaded import load
+from runner.results.loaded_sweep import load
 from tests.analysis.decision.planted import write
 
 

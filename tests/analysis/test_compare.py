@@ -16,7 +16,7 @@ from analysis.compare import show
 from analysis.comparison import UNDECIDED, WORSE, Family, as_record, as_table, compare_cells
 from components.errors import DataError
 from components.statistics import PairedTest, RightOrWrong, holm
-from runner.loaded import SubsetMetric, load
+from runner.results.loaded_sweep import SubsetMetric, load
 from tests.analysis import tiny_sweep
 
 ROUGE = SubsetMetric("overall", "rouge_l", larger_is_better=True)

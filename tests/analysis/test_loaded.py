@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.report.answer import gather
+from analysis.report.answer_section import gather
 from analysis.report.source import open_source
 from components.errors import DataError
-from runner.loaded import LoadedSweep, SubsetMetric, describe, find_cell, find_metric, load, varying_axes
 from runner.output.standings import find_standings
 from runner.results import CellResult
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric, describe, find_cell, find_metric, load, varying_axes
 from tests.analysis import tiny_sweep
 from tests.analysis.decision.planted import write
 

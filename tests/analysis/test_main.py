@@ -27,7 +27,7 @@ def test_a_command_loads_no_other_one_and_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     assert "analysis.compare" in loaded
-    assert not loaded & {"analysis.effects", "analysis.pareto", "analysis.tables", "scipy", "pyarrow", "statsmodels"}
+    assert not loaded & {"analysis.effects", "analysis.pareto", "analysis.table", "scipy", "pyarrow", "statsmodels"}
 
 
 def test_runs_as_a_module(sweep: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main as analysis
-from runner.export.__main__ import main as export
-from runner.export_rankings.__main__ import main as export_rankings
-from runner.track.__main__ import main as track
+from runner.export import main as export
+from runner.export_rankings import main as export_rankings
+from runner.track import main as track
 from tests.analysis import tiny_sweep
 
 COMMANDS = {

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from analysis import published, tables
+from analysis import published
+from analysis import table as tables
 from components.errors import DataError
 from runner.results import FAILED, OK, CellResult, SweepResult, write_cell, write_sweep
 

@@ -11,7 +11,7 @@ from components.datasets.built_corpus import LEFT_OUT, BuiltCorpus
 from components.datasets.cleaning import Cleaning
 from components.errors import DataError
 from components.protocols import Source
-from runner.launch.schema import build_component
+from runner.pipeline.building import build_component
 from tests.datasets.test_beir import write_lines
 from tests.datasets.test_document_files import pdf
 

@@ -5,7 +5,7 @@ import pytest
 from components.datasets.conditions import read_conditions
 from components.errors import DataError
 from components.records import Condition, Kind, Sample
-from runner.pipeline.sample_codec import decode_samples, encode_samples
+from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
 
 def test_a_value_a_list_or_bounds() -> None:

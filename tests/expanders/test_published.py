@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import ConfigError
 from components.expanders.published import Published
-from runner.pipeline.queries import SampleQueries
+from runner.pipeline.search.query_stages import SampleQueries
 from tests.contracts.expander_contract import PLAIN, ExpanderContract
 from tests.runner.sweeping import own_data, plan_small, read_or_make, store_of
 

@@ -12,11 +12,11 @@ import pytest
 
 import runner
 from components.errors import ComponentError, ConfigError, RagGridError
-from runner.serving.command import main
-from runner.serving.description import PIPELINE
+from runner.serving.folder_description import PIPELINE
+from runner.serving.pipeline_command import main
 from tests.conftest import MakeOnce
 from tests.hostile.planting import Planted
-from tests.runner.export.exporting import export
+from tests.runner.serving.exporting.exporting import export
 from tests.runner.sweeping import FEW_METRICS, run_small
 
 Node = dict[str, Any]

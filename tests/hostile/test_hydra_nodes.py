@@ -15,10 +15,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 import runner
 from components.errors import ConfigError
-from runner.generate.composing import composed
 from runner.launch import grid_launcher
 from runner.launch.compose import compose_config
 from runner.launch.hydra_state import own_hydra
+from runner.testset.making.composing import composed
 from tests.hostile.planting import Planted
 from tests.runner.sweeping import run_command
 

@@ -27,22 +27,22 @@ KNOWN = {
     "analysis/__main__.py": {"import_module"},  # commands of ours
     "components/pretrained/llama_index_class.py": {"importlib.import_module"},  # classes of llama_index alone
     "components/testset/topics/tree_file.py": {"yaml.load"},  # with a safe loader
-    "runner/interruptible.py": {"exec", "import_module"},  # of an empty text; our commands
+    "runner/console/interruptible.py": {"exec", "import_module"},  # of an empty text; our commands
     "runner/engine/executors/fork_server.py": {"pickle.loads"},  # between processes of one command
     "runner/engine/executors/processes.py": {"pickle.loads"},
     "runner/engine/executors/ray_cluster_worker.py": {"pickle.loads"},
     "runner/engine/executors/slurm_bootstrap.py": {"pickle.loads"},
     "runner/engine/executors/slurm_worker.py": {"pickle.loads"},
-    "runner/export/code.py": {"import_module"},  # packages that the reader named
-    "runner/launch/axes.py": {"yaml.load"},  # with a safe loader
-    "runner/launch/named_code.py": {"import_module"},  # packages that run.plugins names
+    "runner/serving/exporting/exported_code.py": {"import_module"},  # packages that the reader named
+    "runner/launch/axis_naming.py": {"yaml.load"},  # with a safe loader
+    "runner/engine/plugins/named_code.py": {"import_module"},  # packages that run.plugins names
     "runner/launch/parts_loader.py": {"pickle.loads"},  # what this process made
     "runner/launch/preloading.py": {"import_module"},
     "runner/launch/preset_source.py": {"pickle.loads"},  # what this process made
-    "runner/launch/schema.py": {"importlib.import_module"},  # ours, and what run.plugins names
+    "runner/pipeline/building.py": {"importlib.import_module"},  # ours, and what run.plugins names
     "runner/output/logging_process.py": {"importlib.import_module"},
     "runner/serving/nodes.py": {"import_module"},  # of nodes that were checked
-    "runner/trusted.py": {"import_module"},  # ours
+    "runner/engine/plugins/trusted.py": {"import_module"},  # ours
 }
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import analysis
-import runner.export.__main__
-import runner.export_rankings.__main__
-import runner.track.__main__
+import runner.export
+import runner.export_rankings
+import runner.track
 from analysis.__main__ import main
 from components.errors import ConfigError, DataError
-from runner import trusted
-from runner.judge_agreement.in_sweep import held_against_labels
-from runner.loaded import load
+from runner.engine.plugins import trusted
+from runner.labels.agreement.labelled_sweep import held_against_labels
 from runner.results import combiner, sees_prompts
+from runner.results.loaded_sweep import load
 from tests.conftest import MakeOnce
 from tests.hostile.planting import Planted
 from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, environment, only_sweep, run_command
@@ -182,13 +182,13 @@ def test_plugins_are_a_list_of_names(plugins: Any, folder: Path, given: Planted)
 def test_an_export_imports_nothing(folder: Path, given: Planted, tmp_path: Path) -> None:
     store = folder / "planted" / "results" / "store"
     arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", str(tmp_path / "out"), "--store", str(store)]
-    assert runner.export.__main__.main(arguments) == 2
+    assert runner.export.main(arguments) == 2
     assert not (tmp_path / "out").exists()
 
 
 def test_an_export_says_how_to_trust(folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", "nowhere"]
-    assert runner.export.__main__.main(arguments) == 2
+    assert runner.export.main(arguments) == 2
     said = capsys.readouterr().err
     assert "names given_package.run; results import no code that they name themselves" in said
     assert "RAG_GRID_PLUGINS=given_package" in said
@@ -196,7 +196,7 @@ def test_an_export_says_how_to_trust(folder: Path, given: Planted, capsys: pytes
 
 def test_rankings_are_exported_without_imports(folder: Path, given: Planted, tmp_path: Path) -> None:
     arguments = [str(folder / "poisoned"), "--cell", "top_k=2", "--format", "trec", "--output", str(tmp_path / "run")]
-    assert runner.export_rankings.__main__.main(arguments) == 0
+    assert runner.export_rankings.main(arguments) == 0
 
 
 def test_a_judge_of_theirs_is_not_built(folder: Path, given: Planted, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_judge_of_theirs_is_not_built(folder: Path, given: Planted, tmp_path: 
 
 
 def test_tracking_imports_nothing(folder: Path, given: Planted, tmp_path: Path) -> None:
-    code = runner.track.__main__.main([str(folder / "poisoned"), "--uri", f"sqlite:///{tmp_path / 'mlflow.db'}"])
+    code = runner.track.main([str(folder / "poisoned"), "--uri", f"sqlite:///{tmp_path / 'mlflow.db'}"])
     assert code == 0
 
 

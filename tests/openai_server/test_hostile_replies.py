@@ -19,7 +19,7 @@ from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Passages, Request
 from components.rerankers.rerank_api import RerankApi
 from runner.engine.store import Store
-from runner.pipeline.answering import AnswersCodec
+from runner.pipeline.answers.answer_stages import AnswersCodec
 from tests.contracts.llm_contract import request
 from tests.llms.chat_server import Reply, chat_server, last_message
 from tests.openai_server.hostile import CHAT, EMBEDDINGS, OLLAMA, RERANK, hostile_bodies

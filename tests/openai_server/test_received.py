@@ -11,7 +11,7 @@ import pytest
 
 from components.openai_server.received import keeping_received
 from components.records import Passages
-from runner.engine.store.received import ReceivedNumbers
+from runner.engine.store.received_numbers import ReceivedNumbers
 from tests.embedders.test_openai_embeddings import embedder_at, embeddings, vectors_of
 from tests.llms.chat_server import Reply, chat_server
 from tests.rerankers.test_rerank_api import as_jina

@@ -11,7 +11,7 @@ import pytest
 from components.datasets import texts_on_disk
 from components.datasets.file_content import Entry, EntryColumns
 from components.records import Spans, SpanTexts, TextRows
-from runner.pipeline import documents
+from runner.pipeline.corpus import document_table as documents
 
 TEXTS = ["ab", "c", "d", "半", "e f"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runner.choice import Choice, choose
-from runner.choice_text import choice_text, samples_text
 from runner.results import CellResult
+from runner.results.cell_choice import Choice, choose
+from runner.results.choice_text import choice_text, samples_text
 
 
 def cell(

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from runner.choice import choose
-from runner.costs import COSTS, known_costs
 from runner.results import CellResult
+from runner.results.cell_choice import choose
+from runner.results.costs import COSTS, known_costs
 
 
 def cell(cell_id: str, n_context_tokens: float, seconds: float, **facts: object) -> CellResult:

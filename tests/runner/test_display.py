@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from runner.display import SafeConsole, about, make_console, printable, say_error, table_cell
+from runner.console.display import SafeConsole, about, make_console, printable, say_error, table_cell
 from tests.runner.sweeping import REPOSITORY
 
 HOSTILE = [
@@ -93,7 +93,7 @@ def test_cells_of_tables_are_neither_formulas_nor_tags(value: object, expected: 
 
 def test_a_reader_that_goes_away_ends_nothing() -> None:
     code = (
-        "from runner.display import make_console\n"
+        "from runner.console.display import make_console\n"
         "console = make_console()\n"
         "for _ in range(50_000): console.print('a line')\n"
         "import sys; sys.stderr.write('to the end')"
@@ -128,7 +128,7 @@ def test_a_terminal_that_was_closed_ends_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_encoding_that_lacks_a_character_is_no_failure() -> None:
-    code = "from runner.display import make_console; make_console().print('桥 –')"
+    code = "from runner.console.display import make_console; make_console().print('桥 –')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     arguments = [sys.executable, "-c", code]
     done = subprocess.run(arguments, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)

@@ -44,7 +44,7 @@ print(codes)
 
 RUNNING = """
 import sys, time, types
-from runner.interruptible import run_main
+from runner.console.interruptible import run_main
 
 def main():
     print("runs", flush=True)

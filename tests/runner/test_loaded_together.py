@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from components.errors import DataError
-from runner.common_samples import common_samples
-from runner.loaded import find_metric, load_together
 from runner.results import CellResult
+from runner.results.common_samples import common_samples
+from runner.results.loaded_sweep import find_metric, load_together
 from tests.analysis import tiny_sweep
 
 FIRST, SECOND, THIRD, FOURTH = tiny_sweep.CELLS

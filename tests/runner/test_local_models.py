@@ -6,12 +6,12 @@ import pytest
 from pyarrow.parquet import read_table
 
 from runner.results import read_cells, read_sweep
-from runner.serving.check import check
-from runner.serving.description import CHECK, PIPELINE
+from runner.serving.folder_description import CHECK, PIPELINE
 from runner.serving.pipeline import load_pipeline
+from runner.serving.replay_check import check
 from tests.extras import skip_without
 from tests.models.tiny import CHAT_TEMPLATE, save_bert, save_lora, save_qwen2
-from tests.runner.export.exporting import export
+from tests.runner.serving.exporting.exporting import export
 from tests.runner.sweeping import FEW_METRICS, QUIET, only_sweep, own_data, run_command
 
 skip_without("sentence_transformers", "FlagEmbedding", "peft", "transformers", "torch")

@@ -18,7 +18,7 @@ def press():
 def run_hydra():
     {body}
 
-sys.modules["runner.launch.command"] = types.SimpleNamespace(run_hydra=run_hydra)
+sys.modules["runner.launch.run_command"] = types.SimpleNamespace(run_hydra=run_hydra)
 from runner.__main__ import run
 run()
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import own_packages
-from runner.loaded import load
+from runner.console import own_packages
+from runner.results.loaded_sweep import load
 from tests.runner.sweeping import QUIET, RANKING_ONLY, REPOSITORY, SMALL, only_sweep
 
 CELL = (*SMALL, *QUIET, *RANKING_ONLY)

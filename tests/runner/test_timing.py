@@ -3,7 +3,7 @@
 import pytest
 
 from runner.results import CellResult
-from runner.timing import noise_of_seconds
+from runner.results.timing import noise_of_seconds
 
 
 def cell(

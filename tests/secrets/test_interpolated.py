@@ -6,8 +6,8 @@ import pytest
 
 from components.errors import ConfigError
 from components.secrets import known
-from runner.generate.composing import composed
 from runner.launch.compose import compose_config
+from runner.testset.making.composing import composed
 from tests.runner.sweeping import run_command
 
 NEVER = "x7Qm2f9LkT4vWz8RbN3c"

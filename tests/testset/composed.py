@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any, TypeVar
 
-from runner.generate.composing import composed
-from runner.launch.schema import build_component
+from runner.pipeline.building import build_component
+from runner.testset.making.composing import composed
 
 T = TypeVar("T")
 

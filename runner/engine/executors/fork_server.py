@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 
-from runner.engine.endings import OF_TERMINALS, endings_deferred
+from runner.console.endings import OF_TERMINALS, endings_deferred
 
 _PATIENCE_S = 5.0
 """A server that has not finished what it loads, or says nothing, for so long is given up: workers start without it."""

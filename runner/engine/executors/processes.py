@@ -18,7 +18,7 @@ from pathlib import Path
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
 from components.threads import allot_threads, n_cores
-from runner.engine.endings import OF_TERMINALS, endings_deferred
+from runner.console.endings import OF_TERMINALS, endings_deferred
 from runner.engine.executors.contexts import WorkerProcess, say_if_crowded, start_worker
 from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess
@@ -36,7 +36,7 @@ from runner.engine.executors.protocol import (
 from runner.engine.executors.resources import resources_of, unknown_kinds
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun, users_code
-from runner.engine.plugins.loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import CodeOfUsers
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from runner.engine.worker import Worker

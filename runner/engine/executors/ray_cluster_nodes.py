@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from runner.engine.environment import versions_of_results
-from runner.engine.executors.acceptance import differences, users_packages
+from runner.engine.executors.foreign_results import differences, users_packages
 from runner.engine.executors.leftovers import clear_probes, new_probe
 from runner.engine.executors.ray_cluster_worker import Probe, Whereabouts
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
-from runner.engine.store.files import keeping
+from runner.engine.store.part_files import keeping
 
 _BYTES_PER_GB = 10**9
 _ROUNDING = 1e-6

@@ -25,7 +25,7 @@ from runner.engine.executors.ray_cluster_nodes import (
 from runner.engine.executors.ray_cluster_worker import RayWorker
 from runner.engine.executors.resources import ByKind, resources_of
 from runner.engine.identity import Models
-from runner.engine.plugins.loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import CodeOfUsers
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 

@@ -26,13 +26,13 @@ from components.processes import end_with_parent
 from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
 from runner.engine.environment import versions_of_results
-from runner.engine.executors.acceptance import differences
 from runner.engine.executors.contexts import fork_or_spawn
+from runner.engine.executors.foreign_results import differences
 from runner.engine.executors.protocol import Stages
 from runner.engine.executors.slurm_pulse import DriverWatch
 from runner.engine.executors.slurm_queue import Journal, Taker, Wait, journal_path
 from runner.engine.outcome import StageRun
-from runner.engine.plugins.loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import CodeOfUsers
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker

@@ -12,7 +12,7 @@ from components.errors import ComponentError, ConfigError
 from components.openai_server.gate import Gate
 from components.threads import n_cores
 from runner.engine.environment import versions_of_results
-from runner.engine.executors.acceptance import users_packages
+from runner.engine.executors.foreign_results import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
 from runner.engine.executors.protocol import Lost, Room, Stages, Workers, components_of
 from runner.engine.executors.slurm import Cluster, Slurm
@@ -22,7 +22,7 @@ from runner.engine.executors.slurm_queue import Journal, Offers, Wait, journal_p
 from runner.engine.executors.slurm_worker import Assignment, Left, run_of
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
-from runner.engine.plugins.loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import CodeOfUsers
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 

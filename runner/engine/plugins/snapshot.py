@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from components.errors import ComponentError
-from runner.engine.plugins.imports import Imports, imports_of, may_import_by_name, mentioned_packages, top_level
+from runner.engine.plugins.source_imports import Imports, imports_of, may_import_by_name, mentioned_packages, top_level
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """This project's packages, whose versions a test guards."""

@@ -8,7 +8,7 @@ from components.errors import BudgetReached
 from components.openai_server.gate import Tokens
 from components.prices import Price
 from runner.engine.spending.budget import Budget
-from runner.engine.spending.numbers import SharedNumbers
+from runner.engine.spending.shared_numbers import SharedNumbers
 
 _WAIT_S = 0.05
 _GRACE_S = 10.0

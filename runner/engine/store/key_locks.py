@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from runner.engine.store.files import keeping
 from runner.engine.store.locks import shared_mode
+from runner.engine.store.part_files import keeping
 from runner.engine.store.writers import LOOKS_PER_LEASE, Writers
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.engine.store.files import keeping
 from runner.engine.store.locks import shared_mode
+from runner.engine.store.part_files import keeping
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.writers import Writers
 

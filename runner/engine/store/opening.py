@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runner.engine.store.bucket.address import is_bucket
-from runner.engine.store.entries import Store
+from runner.engine.store.stored_results import Store
 
 
 def open_store(address: str, cache_dir: str, run_id: str = "") -> Store:
@@ -13,7 +13,7 @@ def open_store(address: str, cache_dir: str, run_id: str = "") -> Store:
     `run_id` is the run that writes; "" for a reader. Raises StoreError, and ConfigError for an address that is none.
     """
     if is_bucket(address):
-        from runner.engine.store.bucket.opening import open_bucket
+        from runner.engine.store.bucket.bucket_opening import open_bucket
 
         return open_bucket(address, Path(cache_dir), run_id)
     return Store(Path(address).absolute(), run_id)

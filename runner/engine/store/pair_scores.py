@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from runner.engine.store.blocks import read_blocks, write_block
 from runner.engine.store.mirror import NO_MIRROR, Mirror
+from runner.engine.store.stored_blocks import read_blocks, write_block
 
 _BLOCK = "scores"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from analysis.decision import AxisEffects, axis_effects
-from analysis.decision.effects import BASE, BEST, AxisEffect
-from runner.loaded import load
+from analysis.decision.axis_effects import BASE, BEST, AxisEffect
+from runner.results.loaded_sweep import load
 from tests.analysis.decision.planted import write
 
 SIZES = ["64", "256", "512"]

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.decision import Matrix, topic_task_matrix
 from components.subsets import AVERAGE
-from runner.loaded import load
+from runner.results.loaded_sweep import load
 from tests.analysis.decision.planted import write
 
 

@@ -8,7 +8,7 @@ import pytest
 from analysis.decision import Recommendations, axis_effects, recommendations
 from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW
 from components.errors import DataError
-from runner.loaded import load
+from runner.results.loaded_sweep import load
 from tests.analysis import tiny_sweep
 from tests.analysis.decision.planted import write
 from tests.analysis.tiny_sweep import TinyCell

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.forensics import all_verdicts, evidence_depth, failure_counts, transitions
 from components.errors import DataError
-from runner.loaded import LoadedSweep
+from runner.results.loaded_sweep import LoadedSweep
 
 FOUND = pd.DataFrame(
     [

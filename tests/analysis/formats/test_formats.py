@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from analysis.formats import BOLD, STAR, Document, Grid, Marks, comma_separated, latex, markdown
-from analysis.terminal import Column, add_format, make_console, show_table
+from analysis.formats import BOLD, STAR, Document, Grid, Marks, comma_separated, latex
+from analysis.formats import markdown_tables as markdown
+from analysis.table_output import Column, add_format, make_console, show_table
 
 NASTY = "a|b <script>alert(1)</script> 50% & #1 \\cmd{x} $x_1^2$ ~ *bold* [link](u) `c`\nnext\tline"
 

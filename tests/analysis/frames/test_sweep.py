@@ -9,11 +9,11 @@ import pytest
 
 import analysis
 from analysis import Sweep
-from analysis.forensics import verdicts
+from analysis.forensics import verdict_table as verdicts
 from components.errors import DataError
 from components.statistics import PairedTest
-from runner.loaded import load
 from runner.results import FAILED
+from runner.results.loaded_sweep import load
 from tests.analysis import tiny_sweep
 from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small
 

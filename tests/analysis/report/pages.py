@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from analysis.report import markdown, page, record
+from analysis.report import record
+from analysis.report import report_markdown as markdown
+from analysis.report import report_page as page
 from analysis.report.record import Report
 from analysis.report.source import open_source
 

@@ -11,10 +11,10 @@ import pytest
 
 from analysis.report.classes import CLASSES, RIGHT, class_of
 from analysis.report.record import Report
-from analysis.report.samples import MOST_CHARACTERS, cut
+from analysis.report.samples_section import MOST_CHARACTERS, cut
 from components.forensics.failures import Failure
 from runner import results
-from runner.loaded import LoadedSweep
+from runner.results.loaded_sweep import LoadedSweep
 from tests.analysis.report.pages import Page, rendered, report_on
 
 LONG = "<script>alert(1)</script>\u202e\"'\x00" + "x" * 100_000

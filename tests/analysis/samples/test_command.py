@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
-from runner.loaded import LoadedSweep
+from runner.results.loaded_sweep import LoadedSweep
 
 CONTEXT, QUESTION = "llm.reply={context}", "llm.reply={question}"
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from analysis.samples.page import render
+from analysis.samples.samples_page import render
+from analysis.samples.samples_terminal import show
 from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side, Story
-from analysis.samples.terminal_view import show
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
 from components.forensics.stages import Stage

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from components.fields import runtime_only
 from runner.engine.codecs import Codec, Single
-from runner.engine.run import Run
 from runner.engine.stage import Resources, Stage
+from runner.engine.stage_run import Run
 
 
 @dataclass(frozen=True, eq=False)

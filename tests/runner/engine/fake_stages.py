@@ -10,8 +10,8 @@ from components.fields import added_later, runtime_only
 from components.llms.scripted import Scripted
 from components.records import Kind, Message, Request, Sample
 from runner.engine.codecs import Codec, Single
-from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage_run import Run
 
 
 @dataclass(frozen=True)

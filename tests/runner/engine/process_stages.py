@@ -11,8 +11,8 @@ import numpy as np
 from runner.engine.executors import contexts, processes
 from runner.engine.executors.fork_server import start_early
 from runner.engine.executors.processes import Processes
-from runner.engine.run import Run
 from runner.engine.schedule import run_stages
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, add
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from runner.engine import endings
-from runner.engine.endings import ENDINGS, OF_TERMINALS, Interrupt, endings_deferred
+from runner.console import endings
+from runner.console.endings import ENDINGS, OF_TERMINALS, Interrupt, endings_deferred
 
 
 @pytest.fixture(autouse=True)

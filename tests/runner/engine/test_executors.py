@@ -17,9 +17,9 @@ from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
-from runner.engine.run import Run
 from runner.engine.schedule import nobody_watches, run_stages
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Entry, Store
 from runner.engine.worker import Worker, read_kept
 from tests.runner.engine import process_stages

@@ -12,9 +12,9 @@ from runner.engine.codecs import Codec, Parts, Single
 from runner.engine.executors.local import Local
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
-from runner.engine.run import Run
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 
 

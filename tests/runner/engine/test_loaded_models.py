@@ -8,7 +8,7 @@ import pytest
 
 from components.loading import loading
 from components.pretrained.load_once import _Loaded, load_once
-from runner.engine.run import Run
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Sum

@@ -7,8 +7,8 @@ import pytest
 
 from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
-from runner.engine.run import Run
 from runner.engine.schedule import run_stages
+from runner.engine.stage_run import Run
 from runner.engine.store import Store, manifests
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, add_some

@@ -11,8 +11,8 @@ from typing import ClassVar
 import pytest
 
 from runner.engine.codecs import Codec, Single
-from runner.engine.run import Run
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Source, Sum

@@ -12,10 +12,12 @@ from runner.engine.codecs import Codec, Parts
 from runner.engine.executors.local import Local
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
-from runner.engine.run import Run
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
-from runner.engine.store import Store, entries, entry
+from runner.engine.stage_run import Run
+from runner.engine.store import Store
+from runner.engine.store import stored_result as entry
+from runner.engine.store import stored_results as entries
 from tests.runner.engine.adding import Number
 from tests.runner.pipeline.fixed import fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make

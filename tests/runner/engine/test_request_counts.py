@@ -12,9 +12,9 @@ from components.errors import ComponentError
 from components.llms.scripted import Scripted
 from runner.engine.executors.local import Local
 from runner.engine.plan import Plan, make_plan
-from runner.engine.run import Run
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from tests.runner.engine.fake_stages import Adder, Source, Sum, request
 

@@ -12,7 +12,7 @@ from components.protocols import AnswersFrom
 from components.rerankers.none import NoReranker
 from runner.engine.ask import replies_key
 from runner.engine.identity import describe, key_of
-from runner.engine.plugins.loading import let_edits_in, load_plugins
+from runner.engine.plugins.plugin_loading import let_edits_in, load_plugins
 from runner.engine.source_code import code_of, has_code, model_code, package_code
 
 PART = """

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import DataError
 from components.records import Passage, Turn
-from runner.labels.reading import LabelledItem, metrics_of, read_labels
+from runner.labels.label_files import LabelledItem, metrics_of, read_labels
 
 ITEM = {"id": "a", "question": "Who?", "references": ["She"], "answer": "Her", "passages": ["She did."]}
 

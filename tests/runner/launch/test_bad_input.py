@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from runner import results
-from runner.engine.store.entries import FORMAT
-from runner.engine.store.files import write_part
+from runner.engine.store.part_files import write_part
+from runner.engine.store.stored_results import FORMAT
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_OK
 from tests.datasets.test_crud_rag import CORPUS, SPLIT
 from tests.datasets.test_crud_rag import write as write_crud_rag
@@ -360,7 +360,7 @@ class TestStoreAndDisk:
             write_part(path, value)
 
         with monkeypatch.context() as full:
-            full.setattr("runner.engine.store.entries.write_part", fill_up)
+            full.setattr("runner.engine.store.stored_results.write_part", fill_up)
             assert run_small(tmp_path, ("metrics=retrieval", "run.workers=1")) == EXIT_CELL_FAILED
         error = capsys.readouterr().err
         assert "the disk is full" in error

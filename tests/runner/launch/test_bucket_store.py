@@ -67,7 +67,7 @@ def test_jobs_that_make_all_of_it_in_a_bucket(tmp_path: Path, bucket: Bucket) ->
 def test_a_bucket_that_goes_away_in_the_middle(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("runner.engine.store.bucket.opening.PATIENCE_S", 0.2)
+    monkeypatch.setattr("runner.engine.store.bucket.bucket_opening.PATIENCE_S", 0.2)
     bucket.fail_after(60)
     there = f"run.store_dir={bucket.address('going')}"
     overrides = [(*cell, there) for cell in CELLS]
@@ -93,7 +93,7 @@ def test_a_key_in_the_address_is_a_mistake_and_not_repeated(tmp_path: Path) -> N
 def test_a_bucket_that_is_not_there_is_told_before_any_work(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.engine.store.bucket.opening._FIRST_PATIENCE_S", 0.2)
+    monkeypatch.setattr("runner.engine.store.bucket.bucket_opening._FIRST_PATIENCE_S", 0.2)
     with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; make it"):
         start_sweep([small_job(tmp_path, "run.store_dir=s3://no-such-bucket/prefix")], SWEEP_ID, ())
     assert not (tmp_path / "results" / "cache").exists()

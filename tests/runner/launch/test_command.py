@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from runner.launch.command import multirun_first
 from runner.launch.hydra_state import mode_from_flags, own_hydra
+from runner.launch.run_command import multirun_first
 from runner.launch.sweep import EXIT_OK
 from runner.output import terminal
 from runner.results import read_cells

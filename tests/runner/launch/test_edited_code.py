@@ -9,7 +9,7 @@ import pytest
 
 from components.processes import SpawnWithoutMain
 from runner.engine.executors import contexts
-from runner.engine.plugins.loading import let_edits_in
+from runner.engine.plugins.plugin_loading import let_edits_in
 from tests.runner.sweeping import FEW_METRICS, REPOSITORY, cells_in, own_data, run_small, samples_in, sweep_in
 
 MODEL = """

@@ -9,7 +9,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf, open_dict
 
 from runner.launch import grid_launcher
-from runner.launch.axes import job_of
+from runner.launch.axis_naming import job_of
 from runner.launch.composed_jobs import JobComposer
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.runner.sweeping import (

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.__main__ import main as analysis
-from runner.judge_agreement.__main__ import main as judge_agreement
+from runner.judge_agreement import main as judge_agreement
 from runner.output.mlflow_metrics import logged_metrics
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.sweeping import QUIET, SWEEP_ID, cells_in, plan_small, run_small

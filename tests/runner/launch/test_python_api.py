@@ -19,8 +19,8 @@ import analysis
 import runner
 from components.errors import ConfigError, DataError, StoreError
 from runner.launch import python_api
-from runner.loaded import LoadedSweep
 from runner.pipeline.planned import Job
+from runner.results.loaded_sweep import LoadedSweep
 from tests.runner.sweeping import FEW_METRICS, QUIET, RANKING_ONLY, SMALL, run_small
 
 CELL = (*SMALL, *QUIET, *RANKING_ONLY)

@@ -14,11 +14,11 @@ import pytest
 from components.datasets.demo import Demo
 from components.llms.scripted import Scripted
 from components.records import Answer, Request
+from runner import store as store_command
 from runner.engine import environment
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from runner.results import read_cells, read_sweep
-from runner.store import __main__ as store_command
 from tests.runner.sweeping import (
     FEW_METRICS,
     QUIET,

@@ -9,7 +9,7 @@ from components.errors import ConfigError
 from components.fusions.rrf import ReciprocalRank
 from components.metrics.trec import TrecMeasures
 from runner.engine.executors.local import Local
-from runner.launch.schema import CellBuilder, build_cell
+from runner.pipeline.building import CellBuilder, build_cell
 from runner.pipeline.cell import Cell
 from tests.runner.sweeping import compose_job
 

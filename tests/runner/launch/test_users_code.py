@@ -11,9 +11,9 @@ import pytest
 from components.errors import ConfigError, DataError
 from components.records import Kind, Passage, Sample
 from runner.launch.compose import compose_config
-from runner.launch.schema import build_cell
-from runner.loaded import load
+from runner.pipeline.building import build_cell
 from runner.results import combiner, read_cells
+from runner.results.loaded_sweep import load
 from tests.runner.sweeping import (
     QUIET,
     RANKING_ONLY,
@@ -172,7 +172,7 @@ class TestClasses:
     def test_are_rebuilt_from_a_result_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("runner.trusted._named", {})  # by earlier sweeps of this process
+        monkeypatch.setattr("runner.engine.plugins.trusted._named", {})  # by earlier sweeps of this process
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         config = compose_config([mine, "run.plugins=[users_code]"])
 

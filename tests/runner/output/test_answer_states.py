@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from components.records import Answer, AnswerState, ErrorClass
-from runner.display import SafeConsole
+from runner.console.display import SafeConsole
 from runner.output.answer_states import show_answer_states
-from runner.pipeline.answering import AnswersCodec
+from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.results import CellResult
 from tests.runner.sweeping import cells_in, run_small, samples_in
 

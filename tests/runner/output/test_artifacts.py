@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import DataError
 from runner.output.artifacts import require_named_server
-from runner.track.__main__ import main
+from runner.track import main
 from tests.runner.sweeping import only_sweep
 
 OTHER = "http://127.0.0.1:9/files"

@@ -10,9 +10,9 @@ import pytest
 
 from analysis.comparison import compare_cells
 from components.statistics import PairedTest
-from runner.loaded import load
 from runner.output.detectable import detectable_lines
 from runner.pipeline.planned import PlannedCell
+from runner.results.loaded_sweep import load
 from tests.runner.sweeping import FEW_METRICS, entries_by_kind, own_data, plan_small, run_small, store_of
 
 DATA = ("dataset.limit=40", *FEW_METRICS)

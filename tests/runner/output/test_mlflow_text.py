@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from components.json_value import Json
-from runner.choice import choose
 from runner.output.mlflow_text import Pages, description, run_name
 from runner.output.standings import Standings
-from runner.ranking import ranked
 from runner.results import SweepResult
+from runner.results.cell_choice import choose
+from runner.results.leaderboard_order import ranked
 from tests.runner.output.test_terminal import cell
 
 FOLDER = Path("results/a-sweep")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from runner import track
 from runner.output.mlflow_runs import Tracker
 from runner.output.mlflow_traces import TraceLog, trace_id
-from runner.output.traces.records import Feedback, SampleTrace, SpanRecord
+from runner.output.traces.trace_records import Feedback, SampleTrace, SpanRecord
 from runner.results import read_sweep
-from runner.track import __main__ as track
 from tests.conftest import MakeOnce
 from tests.runner.sweeping import only_sweep
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.display import SafeConsole
+from runner.console.display import SafeConsole
 from runner.engine.stage import AnyStage
 from runner.output import progress as of_progress
 from runner.output.progress import StageProgress

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from runner.output import terminal
 from runner.output.leaderboard_csv import leaderboard_csv
-from runner.ranking import ranked, ranked_part
 from runner.results import CellResult, read_cell, read_sweep
+from runner.results.leaderboard_order import ranked, ranked_part
 from tests.runner.sweeping import SWEEP_ID, cells_in, entries_by_kind, run_small, samples_in, store_of
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.common_samples import CommonMeans
-from runner.display import SafeConsole
+from runner.console.display import SafeConsole
 from runner.output.terminal import (
     show_failures,
     show_leaderboard,
@@ -18,8 +17,9 @@ from runner.output.terminal import (
     show_unread_judgements,
     unfolded,
 )
-from runner.ranking import HEADLINES, ranked
 from runner.results import CellResult
+from runner.results.common_samples import CommonMeans
+from runner.results.leaderboard_order import HEADLINES, ranked
 from tests.runner.sweeping import own_data, plan_small, run_small
 
 

@@ -7,8 +7,8 @@ import pytest
 from runner.engine.stage import Work
 from runner.engine.store import Store
 from runner.output.collect import with_answers
-from runner.pipeline.data import Samples
-from runner.pipeline.encoded import DenseHead
+from runner.pipeline.corpus.loaded_data import Samples
+from runner.pipeline.search.encoded_search import DenseHead
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in
 from tests.runner.pipeline.version_guard import kinds
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runner import loaded
+from runner import track
 from runner.output import mlflow_files, mlflow_rows
 from runner.output.mlflow_metrics import logged_metrics, metric_name
 from runner.output.mlflow_runs import Tracker
 from runner.output.tracking import default_uri
-from runner.ranking import N_FIRST, headlines
 from runner.results import CellResult, read_cells, read_sweep
-from runner.track import __main__ as track
+from runner.results import loaded_sweep as loaded
+from runner.results.leaderboard_order import N_FIRST, headlines
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
 
 if TYPE_CHECKING:

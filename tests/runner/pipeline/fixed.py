@@ -78,7 +78,7 @@ from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell, Graph, graph_of
-from runner.pipeline.data import load_data
+from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,

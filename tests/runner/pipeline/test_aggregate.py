@@ -11,7 +11,7 @@ from components.metrics.interval import Column, Intervals
 from components.metrics.length import Length
 from components.records import Evidence, Kind, Sample, ScoreState
 from components.subsets import subsets_of
-from runner.pipeline.aggregate import Scored, aggregate, rows_by_subset
+from runner.pipeline.scoring.aggregate import Scored, aggregate, rows_by_subset
 
 INTERVAL = Intervals(n_resamples=200)
 

@@ -11,7 +11,7 @@ from components.refiners.combined import Combined
 from components.refiners.summaries import Summaries
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from runner.output.money import priced
-from runner.pipeline.refining import AskedCorpus
+from runner.pipeline.corpus.refined_corpora import AskedCorpus
 from tests.runner.pipeline.fixed import fixed_cell
 from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, plan_small, run_small, samples_in, small_request
 

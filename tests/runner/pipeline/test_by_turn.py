@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from runner.common_samples import common_samples
 from runner.launch.sweep import EXIT_OK
-from runner.loaded import load
 from runner.results import CellResult
+from runner.results.common_samples import common_samples
+from runner.results.loaded_sweep import load
 from tests.runner.sweeping import SWEEP_ID, cells_in, own_data, plan_small, run_small, samples_in
 
 TEXTS = {"a": "The bridge was opened in 1932.", "b": "The mill is red.", "c": "The tower is high."}

@@ -6,8 +6,8 @@ import pytest
 
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
-from runner.pipeline.list_reranking import AskedHitOrders
-from runner.pipeline.reranking import RerankedHits
+from runner.pipeline.ranking.list_reranking import AskedHitOrders
+from runner.pipeline.ranking.rerank_stages import RerankedHits
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, read_or_make, run_small, samples_in, small_graph
 

@@ -10,7 +10,7 @@ from components.errors import ComponentError
 from components.fusions.rrf import ReciprocalRank
 from components.records import Hits
 from components.text.ranking import hits_in_order
-from runner.pipeline.checked_hits import checked_hits, n_chunks_in
+from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
 
 FUSION = ReciprocalRank()
 HITS = hits_in_order([[2, 0], [1]])

@@ -6,7 +6,7 @@ import pytest
 from components.chunkers.whole import WholeDocuments
 from components.errors import ComponentError
 from components.records import Spans
-from runner.pipeline.checked_spans import checked_spans, text_lengths
+from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
 
 LENGTHS = text_lengths(["alpha", "be", ""])
 

@@ -11,7 +11,7 @@ from components.retrievers.dense import Dense
 from components.vector_indexes.faiss_index import Flat
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
-from runner.pipeline.cut_texts import CutTexts
+from runner.pipeline.ranking.unread_texts import CutTexts
 from tests.runner.pipeline.fixed import FirstLetters, LetterCounts, ReadsCharacters, bm25, fixed_cell, graph_in, run_all
 
 

@@ -12,7 +12,7 @@ from components.errors import ComponentError, DataError
 from components.json_value import Json
 from components.records import Benchmark, Documents
 from runner.engine.store import Store
-from runner.pipeline.data import BenchmarkCodec, CorpusCodec, load_data
+from runner.pipeline.corpus.loaded_data import BenchmarkCodec, CorpusCodec, load_data
 from tests.runner.sweeping import own_data
 
 

@@ -20,9 +20,9 @@ from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.pipeline import encoded
-from runner.pipeline.encoded import EncodedChunks, EncodedQueries, LateInteractionHits
-from runner.pipeline.reranking import RerankedHits
+from runner.pipeline.ranking.rerank_stages import RerankedHits
+from runner.pipeline.search import encoded_search as encoded
+from runner.pipeline.search.encoded_search import EncodedChunks, EncodedQueries, LateInteractionHits
 from tests.contracts.ranking_checks import rankings_of
 from tests.runner.pipeline.fixed import FixedData, LetterHeads, bm25, fixed_cell, graph_in, run_all, three_way
 

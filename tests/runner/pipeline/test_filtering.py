@@ -17,8 +17,8 @@ from components.retrievers.dense import Dense
 from components.vector_indexes.faiss_index import Flat
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_OK
-from runner.pipeline.filtering import FilteredHits
-from runner.pipeline.searching import Search
+from runner.pipeline.search.filtering import FilteredHits
+from runner.pipeline.search.searching import Search
 from tests.runner.pipeline.fixed import (
     FixedData,
     LetterCounts,

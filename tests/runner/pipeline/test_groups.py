@@ -6,8 +6,8 @@ import pytest
 
 from analysis.comparison import compare_cells
 from components.statistics import PairedTest
-from runner.loaded import load
 from runner.output.detectable import detectable_lines
+from runner.results.loaded_sweep import load
 from tests.runner.sweeping import cells_in, own_data, plan_small, run_small, samples_in, small_graph, store_of
 
 TEXTS = {name: f"Bridge {name} was opened in 19{number}." for number, name in enumerate("abcdefgh", 30)}

@@ -10,8 +10,8 @@ import pytest
 from components.headers.place import Place
 from components.records import Documents, Spans, SpanTexts
 from runner.engine.store import Store
-from runner.pipeline.chunking import Chunks
-from runner.pipeline.headers import HeadedChunks, HeadedCorpus
+from runner.pipeline.corpus.chunk_headers import HeadedChunks, HeadedCorpus
+from runner.pipeline.corpus.chunk_stages import Chunks
 from tests.runner.pipeline.fixed import CELLS, bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make
 

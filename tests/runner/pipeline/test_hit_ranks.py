@@ -9,8 +9,8 @@ import pytest
 from components.records import ChunkOrigins, Hits, Spans
 from components.retrievers.hybrid import Hybrid
 from components.retrievers.multi_arm import MultiArm
-from runner.pipeline.hit_columns import hit_table
-from runner.pipeline.hit_ranks import names_of_arms
+from runner.pipeline.search.hit_columns import hit_table
+from runner.pipeline.search.hit_ranks import names_of_arms
 from tests.runner.sweeping import RANKING_ONLY, run_small, samples_in, small_request
 
 

@@ -13,8 +13,8 @@ from components.records import Hits
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
-from runner.pipeline.list_reranking import AskedHitOrders, ReorderedHits
-from runner.pipeline.sparse import SparseHits
+from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits
+from runner.pipeline.search.sparse_search import SparseHits
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, read_or_make, run_small

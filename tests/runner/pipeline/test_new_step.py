@@ -31,7 +31,7 @@ import numpy as np
 from components.records import Documents, Hits, Spans
 from components.text.ranking import sort_hits
 from runner.engine.codecs import Codec, Columns
-from runner.engine.run import Run
+from runner.engine.stage_run import Run
 from runner.engine.stage import Stage
 
 
@@ -113,9 +113,9 @@ NEW_FILES = {
     "conf/hit_filter/by_date.yaml": '_target_: components.hit_filters.by_date.ByDate\nafter: "2024-01-01"\n',
 }
 EDITS = {
-    "from runner.pipeline.fusing import Ranking, joined_hits\n": (
+    "from runner.pipeline.search.fusing import Ranking, joined_hits\n": (
         "from runner.pipeline.hit_filtering import HitFilter, KeepAll, newer_hits\n"
-        "from runner.pipeline.fusing import Ranking, joined_hits\n"
+        "from runner.pipeline.search.fusing import Ranking, joined_hits\n"
     ),
     "    experiment: ExperimentSettings\n": (
         "    experiment: ExperimentSettings\n    hit_filter: HitFilter = KeepAll()\n"

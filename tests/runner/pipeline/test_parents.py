@@ -14,9 +14,9 @@ from components.chunkers.whole import WholeDocuments
 from components.protocols import Chunker
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.pipeline.chunking import Chunks
-from runner.pipeline.fusing import OnlyHits
-from runner.pipeline.parents import ChildChunks, ParentHits
+from runner.pipeline.corpus.chunk_stages import Chunks
+from runner.pipeline.corpus.parent_chunks import ChildChunks, ParentHits
+from runner.pipeline.search.fusing import OnlyHits
 from tests.runner.pipeline.fixed import FixedData, bm25, fixed_cell, graph_in
 from tests.runner.sweeping import read_or_make
 

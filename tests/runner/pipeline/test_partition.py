@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from components.records import Spans
-from runner.pipeline import documents
-from runner.pipeline.blocks import positions_of
-from runner.pipeline.partition import Partition, kept_blocks, parted
+from runner.pipeline.corpus import document_table as documents
+from runner.pipeline.corpus.corpus_blocks import positions_of
+from runner.pipeline.corpus.partition import Partition, kept_blocks, parted
 from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, plan_small, run_small, store_of
 
 

@@ -13,7 +13,7 @@ from components.prompts.by_kind import PromptByKind
 from components.records import Benchmark
 from components.retrievers.closed_book import ClosedBook
 from runner.engine.store import Store
-from runner.pipeline.answering import Prompts
+from runner.pipeline.answers.answer_stages import Prompts
 from tests.runner.pipeline.fixed import FixedData, bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make
 

@@ -10,9 +10,9 @@ from components.refiners.pieces import assembled, copied
 from components.retrievers.oracle import Oracle
 from runner.engine.store import Store
 from runner.pipeline.cell import Graph
-from runner.pipeline.chunking import Chunks
-from runner.pipeline.original_places import OriginalPlaces
-from runner.pipeline.refining import RefinedCorpus
+from runner.pipeline.corpus.chunk_stages import Chunks
+from runner.pipeline.corpus.original_places import OriginalPlaces
+from runner.pipeline.corpus.refined_corpora import RefinedCorpus
 from runner.pipeline.result import Summary
 from tests.runner.pipeline.fixed import FixedData, LastFirst, bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, read_or_make, run_small, samples_in

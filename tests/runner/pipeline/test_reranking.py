@@ -13,8 +13,8 @@ from components.protocols import WordTokenizer
 from components.records import Hits, Passages, Sample
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.pipeline.fusing import FusedHits
-from runner.pipeline.reranking import RerankedHits
+from runner.pipeline.ranking.rerank_stages import RerankedHits
+from runner.pipeline.search.fusing import FusedHits
 from tests.runner.pipeline.fixed import bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make
 

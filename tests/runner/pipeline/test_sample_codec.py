@@ -1,7 +1,7 @@
 """Samples as JSON, and back."""
 
 from components.records import Evidence, Kind, Sample
-from runner.pipeline.sample_codec import decode_samples, encode_samples
+from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
 
 def test_samples_without_alternatives_are_encoded_as_before() -> None:

@@ -18,9 +18,9 @@ from components.metrics.trec import TrecMeasures
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_OK
-from runner.pipeline.data import SampleSet
-from runner.pipeline.scores import Scoring
-from runner.pipeline.selecting import ChosenByScores, SelectedHits, SelectionSplit
+from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.ranking.selecting import ChosenByScores, SelectedHits, SelectionSplit
+from runner.pipeline.scoring.score_stages import Scoring
 from tests.contracts.fusion_contract import hits_of
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import (

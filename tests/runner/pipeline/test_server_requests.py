@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from components.rerankers.rerank_api import RerankApi
+from runner.pipeline.corpus.server_requests import to_rerank, to_rerank_at_most
 from runner.pipeline.planned import SweepPlan
-from runner.pipeline.server_requests import to_rerank, to_rerank_at_most
 from tests.embedders.test_openai_embeddings import embeddings, vectors_of
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 from tests.rerankers.test_rerank_api import as_jina

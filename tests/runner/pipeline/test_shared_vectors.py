@@ -9,7 +9,7 @@ from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.int8 import Int8
 from components.vector_indexes.truncated import Truncated
 from runner.engine.store import Store
-from runner.pipeline.dense import DenseHits
+from runner.pipeline.search.dense_search import DenseHits
 from tests.runner.pipeline.fixed import LetterCounts, fixed_cell, graph_in, run_all
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample, Terms
-from runner.pipeline import sub_corpora as parts
-from runner.pipeline.sub_corpora import SubCorpus
+from runner.pipeline.corpus import sub_corpora as parts
+from runner.pipeline.corpus.sub_corpora import SubCorpus
 from tests.runner.sweeping import QUIET, RANKING_ONLY, cells_in, run_small
 
 _TEXTS = {

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.run import Run
-from runner.pipeline.context import ChosenContext
-from runner.pipeline.fusing import FusedHits
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.context_stages import ChosenContext
+from runner.pipeline.search.fusing import FusedHits
 from tests.runner.pipeline.version_guard import Row, computed, disagreements, kinds, read_table, stage_classes
 
 HYBRID = ["hybrid, reranked, judged"]

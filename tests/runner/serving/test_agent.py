@@ -6,7 +6,7 @@ import pytest
 
 from components.errors import DataError
 from runner.serving.agent import question_of
-from runner.serving.question import Question
+from runner.serving.asked_question import Question
 
 
 def request(*messages: tuple[str, Any], **custom_inputs: Any) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from components.sparse_indexes.bm25 import Bm25
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.engine.worker import find_or_make
-from runner.export.kept import facts_of
 from runner.pipeline.cell import Cell, Graph
-from runner.pipeline.data import Data, SampleSet, load_data
+from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
+from runner.serving.exporting.kept_in_store import facts_of
 from runner.serving.found import told_hits
 from runner.serving.graph import ServedGraph, served_graph, unevaluated
 from runner.serving.in_memory import QuestionRun
-from runner.serving.kept import KeptFiles, KeptStages, made_by, needed_stages
+from runner.serving.kept_in_folder import KeptFiles, KeptStages, made_by, needed_stages
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 
 SEARCHING = [

@@ -6,7 +6,7 @@ import pytest
 
 from components.errors import DataError
 from components.records import Kind
-from runner.serving.question import Choices, Defaults, Question, as_sample
+from runner.serving.asked_question import Choices, Defaults, Question, as_sample
 
 
 @pytest.mark.parametrize(

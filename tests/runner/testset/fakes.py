@@ -26,15 +26,15 @@ from components.testset.records import (
 )
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
-from runner.testset.making import Announce, Made, Making
-from runner.testset.outcomes import Tried
-from runner.testset.settings import (
+from runner.testset.making.draft_outcomes import Tried
+from runner.testset.making.generation_settings import (
     Generation,
     GenerationLanguage,
     GenerationRun,
     TopicSettings,
     WaveSettings,
 )
+from runner.testset.making.making import Announce, Made, Making
 
 ASKED: list[str] = []
 """The prompts that came to any model of this process."""

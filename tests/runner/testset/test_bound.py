@@ -6,8 +6,8 @@ import pytest
 
 from components.records import Documents
 from components.testset.records import Topic
-from runner.generate.composing import composed, settings_of
-from runner.testset.bound import Part, bound, total
+from runner.testset.making.bound import Part, bound, total
+from runner.testset.making.composing import composed, settings_of
 from tests.runner.testset.fakes import ASKED, Echo, Marks, generation, make, texts
 
 N_DOCUMENTS, N_TOPICS = 5000, 3

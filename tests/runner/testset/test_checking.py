@@ -10,7 +10,7 @@ from components.testset.gates.leaks import Leaks
 from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import Gate
 from components.testset.records import Draft
-from runner.testset.checking import check_dataset
+from runner.testset.making.checking import check_dataset
 
 TEXT = "青砚有轨电车2号线全长17.6公里，共设车站19座，由青砚轨道运营公司负责管理。"
 DOCUMENTS = Documents(["a", "b"], ["", ""], [TEXT, f"{TEXT}此外别无可说。"])

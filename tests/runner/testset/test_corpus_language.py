@@ -3,7 +3,7 @@
 import pytest
 
 from components.errors import ConfigError
-from runner.testset.corpus_language import check_language
+from runner.testset.making.corpus_language import check_language
 
 ENGLISH = ["The bridge was opened to the public in 1932, and it is painted green."]
 CHINESE = ["大桥于1932年向公众开放，并被漆成绿色。"]

@@ -14,16 +14,16 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
 from runner.engine.cache import Cache
-from runner.engine.run import Run
 from runner.engine.stage import AnyStage
+from runner.engine.stage_run import Run
 from runner.engine.worker import no_report
-from runner.store.__main__ import main as store_main
-from runner.testset.corpus import is_removable
-from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
-from runner.testset.making import Made, Making
-from runner.testset.outcomes import EARLIER_TURN, Outcome, Tried
-from runner.testset.release import rejections
-from runner.testset.settings import WaveSettings
+from runner.store import main as store_main
+from runner.testset.making.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
+from runner.testset.making.draft_outcomes import EARLIER_TURN, Outcome, Tried
+from runner.testset.making.generation_settings import WaveSettings
+from runner.testset.making.making import Made, Making
+from runner.testset.making.source_corpus import is_removable
+from runner.testset.releasing.release import rejections
 from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, Silent, generation, make, most, texts
 
 

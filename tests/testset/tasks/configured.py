@@ -5,7 +5,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from components.testset.protocols import Task
-from runner.launch.schema import build_component
+from runner.pipeline.building import build_component
 from tests.runner.sweeping import REPOSITORY
 
 CONF = REPOSITORY / "runner" / "generate" / "conf"

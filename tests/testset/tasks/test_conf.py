@@ -3,8 +3,8 @@
 import pytest
 
 from components.testset.protocols import Task
-from runner.generate.composing import composed
-from runner.launch.schema import build_component
+from runner.pipeline.building import build_component
+from runner.testset.making.composing import composed
 from tests.testset.tasks.configured import NAMES, configured
 
 

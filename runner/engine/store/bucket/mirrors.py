@@ -18,8 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.engine.store.bucket.bucket_writers import BucketWriters
 from runner.engine.store.bucket.objects import Listed, Objects
-from runner.engine.store.bucket.writers import BucketWriters
 
 _LOOKED_EVERY_S = 2.0
 _SEGMENT = 1 << 20

@@ -13,10 +13,10 @@ from pathlib import Path
 from components.errors import BudgetReached, ConfigError
 from components.json_value import Json
 from runner.engine.executors.ray_cluster import RayCluster
-from runner.engine.run import Run
 from runner.engine.schedule import run_stages
 from runner.engine.spending import Budget, SharedGate
 from runner.engine.stage import Resources
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from tests.runner.engine.executors import ray_stages
 from tests.runner.engine.fake_stages import Adder, Sum

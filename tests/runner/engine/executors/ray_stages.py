@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.llms.scripted import Scripted
-from runner.engine.run import Run
+from runner.engine.stage_run import Run
 from tests.runner.engine.executors.ray_bed import NODE
 from tests.runner.engine.fake_stages import Sum, add, request
 

@@ -7,10 +7,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from runner.engine.endings import Interrupt
+from runner.console.endings import Interrupt
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.run import Run
 from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from tests.runner.engine.fake_stages import Adder, Left, Sum
 from tests.runner.engine.process_stages import beat, noted

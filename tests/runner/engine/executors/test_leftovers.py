@@ -13,7 +13,7 @@ import pytest
 from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in, new_probe, new_queue
 from runner.engine.store import Store
 from runner.engine.store.heartbeat import kernel
-from runner.store.__main__ import main as store_command
+from runner.store import main as store_command
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 SWEEPS = ("one", "two")

@@ -9,7 +9,7 @@ import pytest
 from components.errors import ConfigError
 from runner.engine.environment import versions_of_results
 from runner.engine.executors import ray_cluster_places
-from runner.engine.executors.acceptance import differences
+from runner.engine.executors.foreign_results import differences
 from runner.engine.executors.ray_cluster import RayCluster
 from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, fits, share_of, without
 from runner.engine.executors.ray_cluster_worker import RayWorker, Whereabouts

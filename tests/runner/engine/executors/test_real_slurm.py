@@ -11,7 +11,7 @@ import pytest
 
 from components.errors import ConfigError
 from runner.engine.executors.slurm import Slurm
-from runner.engine.run import Run
+from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from tests.extras import skip_without
 from tests.runner.engine.executors import slurm_stages

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.plugins.loading import CodeOfUsers, let_edits_in, load_plugins
+from runner.engine.plugins.plugin_loading import CodeOfUsers, let_edits_in, load_plugins
 from runner.engine.source_code import package_code
 
 MODULE = "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Part:\n    value: int = {value}\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.plugins import loading
-from runner.engine.plugins.loading import CodeOfUsers, let_edits_in, load_plugins
+from runner.engine.plugins import plugin_loading as loading
+from runner.engine.plugins.plugin_loading import CodeOfUsers, let_edits_in, load_plugins
 from runner.engine.plugins.snapshot import take_snapshot
 from runner.engine.source_code import has_code
 from tests.runner.sweeping import REPOSITORY

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from components.errors import StoreError
-from runner.engine.store import files
-from runner.engine.store.blocks import joined_blocks, read_block, read_blocks, scattered_blocks, write_block
+from runner.engine.store import part_files as files
+from runner.engine.store.stored_blocks import joined_blocks, read_block, read_blocks, scattered_blocks, write_block
 
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -15,10 +15,10 @@ import pytest
 
 from components.errors import ConfigError, DamagedEntryError, StoreError
 from runner.engine.outcome import StageRun
-from runner.engine.run import Run
 from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
 from runner.engine.store import Entry, Store, open_store
-from runner.engine.store import entry as entry_of_store
+from runner.engine.store import stored_result as entry_of_store
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Sum, add
 from tests.runner.sweeping import flip_a_byte, read_or_make

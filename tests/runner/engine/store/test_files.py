@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from runner.engine.store.files import (
+from runner.engine.store.part_files import (
     file_name,
     mapped_file,
     part_name,
@@ -88,7 +88,7 @@ _COUNTING_THREADS = """
 import os, sys
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
-from runner.engine.store.files import read_part, write_part
+from runner.engine.store.part_files import read_part, write_part
 path = Path(sys.argv[1])
 write_part(path, pa.table({"text": ["a"] * 1000, "n": range(1000)}))
 before = len(os.listdir("/proc/self/task"))

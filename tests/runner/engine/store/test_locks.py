@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from runner.engine.spending import numbers
-from runner.engine.spending.numbers import SharedNumbers
+from runner.engine.spending import shared_numbers as numbers
+from runner.engine.spending.shared_numbers import SharedNumbers
 from runner.engine.store import locks
 from runner.engine.store.claims import Claims
 from runner.engine.store.locks import held

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from runner.choice import Choice
 from runner.output.standings import Standings
-from runner.output.traces.choice import chosen_samples, traced_cells
+from runner.output.traces.traced_samples import chosen_samples, traced_cells
 from runner.results import CellResult
+from runner.results.cell_choice import Choice
 
 Values = Sequence[float | None]
 

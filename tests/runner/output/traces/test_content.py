@@ -10,10 +10,10 @@ from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
 from components.forensics.stages import Stage
 from components.forensics.verdicts import Verdict
-from runner.hit_texts import CorpusTexts
-from runner.output.traces.content import sample_trace
-from runner.output.traces.texts import shown
+from runner.output.traces.trace_content import sample_trace
+from runner.output.traces.trace_texts import shown
 from runner.results import CellResult
+from runner.results.hit_texts import CorpusTexts
 
 CORPUS = CorpusTexts(pa.table({"id": ["d1", "d2", "d9"], "text": ["0123456789abcdef", "other text", "nine"]}))
 CELL = CellResult(

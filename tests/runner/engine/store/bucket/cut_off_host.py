@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from runner.engine.store import Store
-from runner.engine.store.bucket.remote import BucketRemote
+from runner.engine.store.bucket.bucket_results import BucketRemote
 
 KIND, KEY = "vectors", "ab" * 32
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from runner.engine.store.bucket.locks import held
+from runner.engine.store.bucket.bucket_locks import held
+from runner.engine.store.bucket.bucket_writers import BucketWriters
 from runner.engine.store.bucket.objects import Objects
-from runner.engine.store.bucket.writers import BucketWriters
 from tests.buckets import Bucket, served_bucket
 
 LEASE_S = 0.6

@@ -78,7 +78,7 @@ class TestReplies:
         assert found(host("b")) == ["1"]
 
     def test_they_are_sent_within_seconds(self, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("runner.engine.store.bucket.writers._SENT_EVERY_S", 0.05)
+        monkeypatch.setattr("runner.engine.store.bucket.bucket_writers._SENT_EVERY_S", 0.05)
         store, other = host("a"), host("b")
         add(store, "1")
         deadline = time.monotonic() + 5

@@ -14,9 +14,10 @@ import pytest
 
 from components.errors import ConfigError, DamagedEntryError, StoreError
 from runner.engine.store import Entry, Store, open_store
-from runner.engine.store.bucket import opening, packing
+from runner.engine.store.bucket import bucket_opening as opening
+from runner.engine.store.bucket import packing
+from runner.engine.store.bucket.bucket_results import BucketRemote
 from runner.engine.store.bucket.objects import Objects
-from runner.engine.store.bucket.remote import BucketRemote
 from runner.engine.worker import Worker
 from tests.buckets import Bucket
 from tests.runner.engine.fake_stages import Adder, Sum

@@ -1,0 +1,147 @@
+"""What each axis buys: differences between its levels, with intervals that hold together."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.decision.design import LevelDesign, level_design
+from analysis.decision.interactions import Interaction, find_interactions
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scenario, Scored, Scores
+from components.statistics import Contrasts, contrasts, pairs
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric, shown
+from runner.results.varying_axes import common_base
+
+BASE, BEST = "base", "best"
+"""What levels are compared with: the one that the sweep starts from, or the best one on these samples."""
+
+ALPHA = 0.05
+_N_DRAWS, _SEED = 9_999, 0
+
+
+@dataclass(frozen=True)
+class LevelEffect:
+    """A level of an axis: its mean, and its difference from the reference with an interval, None for the reference
+    itself. There is no interval with too few groups of samples. `p` is corrected for all differences of the axis that
+    are looked at, as the interval is; `is_shown` says that it is at most alpha.
+    """
+
+    value: str
+    mean: float
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    is_shown: bool = False
+
+
+@dataclass(frozen=True)
+class AxisEffect:
+    """The levels of an axis, the better ones first, averaged over `n_combinations` combinations of the other axes of
+    `n_possible`. Intervals of one axis hold together with probability 1 - alpha: those of differences from the base,
+    which is known beforehand, or those of all differences between two levels where the reference is the best.
+    """
+
+    axis: str
+    reference: str
+    reference_is: str
+    levels: tuple[LevelEffect, ...]
+    n_combinations: int
+    n_possible: int
+    apart: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AxisEffects:
+    """Of all axes in one scenario, over the `n` samples that all cells have, in `n_clusters` groups."""
+
+    scenario: Scenario
+    metric: SubsetMetric
+    alpha: float
+    n: int
+    n_clusters: int
+    axes: tuple[AxisEffect, ...]
+    interactions: tuple[Interaction, ...]
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            **asdict(self),
+            "interactions": [{**asdict(one), "text": one.text()} for one in self.interactions],
+        }
+
+
+def axis_effects(
+    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: Scores | None = None
+) -> AxisEffects:
+    """Of "[subset:]metric", in that subset; `scores` are those that were read already, of this metric in any subset.
+    Raises DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
+    """
+    read = scores or Scores.read(sweep, metric)
+    wanted = sweep.metric(metric) if isinstance(metric, str) else metric
+    scored = read.of(wanted)
+    base = common_base((cell.axes for cell in scored.cells), list(scored.levels)) or {}
+    found = [
+        _axis_effect(scored, design, shown(base[axis]) if axis in base else None, alpha)
+        for axis in scored.axes
+        if (design := level_design(axis, scored.levels))
+    ]
+    return AxisEffects(
+        scored.scenario, wanted, alpha, scored.n, scored.n_clusters, tuple(found), find_interactions(scored, alpha)
+    )
+
+
+def _axis_effect(scored: Scored, design: LevelDesign, base: str | None, alpha: float) -> AxisEffect:
+    means = scored.contributions.values @ design.weights
+    order = np.argsort(-scored.ahead(means), kind="stable").tolist()
+    has_base = base in design.levels
+    reference = design.levels.index(base) if base is not None and has_base else order[0]
+    others = [place for place in order if place != reference]
+    of_others = dict(
+        zip(others, _against(scored, design, reference, others, alpha, is_picked=not has_base), strict=True)
+    )
+    levels = tuple(LevelEffect(design.levels[place], float(means[place]), *of_others.get(place, ())) for place in order)
+    return AxisEffect(
+        design.axis,
+        design.levels[reference],
+        BASE if has_base else BEST,
+        levels,
+        design.n_combinations,
+        design.n_possible,
+        design.apart,
+    )
+
+
+_Difference = tuple[float, float | None, float | None, float, bool]
+
+
+def _against(
+    scored: Scored, design: LevelDesign, reference: int, others: list[int], alpha: float, *, is_picked: bool
+) -> list[_Difference]:
+    """Differences of the others from the reference; if the same samples picked it, among those of all pairs."""
+    asked = [(place, reference) for place in others]
+    if is_picked:
+        known = {frozenset(pair) for pair in asked}
+        asked += [pair for pair in pairs(len(design.levels)) if frozenset(pair) not in known]
+    weights = np.column_stack([design.weights[:, one] - design.weights[:, other] for one, other in asked])
+    found = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
+    return differences(found, alpha)[: len(others)]
+
+
+def differences(found: Contrasts, alpha: float) -> list[_Difference]:
+    """Value, low, high, p and whether it is shown, of every contrast; intervals hold together for all of them."""
+    width = _widths(found, found.tail().critical(alpha))
+    rows = zip(found.values.tolist(), width.tolist(), found.p().tolist(), strict=True)
+    return [
+        (value, *((value - half, value + half) if np.isfinite(half) else (None, None)), p, p <= alpha)
+        for value, half, p in rows
+    ]
+
+
+def _widths(found: Contrasts, critical: float) -> NDArray[np.float64]:
+    """Half widths of intervals, float64[n]: infinite where there is none, 0 for what is the same in every group."""
+    if not found.has_spread or found.n_clusters < FEWEST_CLUSTERS:
+        return np.full(len(found.values), np.inf)
+    with np.errstate(invalid="ignore"):
+        return np.where(found.errors == 0.0, 0.0, found.errors * critical)

@@ -1,0 +1,160 @@
+"""Topic x task: what the cells reach in each field, and in which fields any cell is shown to be better than others."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scored, Scores
+from components.statistics import (
+    SampleScores,
+    benjamini_hochberg,
+    best_cells,
+    equal_cells,
+    p_of_equality,
+    selected_level,
+)
+from components.subsets import AVERAGE, in_order
+from runner.results import CellResult
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
+
+ALPHA = 0.05
+_FEWEST_DRAWS, _DRAWS_BEYOND = 1_999, 4
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class MatrixField:
+    """A topic and a task, or all of either (AVERAGE). `value` with its interval is that of the one cell that the matrix
+    is about, `pooled` the same drawn towards its topic and task (None for margins, and where nothing is pooled); `n`
+    are the samples that all cells have, in `n_clusters` groups.
+
+    `best` are the ids of the cells that may be the best, best mean first, if any cell is shown not to be; else
+    empty. `p_adjusted` is None where there are too few samples to test, and for margins.
+    """
+
+    topic: str
+    task: str
+    n: int
+    n_clusters: int
+    value: float | None
+    low: float | None
+    high: float | None
+    pooled: float | None
+    pooled_low: float | None
+    pooled_high: float | None
+    best: tuple[str, ...] = ()
+    p_adjusted: float | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The fields that have samples, margins among them, with values of the cell `cell_id`. Topics and tasks are in the
+    order of their `labels`. Of the fields that name cells, at most a share `alpha` leaves out a truly best one, on
+    average; where all cells are equally good everywhere, the probability that any field names one is at most `alpha`.
+    """
+
+    metric: SubsetMetric
+    cell_id: str
+    alpha: float
+    topics: tuple[str, ...]
+    tasks: tuple[str, ...]
+    labels: dict[str, str]
+    n_tested: int
+    fields: tuple[MatrixField, ...]
+
+    def of(self, topic: str, task: str) -> MatrixField | None:
+        """None for a field without samples."""
+        return next((one for one in self.fields if (one.topic, one.task) == (topic, task)), None)
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        record = asdict(self)
+        del record["metric"]
+        return {
+            "metric": self.metric.metric,
+            "fewest_samples": FEWEST_SAMPLES,
+            "fewest_clusters": FEWEST_CLUSTERS,
+            **record,
+        }
+
+
+def topic_task_matrix(
+    sweep: LoadedSweep,
+    metric: str | SubsetMetric,
+    cell: CellResult,
+    *,
+    alpha: float = ALPHA,
+    scores: Scores | None = None,
+) -> Matrix | None:
+    """With the values of `cell`; `scores` are those that were read already. None for data without topics and tasks.
+    Raises DataError if neither larger nor smaller values are better.
+    """
+    read = scores or Scores.read(sweep, metric)
+    found = {place: scored for place, subset in _subsets(cell).items() if (scored := read.within(subset))}
+    if not any(AVERAGE not in place for place in found):
+        return None
+    # Of margins, which are scenarios of their own, `candidates` tells the best cells.
+    enough = {place: scored for place, scored in found.items() if scored.is_enough and AVERAGE not in place}
+    n_draws = max(_FEWEST_DRAWS, int(_DRAWS_BEYOND * len(enough) / alpha))
+    p = [p_of_equality(_distinct_scores(own), n_resamples=n_draws, seed=_SEED) for own in enough.values()]
+    fields = {place: _field(place, scored, cell, read.metric.metric) for place, scored in found.items()}
+    for place, adjusted in zip(enough, benjamini_hochberg(p).tolist(), strict=True):
+        best = _best(enough[place], selected_level(p, alpha), n_draws) if adjusted <= alpha else ()
+        fields[place] = replace(fields[place], p_adjusted=adjusted, best=best)
+    labels = {slug: str(text) for slug, text in cell.dataset.get("labels", {}).items()}
+    topics, tasks = (_in_order({place[axis] for place in found}, labels) for axis in (0, 1))
+    used = {slug: labels[slug] for slug in (*topics, *tasks) if slug in labels}
+    return Matrix(read.metric, cell.cell_id, alpha, topics, tasks, used, len(enough), tuple(fields.values()))
+
+
+def _subsets(cell: CellResult) -> dict[tuple[str, str], str]:
+    """By topic and task the subset of every field and margin."""
+    found = {}
+    for subset in cell.metrics:
+        group, _, slugs = subset.partition("/")
+        if group == "matrix":
+            topic, _, task = slugs.partition("/")
+            found[topic, task] = subset
+        elif group == "topic":
+            found[slugs, AVERAGE] = subset
+        elif group == "task":
+            found[AVERAGE, slugs] = subset
+    return found
+
+
+def _in_order(slugs: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Without the margin."""
+    return tuple(in_order(set(slugs) - {AVERAGE}, labels))
+
+
+def _field(place: tuple[str, str], scored: Scored, cell: CellResult, metric: str) -> MatrixField:
+    """Without a test."""
+    entry = cell.metrics[scored.scenario.subset].get(metric, {})
+    return MatrixField(
+        *place,
+        scored.n,
+        scored.n_clusters,
+        value=entry.get("value"),
+        low=entry.get("ci_low"),
+        high=entry.get("ci_high"),
+        pooled=entry.get("pooled"),
+        pooled_low=entry.get("pooled_low"),
+        pooled_high=entry.get("pooled_high"),
+    )
+
+
+def _distinct_scores(scored: Scored) -> SampleScores:
+    """Of cells that differ in any sample."""
+    own = scored.scores
+    return SampleScores(own.statistics[:, list(equal_cells(own.statistics))], own.clusters, own.strata, own.combine)
+
+
+def _best(scored: Scored, level: float, n_draws: int) -> tuple[str, ...]:
+    """Ids of the cells that may be the best, the best mean first."""
+    found = best_cells(
+        _distinct_scores(scored), larger_is_better=scored.larger_is_better, alpha=level, n_resamples=n_draws, seed=_SEED
+    )
+    groups = equal_cells(scored.samples.statistics).values()
+    means = scored.ahead(scored.samples.means())
+    places = [place for p, same in zip(found.p, groups, strict=True) if p > level for place in same]
+    return tuple(scored.cells[place].cell_id for place in sorted(places, key=lambda place: -means[place]))

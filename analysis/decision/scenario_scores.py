@@ -1,0 +1,184 @@
+"""The scenarios that decisions are for (all samples, each subset, topic and task), and what cells scored in them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.decision.design import Levels
+from components.errors import DataError
+from components.statistics import Contributions, SampleScores, contributions
+from components.subsets import GROUPINGS, MACRO, OVERALL
+from runner.results import OK, CellResult, sees_prompts
+from runner.results.common_samples import CommonSamples, SampleReader, most_samples_first
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric, axis_levels, varying_axes
+from runner.results.scored_samples import Key
+from runner.results.varying_axes import DRAWS
+
+FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
+"""With fewer, nothing is called the best."""
+
+ALL, SUBSET = "all", "subset"
+"""Kinds of scenarios; the others are "topic", "task" and "matrix"."""
+
+_SHOWN_FIRST = (ALL, SUBSET, "task", "topic")
+_NOT_CHOSEN = ("dataset", "metrics", "judge")
+"""Groups of axes that say what is measured, and by what: nobody takes one of these because it gives better values."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A subset, as a reader knows it. `same_as` are further subsets that hold the same samples."""
+
+    subset: str
+    label: str
+    kind: str
+    same_as: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Cells on the samples of a scenario that all of them have."""
+
+    scenario: Scenario
+    samples: CommonSamples
+    larger_is_better: bool
+    weighs_tokens: bool
+
+    @property
+    def cells(self) -> tuple[CellResult, ...]:
+        """Those with samples in common."""
+        return self.samples.cells
+
+    @property
+    def n(self) -> int:
+        """Samples that all cells have."""
+        return self.samples.n
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """Groups of samples that belong together."""
+        return len(np.unique(self.samples.clusters))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is enough to call anything the best."""
+        return self.n >= FEWEST_SAMPLES and self.n_clusters >= FEWEST_CLUSTERS
+
+    @cached_property
+    def contributions(self) -> Contributions:
+        """Of the groups of samples to the metric of every cell."""
+        return contributions(self.scores)
+
+    @property
+    def scores(self) -> SampleScores:
+        """As the statistics read them."""
+        own = self.samples
+        return SampleScores(own.statistics, own.clusters, own.strata, own.combine)
+
+    def ahead(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values turned so that larger ones are better."""
+        return values if self.larger_is_better else -values
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Of every cell on the axes that vary among them, text by axis."""
+        found = axis_levels(self.cells)
+        return {axis: found[axis] for axis in varying_axes(self.cells)}
+
+    @property
+    def axes(self) -> list[str]:
+        """Those that can be chosen: not the data, the metrics, the judge, or the number of a draw."""
+        return [axis for axis in self.levels if axis not in DRAWS and axis.split(".")[0] not in _NOT_CHOSEN]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a metric made of a sweep, by scenario; files are read once, when a scenario is first asked for."""
+
+    sweep: LoadedSweep
+    metric: SubsetMetric
+    _reader: SampleReader
+    _found: dict[str, Scored | None] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def read(cls, sweep: LoadedSweep, metric: str | SubsetMetric) -> "Scores":
+        """Of "[subset:]metric". Raises DataError if there is no such metric, or neither larger nor smaller values of it
+        are better.
+        """
+        wanted = sweep.metric(metric) if isinstance(metric, str) else metric
+        wanted.direction()
+        return cls(sweep, wanted, SampleReader(sweep.folder_of, wanted.metric))
+
+    def of(self, metric: SubsetMetric) -> Scored:
+        """Of the metric in its subset. Raises DataError if fewer than two cells have a value."""
+        found = self.within(metric.subset)
+        if found is None:
+            raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, wanted two or more")
+        return found
+
+    def within(self, subset: str) -> Scored | None:
+        """Of a subset; None where fewer than two cells have a value for the same sample."""
+        if subset not in self._found:
+            self._found[subset] = self._read(subset)
+        return self._found[subset]
+
+    def _read(self, subset: str) -> Scored | None:
+        name = self.metric.metric
+        valued = [cell for cell in self.sweep.cells if cell.status == OK and cell.value(name, subset) is not None]
+        if len(valued) < 2:
+            return None
+        samples = self._reader.common(most_samples_first(valued, name, subset), subset)
+        scenario = Scenario(subset, self._label(subset), _kind(subset))
+        if len(samples.cells) < 2:
+            return None
+        return Scored(scenario, samples, self.metric.direction(), self.weighs_tokens)
+
+    @cached_property
+    def weighs_tokens(self) -> bool:
+        """Whether the tokens of prompts count among the costs: the metric sees what they buy."""
+        there = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
+        return not there or sees_prompts(there[0], self.metric.metric)
+
+    def scenarios(self) -> list[Scored]:
+        """All samples first, then subsets, tasks and topics; of those with the same samples only the first. If the
+        metric names a subset, this one alone.
+        """
+        if self.metric.subset not in (OVERALL, MACRO):
+            return [self.of(self.metric)]
+        found: dict[tuple[Key, ...], Scored] = {}
+        for scored in (self.of(self.metric), *self._of_kinds(_SHOWN_FIRST[1:])):
+            keys = scored.samples.keys
+            first = found.setdefault(keys, scored)
+            if first is not scored:
+                found[keys] = replace(first, scenario=_joined(first.scenario, scored.scenario))
+        return list(found.values())
+
+    def _of_kinds(self, kinds: Sequence[str]) -> Iterator[Scored]:
+        names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # parts behind the whole
+        for kind in kinds:
+            for name in names:
+                if _kind(name) == kind and (scored := self.within(name)):
+                    yield scored
+
+    def _label(self, subset: str) -> str:
+        labels = {slug: text for cell in self.sweep.cells for slug, text in cell.dataset.get("labels", {}).items()}
+        if subset in (OVERALL, MACRO):
+            return {OVERALL: "All samples", MACRO: "All subsets alike"}[subset]
+        slugs = subset.split("/")[1:] if _kind(subset) not in (ALL, SUBSET) else [subset]
+        return " / ".join(labels.get(slug, slug) for slug in slugs)
+
+
+def _joined(first: Scenario, same: Scenario) -> Scenario:
+    """By the label of a part that is all of the first ("create/continuation"), if it has one."""
+    says_more = same.subset.startswith(f"{first.subset}/") and same.label != same.subset
+    return replace(first, label=same.label if says_more else first.label, same_as=(*first.same_as, same.subset))
+
+
+def _kind(subset: str) -> str:
+    if subset in (OVERALL, MACRO):
+        return ALL
+    group = subset.split("/")[0]
+    return group if group in GROUPINGS else SUBSET

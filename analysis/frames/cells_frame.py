@@ -1,0 +1,97 @@
+"""Cells as rows: what varies between them, and their numbers over all samples."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.records import AnswerState
+from components.subsets import OVERALL
+from runner.results import CellResult
+from runner.results.common_samples import OWN_MEANS, common_means
+from runner.results.leaderboard_order import ranked
+from runner.results.loaded_sweep import LoadedSweep, describe, shown
+from runner.results.varying_axes import change_name, common_base
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def axes_frame(sweep: LoadedSweep) -> "pd.DataFrame":
+    """The axes that vary, by `cell_id`. Values that are no number, truth value or text stand as they are shown."""
+    import pandas as pd
+
+    values = {axis: [_plain(cell.axes.get(axis)) for cell in sweep.cells] for axis in sweep.axes()}
+    ids = pd.Index([cell.cell_id for cell in sweep.cells], name="cell_id", dtype="string")
+    return pd.DataFrame(values, index=ids).convert_dtypes()
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else shown(value)
+
+
+def cells_frame(sweep: LoadedSweep) -> "pd.DataFrame":
+    """As `Sweep.cells`. Raises DataError if samples, which order the cells, cannot be read."""
+    import pandas as pd
+
+    metrics = sweep.headlines()
+    common = common_means(sweep.cells, sweep.folder_of, metrics[0]) if metrics else OWN_MEANS
+    _, cells = ranked(sweep.cells, sweep.headline, common)
+    names = cell_names(sweep)
+    ids = [cell.cell_id for cell in cells]
+    texts = {
+        "cell_id": ids,
+        "name": [names[cell_id] for cell_id in ids],
+        "status": [cell.status for cell in cells],
+        "reason": [cell.reason for cell in cells],
+    }
+    return pd.concat(
+        [
+            pd.DataFrame(texts, dtype="string"),
+            axes_frame(sweep).loc[ids].reset_index(drop=True),
+            *(_values(metric, [cell.metrics.get(OVERALL, {}).get(metric, {}) for cell in cells]) for metric in metrics),
+            _efforts(cells),
+        ],
+        axis="columns",
+    )
+
+
+def cell_names(sweep: LoadedSweep) -> dict[str, str]:
+    """By id what tells a cell from the others, "retriever=bm25, top_k=2"; its id if it is the only one. Of cells that
+    each change little of a base, what they change.
+    """
+    axes = sweep.axes()
+    base = common_base([cell.axes for cell in sweep.cells], axes)
+    return {
+        cell.cell_id: (describe(cell, axes) if base is None else change_name(cell.axes, base)) or cell.cell_id
+        for cell in sweep.cells
+    }
+
+
+def _values(metric: str, entries: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+    import pandas as pd
+
+    fields = {"": "value", " low": "ci_low", " high": "ci_high"}
+    numbers = {f"{metric}{of}": [entry.get(field) for entry in entries] for of, field in fields.items()}
+    counts = pd.array([entry.get("n") for entry in entries], dtype="Int64")
+    return pd.DataFrame(numbers, dtype="float64").assign(**{f"{metric} n": counts})
+
+
+_EFFORTS: Mapping[str, tuple[str, Callable[[CellResult], Any]]] = {
+    "n_samples": ("Int64", lambda cell: sum(cell.counts.values())),
+    "n_failed": ("Int64", lambda cell: cell.counts.get(AnswerState.ERROR, 0)),
+    "prompt_tokens": ("Int64", lambda cell: cell.tokens.get("prompt")),
+    "completion_tokens": ("Int64", lambda cell: cell.tokens.get("completion")),
+    "cost": ("float64", lambda cell: cell.cost),
+    "currency": ("string", lambda cell: cell.currency),
+    "latency_p50_s": ("float64", lambda cell: cell.latency_s.get("p50")),
+    "latency_p95_s": ("float64", lambda cell: cell.latency_s.get("p95")),
+    "one_time_s": ("float64", lambda cell: cell.one_time_s),
+}
+"""Column -> its dtype, and how it is read."""
+
+
+def _efforts(cells: Sequence[CellResult]) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame(
+        {name: pd.array([of(cell) for cell in cells], dtype=dtype) for name, (dtype, of) in _EFFORTS.items()}
+    )

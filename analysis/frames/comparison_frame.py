@@ -1,0 +1,57 @@
+"""The comparison of cells as a frame."""
+
+from typing import TYPE_CHECKING, Any
+
+from analysis import comparison
+from analysis.comparison import Family
+from analysis.frames.metrics_frame import with_axes
+from components.statistics import PairedTest
+from runner.results.loaded_sweep import LoadedSweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DTYPES = {
+    "cell_id": "string",
+    "verdict": "string",
+    "mean": "float64",
+    "difference": "float64",
+    "ci_low": "float64",
+    "ci_high": "float64",
+    "p_adjusted": "float64",
+    "detectable_difference": "float64",
+    "n": "Int64",
+    "n_clusters": "Int64",
+    "own_mean": "float64",
+    "n_own": "Int64",
+    "n_left_out": "string",
+}
+
+
+def comparison_frame(sweep: LoadedSweep, metric: str, baseline: str, alpha: float) -> "pd.DataFrame":
+    """As `Sweep.compare`."""
+    import pandas as pd
+
+    wanted = sweep.metric(metric or sweep.headline_metric())
+    test = PairedTest(confidence=1 - alpha)
+    family = comparison.compare_cells(sweep, wanted, test, baseline=baseline, alpha=alpha)
+    rows = [*_baseline_rows(family), *comparison.as_table(family)]
+    columns = {name: pd.array([row.get(name) for row in rows], dtype=dtype) for name, dtype in _DTYPES.items()}
+    return with_axes(pd.DataFrame(columns), sweep)
+
+
+def _baseline_rows(family: Family) -> list[dict[str, Any]]:
+    standing = family.baseline
+    return [
+        {
+            "cell_id": cell.cell_id,
+            "verdict": "best" if family.is_picked else "baseline",
+            "mean": standing.mean,
+            "n": family.n,
+            "n_clusters": family.n_clusters,
+            "own_mean": standing.own_mean,
+            "n_own": standing.n_own,
+            "n_left_out": comparison.why_left_out(standing.left_out),
+        }
+        for cell in standing.cells
+    ]

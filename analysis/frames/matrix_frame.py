@@ -1,0 +1,50 @@
+"""Topic x task of one metric and one cell."""
+
+from typing import TYPE_CHECKING
+
+from analysis.frames.metrics_frame import labels_of
+from components.errors import DataError
+from components.subsets import AVERAGE, OVERALL, in_order
+from runner.results import CellResult
+from runner.results.loaded_sweep import LoadedSweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIELDS = ("value", "ci_low", "ci_high", "n", "n_clusters", "pooled", "pooled_low", "pooled_high")
+ALL = "All"
+"""The label of the row over all topics, and of the column over all tasks."""
+
+
+def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) -> "pd.DataFrame":
+    """As `Sweep.matrix`."""
+    import pandas as pd
+
+    if field not in FIELDS:
+        raise DataError(f"field: got {field!r}, wanted one of: {', '.join(FIELDS)}")
+    wanted = sweep.metric(metric or sweep.headline_metric())
+    if wanted.subset != OVERALL:
+        raise DataError(f"{metric}: a matrix is over all samples; name the metric alone, {wanted.metric!r}")
+    topics, tasks = _slugs(cell, "topic"), _slugs(cell, "task")
+    if not topics or not tasks:
+        raise DataError(f"{cell.cell_id}: its data have no topics and tasks, of which a matrix is made")
+    labels = labels_of(cell) | {AVERAGE: ALL}
+    values = [[_entry(cell, wanted.metric, topic, task).get(field) for task in tasks] for topic in topics]
+    return pd.DataFrame(
+        values,
+        index=pd.Index([labels.get(topic, topic) for topic in topics], name="topic", dtype="string"),
+        columns=pd.Index([labels.get(task, task) for task in tasks], name="task", dtype="string"),
+        dtype="float64",
+    )
+
+
+def _slugs(cell: CellResult, group: str) -> list[str]:
+    """Of topics or tasks in the order of their labels, AVERAGE behind them; nothing for data without any."""
+    found = [subset.partition("/")[2] for subset in cell.metrics if subset.startswith(f"{group}/")]
+    return [*in_order(found, labels_of(cell)), AVERAGE] if found else []
+
+
+def _entry(cell: CellResult, metric: str, topic: str, task: str) -> dict[str, float | None]:
+    """What there is in a field; nothing in the corner, as the mean over all samples has those without a topic in it."""
+    subset = f"task/{task}" if topic == AVERAGE else f"topic/{topic}" if task == AVERAGE else f"matrix/{topic}/{task}"
+    return dict(cell.metrics.get(subset, {}).get(metric, {}))

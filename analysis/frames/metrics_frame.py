@@ -1,0 +1,89 @@
+"""Every metric of every cell over every subset, as rows."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from analysis.frames.cells_frame import axes_frame
+from runner.results import CellResult
+from runner.results.loaded_sweep import LoadedSweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DTYPES = {
+    "cell_id": "string",
+    "subset": "string",
+    "topic": "string",
+    "task": "string",
+    "metric": "string",
+    "value": "float64",
+    "ci_low": "float64",
+    "ci_high": "float64",
+    "n": "Int64",
+    "n_excluded": "Int64",
+    "n_clusters": "Int64",
+    "larger_is_better": "boolean",
+}
+
+
+def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
+    """As `Sweep.metrics`."""
+    import pandas as pd
+
+    rows = [row for cell in sweep.cells for row in _rows(cell)]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in _DTYPES)
+    frame = pd.DataFrame(
+        {name: pd.array(list(own), dtype=_DTYPES[name]) for name, own in zip(_DTYPES, columns, strict=True)}
+    )
+    return with_axes(frame, sweep)
+
+
+def with_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
+    """The frame with the axes that vary behind its first column, `cell_id`. An axis with the name of a column of the
+    frame becomes "axis/<name>": names stay distinct.
+    """
+    import pandas as pd
+
+    axes = axes_frame(sweep).loc[frame["cell_id"]].reset_index(drop=True)
+    axes = axes.rename(columns={name: f"axis/{name}" for name in axes if name in frame})
+    return pd.concat([frame[["cell_id"]], axes, frame.drop(columns="cell_id")], axis="columns")
+
+
+def labels_of(cell: CellResult) -> dict[str, str]:
+    """What topics, tasks and subsets are called, by their slugs."""
+    return dict(cell.dataset.get("labels", {}))
+
+
+def _rows(cell: CellResult) -> Iterator[tuple[Any, ...]]:
+    labels = labels_of(cell)
+    for subset, entries in cell.metrics.items():
+        topic, task = (None if slug is None else labels.get(slug, slug) for slug in _topic_and_task(subset))
+        for metric, entry in entries.items():
+            yield (
+                cell.cell_id,
+                subset,
+                topic,
+                task,
+                metric,
+                entry["value"],
+                entry.get("ci_low"),
+                entry.get("ci_high"),
+                entry["n"],
+                sum(entry["n_excluded"].values()),
+                entry.get("n_clusters"),
+                cell.larger_is_better.get(metric),
+            )
+
+
+def _topic_and_task(subset: str) -> tuple[str | None, str | None]:
+    """The slugs that "topic/...", "task/..." or "matrix/<topic>/<task>" is made of."""
+    group, *slugs = subset.split("/")
+    match group, slugs:
+        case "topic", [topic]:
+            return topic, None
+        case "task", [task]:
+            return None, task
+        case "matrix", [topic, task]:
+            return topic, task
+        case _:
+            return None, None

@@ -1,0 +1,83 @@
+"""Samples as rows: a few columns of the files of several cells, and nothing else of them is read."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.frames.metrics_frame import labels_of, with_axes
+from components.errors import DataError
+from runner.results import OK, CellResult, columns_of, open_samples
+from runner.results.loaded_sweep import LoadedSweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USUAL = ("subset", "topic", "task", "question", "references", "answer", "state")
+
+
+def samples_frame(
+    sweep: LoadedSweep, cells: Sequence[CellResult], columns: Sequence[str] | None = None
+) -> "pd.DataFrame":
+    """As `Sweep.samples`, of these cells; those that failed without any sample are not in it."""
+    import pandas as pd
+
+    folders = {cell.cell_id: folder for cell in cells if _has_samples(cell, folder := sweep.folder_of(cell))}
+    there = {cell_id: columns_of(folder) for cell_id, folder in folders.items()}
+    if not folders:
+        raise DataError(f"{sweep.name}: none of {len(cells)} cell(s) has samples; did all of them fail?")
+    known = list(dict.fromkeys(name for names in there.values() for name in names))
+    if columns is None:
+        columns = [name for name in (*USUAL, *(f"score/{metric}" for metric in sweep.headlines())) if name in known]
+    _check(columns, known)
+    wanted = list(dict.fromkeys(["id", *columns]))
+    labels = {cell.cell_id: labels_of(cell) for cell in cells}
+    parts = [
+        _part(folder, [name for name in wanted if name in there[cell_id]], cell_id, labels[cell_id])
+        for cell_id, folder in folders.items()
+    ]
+    frame = pd.concat(parts, ignore_index=True)[["cell_id", *wanted]]
+    return with_axes(frame, sweep)
+
+
+def _has_samples(cell: CellResult, folder: Path) -> bool:
+    """Of one that did not fail they are read, and missed if they are not there."""
+    return cell.status == OK or (folder / "samples.parquet").is_file()
+
+
+def _check(columns: Iterable[str], known: Sequence[str]) -> None:
+    if isinstance(columns, str):
+        raise DataError(f"columns: got the text {columns!r}, wanted a list of names, e.g. [{columns!r}]")
+    for name in columns:
+        if name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.6) or [
+                each for each in known if each.endswith(f"/{name}")
+            ]
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise DataError(f"columns: no cell has {name!r}; {hint}there are: {', '.join(known)}")
+
+
+def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":
+    """These columns of one cell, with topics and tasks by their labels."""
+    import pandas as pd
+
+    with open_samples(folder) as file:
+        frame = file.read(list(columns), use_threads=False).to_pandas(types_mapper=_dtypes().get)
+    for name in ("topic", "task"):
+        if name in frame:
+            frame[name] = frame[name].replace(labels)
+    frame["cell_id"] = pd.array([cell_id] * len(frame), dtype="string")
+    return frame
+
+
+def _dtypes() -> dict[Any, Any]:
+    """Arrow's type -> the dtype that holds all of its values and <NA>."""
+    import pandas as pd
+    import pyarrow as pa
+
+    return {
+        pa.string(): pd.StringDtype(),
+        pa.large_string(): pd.StringDtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+    }

@@ -1,0 +1,97 @@
+"""Puts our numbers beside the printed ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.published.pairing import Pair, Paired, level_on, pair
+from analysis.published.printed_numbers import Number, Table
+from components.errors import DataError
+from runner.results import OK, CellResult
+
+
+@dataclass(frozen=True)
+class Line:
+    """A printed number beside that of a cell: `pair` is None for a row without a cell.
+
+    `value`, its interval and `n`, the samples that it is over, are None where the cell has none.
+    """
+
+    number: Number
+    pair: Pair | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Our value minus the printed one."""
+        return None if self.value is None else self.value - self.number.value
+
+
+@dataclass(frozen=True)
+class Block:
+    """One metric of the table. `ours` is the metric of this project to compare it with, "" if no cell has one;
+    `is_published_definition` says whether that is what the paper's code computes.
+    """
+
+    printed: str
+    ours: str
+    is_published_definition: bool
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A table beside the cells of a sweep. Failed cells are left out."""
+
+    table: Table
+    blocks: tuple[Block, ...]
+    paired: Paired
+    failed: tuple[CellResult, ...]
+
+
+def put_beside(table: Table, metrics: Sequence[str], cells: Sequence[CellResult]) -> Beside:
+    """The printed `metrics` of the table beside the cells. Raises DataError if no cell has the levels of any row."""
+    sound = [cell for cell in cells if cell.status == OK]
+    paired = pair(table, sound)
+    if not paired.pairs:
+        raise DataError(_nothing_fits(table, sound))
+    blocks = tuple(_block(table, paired, printed, sound) for printed in metrics)
+    return Beside(table, blocks, paired, tuple(cell for cell in cells if cell.status != OK))
+
+
+def _nothing_fits(table: Table, cells: Sequence[CellResult]) -> str:
+    rows = "; ".join(", ".join(f"{column}={level}" for column, level in row) for row in table.rows)
+    axes = dict.fromkeys(axis for row in table.rows for level in table.own_levels(row) for axis in level.axes)
+    levels = [", ".join(f"{axis}={level_on(cell, axis) or 'none'}" for axis in axes) for cell in cells]
+    return (
+        f"{table.info.name}: none of the {len(cells)} cells that did not fail is one of its rows.\n"
+        f"  rows: {rows}\n"
+        f"  cells: {'; '.join(dict.fromkeys(levels))}"
+    )
+
+
+def _block(table: Table, paired: Paired, printed: str, cells: Sequence[CellResult]) -> Block:
+    """Uses the metric of the paper's code if any cell has it, otherwise our own definition."""
+    names = table.info.paper.metrics[printed]
+    there = {name for cell in cells for entries in cell.metrics.values() for name in entries}
+    ours = next((name for name in names if name in there), "")
+    lines = [
+        _line(number, own, ours)
+        for number in table.numbers
+        if number.metric == printed
+        for own in _of_row(paired, number) or (None,)
+    ]
+    return Block(printed, ours, ours == names.published, tuple(lines))
+
+
+def _of_row(paired: Paired, number: Number) -> tuple[Pair | None, ...]:
+    return tuple(own for own in paired.pairs if own.row == number.row)
+
+
+def _line(number: Number, own: Pair | None, ours: str) -> Line:
+    entry = own.cell.metrics.get(number.subset, {}).get(ours) if own else None
+    if entry is None:
+        return Line(number, own)
+    return Line(number, own, entry["value"], entry["ci_low"], entry["ci_high"], entry["n"])

@@ -1,0 +1,146 @@
+"""Section: the answer in a sentence, and four figures."""
+
+from dataclasses import dataclass, replace
+
+from analysis.comparison import Family
+from analysis.report.source import Source
+from components.statistics import POWER
+from runner.console.display import about
+from runner.console.prose import Prose, count, digits_of, listed, number, prose
+from runner.results import OK, CellResult
+from runner.results.cell_choice import Choice, choose
+from runner.results.choice_text import choice_text, samples_text
+from runner.results.loaded_sweep import SubsetMetric
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that stands out, with what it is above and what it is over below."""
+
+    head: str
+    value: str
+    note: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`take` is the id of the cell to take (`runner.results.cell_choice`), `best` of the one with the best mean; "" if no cell has a
+    value. The sentence, the matrix and the failures are those of the cell to take.
+    """
+
+    about: str
+    sentence: Prose
+    take: str
+    best: str
+    n_may_be_best: int
+    figures: tuple[Figure, ...]
+
+
+def gather(source: Source) -> Answer:
+    """From the tests of the metric that the report is about."""
+    main = source.main
+    valued = source.valued(main.metric) if main else []
+    if main is None or not valued:
+        return Answer(_about(source), _nothing(source), "", "", 0, ())
+    if main.family is None:
+        best = source.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")[0]
+        only = _only(source, main.metric, best)
+        return Answer(_about(source), only, best.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
+    family, choice = main.family, choice_of(main.family)
+    sentence = choice_text(
+        choice,
+        family.metric.metric,
+        samples_text(_samples(family.metric), family.n, family.n_known),
+        source.names.in_prose,
+        larger_is_better=family.metric.direction(),
+    )
+    figures = (_best_figure(family.metric, choice.best), _tied_figure(family, choice), *_shown_figure(family))
+    return Answer(_about(source), sentence, choice.cell.cell_id, choice.best.cell_id, choice.n_tied, figures)
+
+
+def choice_of(family: Family) -> Choice:
+    """Return the cell to take, of cells that were compared with the best of them."""
+    tied = [family.baseline, *(row.standing for row in family.not_distinguishable)]
+    means = {cell.cell_id: standing.mean for standing in family.standings for cell in standing.cells}
+    compared = [cell for standing in family.standings for cell in standing.cells]
+    return choose([standing.cells for standing in tied], compared, family.metric.metric, means)
+
+
+def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
+    """Return the answer with the share of samples of the cell to take whose prompt lacks gold."""
+    if not n_with_gold:
+        return answer
+    note = f"{n_lost:,} of {n_with_gold:,} samples with gold, in the cell to take"
+    figure = Figure("Samples that lack gold in the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
+    return replace(answer, figures=(*answer.figures, figure))
+
+
+def _about(source: Source) -> str:
+    """What was swept over which data."""
+    sweep, cells = source.sweep, source.sweep.cells
+    levels = {axis: dict.fromkeys(str(cell.axes[axis]) for cell in cells if cell.axes.get(axis) is not None)
+              for axis in source.names.axes}  # fmt: skip
+    axes = " \u00d7 ".join(f"{axis} ({', '.join(values)})" for axis, values in levels.items())
+    data = dict.fromkeys(
+        f"{count(int(cell.dataset['n_samples']), 'sample')} of {cell.dataset.get('name')}"
+        for cell in cells
+        if "n_samples" in cell.dataset
+    )
+    n_cells = count(len(cells) + len(sweep.unfinished), "cell")
+    return " \u00b7 ".join(filter(None, [f"{n_cells} of {axes}" if axes else n_cells, *data]))
+
+
+def _nothing(source: Source) -> Prose:
+    cells = source.sweep.cells
+    if not cells:
+        return prose(f"No cell of this sweep has a result yet: {count(len(source.sweep.unfinished), 'cell')} to go.")
+    failed = [cell for cell in cells if cell.status != OK]
+    if failed:
+        return prose(
+            "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", "."
+        ) + prose(f"The first reason: {failed[0].reason}")
+    return prose("No cell has a value of a metric that ranks cells.")
+
+
+def _only(source: Source, metric: SubsetMetric, cell: CellResult) -> Prose:
+    value = number(metric.value(cell), digits_of([metric.value(cell)]))
+    others = source.main.why_not if source.main else ""
+    return prose(
+        "", source.names.in_prose(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {others}"
+    )
+
+
+def _samples(metric: SubsetMetric) -> str:
+    return str(metric).removeprefix(f"{metric.metric} of ")
+
+
+def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
+    entry = best.metrics[metric.subset][metric.metric]
+    value = metric.value(best)
+    digits = digits_of([value])
+    low, high = entry.get("ci_low"), entry.get("ci_high")
+    interval = "" if low is None else f"95 % interval {number(low, digits)} to {number(high, digits)}, "
+    return Figure(f"Best {metric.metric}", number(value, digits), f"{interval}n = {entry['n']:,}", "#cells")
+
+
+def _tied_figure(family: Family, choice: Choice) -> Figure:
+    note = f"with {100 * (1 - family.alpha):g} % confidence the truly best one is among them"
+    if choice.n_tied == len(choice.compared):
+        note = "no cell is significantly worse than the best"
+    return Figure(
+        "May be the best",
+        f"{choice.n_tied} of {count(len(choice.compared), 'cell')}",
+        note,
+        "#cells",
+    )
+
+
+def _shown_figure(family: Family) -> list[Figure]:
+    """The difference that these samples can show; none where it is not known."""
+    sizes = [row.detectable for row in family.rows if row.detectable is not None]
+    if not sizes:
+        return []
+    ends = dict.fromkeys(about(size) for size in (min(sizes), max(sizes)))
+    note = f"detected with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
+    return [Figure("Smallest detectable difference", listed(ends, "to"), note, "#trust")]

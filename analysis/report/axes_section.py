@@ -1,0 +1,123 @@
+"""Section: what each axis buys, and whether one depends on another."""
+
+from dataclasses import dataclass
+
+from analysis.charts.dots import Dot, dots
+from analysis.decision import AxisEffects, axis_effects
+from analysis.decision.axis_effects import AxisEffect
+from analysis.report.source import Source
+from runner.console.prose import digits_of, number
+from runner.results.loaded_sweep import SubsetMetric
+
+MOST_SCENARIOS, MOST_INTERACTIONS = 12, 8
+_KINDS = ("all", "subset", "task")
+_PLOT_WIDTH = 240
+
+
+@dataclass(frozen=True)
+class LevelRow:
+    """A level of an axis; its difference from the reference is None for the reference itself."""
+
+    level: str
+    mean: float
+    difference: float | None
+    low: float | None
+    high: float | None
+    is_shown: bool
+
+
+@dataclass(frozen=True)
+class AxisTable:
+    """An axis in one scenario."""
+
+    axis: str
+    reference: str
+    digits: int
+    levels: tuple[LevelRow, ...]
+    apart: tuple[str, ...]
+    svg: str
+
+
+@dataclass(frozen=True)
+class InteractionRow:
+    """Of two axes the clearest example of one that buys more with some level of the other."""
+
+    text: str
+    difference: float
+    low: float | None
+    high: float | None
+    is_shown: bool
+
+
+@dataclass(frozen=True)
+class ScenarioEffects:
+    """What axes buy in one scenario, and the clearest interactions of `n_interactions`."""
+
+    subset: str
+    label: str
+    n: int
+    n_clusters: int
+    axes: tuple[AxisTable, ...]
+    interactions: tuple[InteractionRow, ...]
+    n_interactions: int
+
+
+def gather(source: Source) -> tuple[ScenarioEffects, ...]:
+    """For all samples, then for subsets and tasks with enough of them; empty where no two levels can be compared."""
+    scores = source.scores
+    if scores is None:
+        return ()
+    asked = [scored for scored in scores.scenarios() if scored.scenario.kind in _KINDS and scored.is_enough]
+    if not asked:
+        asked = scores.scenarios()[:1]
+    found = []
+    for scored in asked[:MOST_SCENARIOS]:
+        metric = SubsetMetric(scored.scenario.subset, scores.metric.metric, scores.metric.larger_is_better)
+        effects = axis_effects(source.sweep, metric, alpha=source.alpha, scores=scores)
+        found.append(_effects(scored.scenario.label, effects))
+    return tuple(own for own in found if own.axes)
+
+
+def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
+    # The metric may not see an axis, as one of rankings does not see top_k: that is no example of dependence.
+    seen = [one for one in effects.interactions if (one.difference, one.low, one.high) != (0.0, 0.0, 0.0)]
+    interactions = sorted(seen, key=lambda one: (not one.is_shown, one.p))
+    return ScenarioEffects(
+        effects.scenario.subset,
+        label,
+        effects.n,
+        effects.n_clusters,
+        tuple(_axis(effect) for effect in effects.axes),
+        tuple(
+            InteractionRow(one.text(), one.difference, one.low, one.high, one.is_shown)
+            for one in interactions[:MOST_INTERACTIONS]
+        ),
+        len(interactions),
+    )
+
+
+def _axis(effect: AxisEffect) -> AxisTable:
+    digits = min(digits_of(level.mean for level in effect.levels), 3)
+    rows = [
+        Dot(
+            level.value,
+            level.difference or 0.0,
+            level.low,
+            level.high,
+            number(level.mean, digits) if level.difference is None else number(level.difference, digits, "+"),
+            level.is_shown,
+        )
+        for level in effect.levels
+    ]
+    title = f"{effect.axis}: differences from {effect.reference}, with intervals that hold together"
+    return AxisTable(
+        effect.axis,
+        effect.reference,
+        digits,
+        tuple(
+            LevelRow(level.value, level.mean, level.difference, level.low, level.high, level.is_shown)
+            for level in effect.levels
+        ),
+        effect.apart,
+        dots(rows, title, with_zero=True, plot_width=_PLOT_WIDTH),
+    )

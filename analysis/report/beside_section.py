@@ -1,0 +1,98 @@
+"""Section: our numbers beside those that papers printed, for sweeps over their data."""
+
+from dataclasses import dataclass
+
+from analysis import published
+from analysis.published import TABLES, Block, Table
+from analysis.report.source import Source
+from components.errors import DataError
+from runner.console.prose import digits_of
+from runner.results import OK
+
+MOST_LINES = 60
+
+
+@dataclass(frozen=True)
+class PublishedLine:
+    """A printed number beside that of a cell."""
+
+    subset: str
+    row: str
+    cell: str
+    ours: float
+    low: float | None
+    high: float | None
+    n: int
+    printed: float
+    printed_n: int | None
+    difference: float
+
+
+@dataclass(frozen=True)
+class PublishedBlock:
+    """One metric of a table. `is_published_definition` says whether ours is what the paper's code computes."""
+
+    printed: str
+    ours: str
+    is_published_definition: bool
+    digits: int
+    lines: tuple[PublishedLine, ...]
+
+    @property
+    def shown(self) -> tuple[PublishedLine, ...]:
+        """The lines that the page has room for."""
+        return self.lines[:MOST_LINES]
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of a paper with the cells that correspond to its rows, and the settings in which these differ from it."""
+
+    name: str
+    about: str
+    source: str
+    blocks: tuple[PublishedBlock, ...]
+    differs_in: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def gather(source: Source) -> tuple[PublishedTable, ...]:
+    """The tables of papers over the data of this sweep that have a row for any of its cells."""
+    cells = [cell for cell in source.sweep.cells if cell.status == OK]
+    names = {str(cell.dataset.get("name", "")) for cell in cells}
+    found = []
+    for name, info in TABLES.items():
+        if info.is_sweep and info.paper.name in names:
+            table = published.read_table(name)
+            try:
+                beside = published.put_beside(table, table.metrics, cells)
+            except DataError:  # no cell corresponds to any row: this table says nothing of the sweep
+                continue
+            blocks = tuple(block for block in (_block(source, table, own) for own in beside.blocks) if block.lines)
+            if blocks:
+                differences = {str(each): None for pair in beside.paired.pairs for each in pair.differences}
+                found.append(
+                    PublishedTable(name, info.about, str(info.paper), blocks, tuple(differences), tuple(info.notes))
+                )
+    return tuple(found)
+
+
+def _block(source: Source, table: Table, block: Block) -> PublishedBlock:
+    lines = [
+        PublishedLine(
+            line.number.subset,
+            ", ".join(f"{column} {level}" for column, level in line.number.row),
+            source.names.short(line.pair.cell),
+            line.value,
+            line.low,
+            line.high,
+            line.n or 0,
+            line.number.value,
+            table.n_samples(line.number),
+            line.value - line.number.value,
+        )
+        for line in block.lines
+        if line.pair and line.value is not None
+    ]
+    digits = digits_of(line.printed for line in lines)
+    return PublishedBlock(block.printed, block.ours, block.is_published_definition, digits, tuple(lines))

@@ -1,0 +1,217 @@
+"""Section: all cells, best first, with intervals and verdicts."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis import comparison
+from analysis.comparison import UNDECIDED, Family, Row, Standing
+from analysis.report.source import Compared, Source
+from components.statistics import POWER
+from runner.console.display import about
+from runner.console.prose import count, digits_of, listed, number
+from runner.results import OK, CellResult
+from runner.results.costs import CONTEXT_TOKENS, COSTS
+from runner.results.loaded_sweep import SubsetMetric
+from runner.results.sample_groups import groups_note, too_few_groups
+
+MOST_ROWS = 100
+BEST, MAY_BE_BEST = "best", "may be the best"
+
+Span = tuple[float, float]
+"""The smallest and the largest value of cells that share a row."""
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """A cell, or several that have the same value for every sample.
+
+    `mean` is over the samples that all cells have; `low`, `high` are the interval of `own_mean`, over the `n` samples
+    for which this cell has a value. `difference` with its interval and `p_adjusted` are against the best cell.
+    """
+
+    cell_ids: tuple[str, ...]
+    name: str
+    levels: dict[str, str]
+    mean: float
+    own_mean: float
+    n: int
+    low: float | None
+    high: float | None
+    verdict: str = ""
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p_adjusted: float | None = None
+    context_tokens: Span | None = None
+    tokens: Span | None = None
+    seconds: Span | None = None
+
+
+@dataclass(frozen=True)
+class CellTable:
+    """The cells by one metric. `comparison` is what `python -m analysis compare --json` writes; None, with the reason
+    in `why_not`, where there is nothing to compare.
+    """
+
+    metric: str
+    subset: str
+    title: str
+    larger_is_better: bool
+    digits: int
+    has_own_means: bool
+    rows: tuple[CellRow, ...]
+    notes: tuple[str, ...]
+    why_not: str
+    comparison: dict[str, Any] | None
+
+    @property
+    def shown(self) -> tuple[CellRow, ...]:
+        """The rows that the page has room for."""
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def n_more(self) -> int:
+        """Rows that the page has no room for."""
+        return len(self.rows) - len(self.shown)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table for each metric, the one that the report is about first; the cells that failed, with the reason, and
+    those that have no result yet.
+    """
+
+    axes: tuple[str, ...]
+    tables: tuple[CellTable, ...]
+    failed: tuple[tuple[str, tuple[str, ...]], ...]
+    unfinished: tuple[str, ...]
+
+
+def gather(source: Source) -> Cells:
+    """The tables of all metrics of the report."""
+    reasons: dict[str, list[str]] = {}
+    for cell in source.sweep.cells:
+        if cell.status != OK:
+            reasons.setdefault(cell.reason or "no reason is known", []).append(source.names.short(cell))
+    return Cells(
+        tuple(source.names.axes),
+        tuple(_table(source, compared) for compared in source.compared),
+        tuple((reason, tuple(cells)) for reason, cells in reasons.items()),
+        source.sweep.unfinished,
+    )
+
+
+def _table(source: Source, compared: Compared) -> CellTable:
+    metric, family = compared.metric, compared.family
+    if family:
+        rows = [_first(source, family), *(_other(source, family, row) for row in family.rows)]
+    else:
+        sign = 1 if metric.direction() else -1
+        rows = [_alone(source, compared, cell) for cell in source.valued(metric)]
+        rows.sort(key=lambda row: -sign * row.mean)
+    return CellTable(
+        metric=metric.metric,
+        subset=metric.subset,
+        title=str(metric),
+        larger_is_better=metric.direction(),
+        digits=digits_of(row.mean for row in rows),
+        has_own_means=bool(family and family.left_out_differ),
+        rows=tuple(rows),
+        notes=tuple(_notes(source, family)) if family else (),
+        why_not=compared.why_not,
+        comparison=comparison.as_record(family) if family else None,
+    )
+
+
+def _first(source: Source, family: Family) -> CellRow:
+    return _row(source, family.metric, family.baseline, BEST)
+
+
+def _other(source: Source, family: Family, row: Row) -> CellRow:
+    found = row.comparison
+    return _row(
+        source,
+        family.metric,
+        row.standing,
+        MAY_BE_BEST if row.verdict == UNDECIDED else row.verdict,
+        difference=found.difference,
+        difference_low=found.low,
+        difference_high=found.high,
+        p_adjusted=row.p_adjusted,
+    )
+
+
+def _alone(source: Source, compared: Compared, cell: CellResult) -> CellRow:
+    value = compared.metric.value(cell)
+    assert value is not None, "only cells with a value are asked for"
+    n = int(cell.metrics[compared.metric.subset][compared.metric.metric]["n"])
+    return _row(source, compared.metric, Standing(cell, (), value, value, n, {}), "")
+
+
+def _row(source: Source, metric: SubsetMetric, standing: Standing, verdict: str, **against: float | None) -> CellRow:
+    entry = standing.cell.metrics[metric.subset][metric.metric]
+    return CellRow(
+        cell_ids=tuple(cell.cell_id for cell in standing.cells),
+        name=source.names.of_several(standing.cells),
+        levels=source.names.by_axis(standing.cells),
+        mean=standing.mean,
+        own_mean=standing.own_mean,
+        n=standing.n_own,
+        low=entry.get("ci_low"),
+        high=entry.get("ci_high"),
+        verdict=verdict,
+        context_tokens=_span(COSTS[CONTEXT_TOKENS].of(cell) for cell in standing.cells),
+        tokens=_span(COSTS["tokens"].of(cell) or None for cell in standing.cells),
+        seconds=_span(COSTS["seconds"].of(cell) for cell in standing.cells),
+        **against,
+    )
+
+
+def _span(values: Iterable[float | None]) -> Span | None:
+    known = [value for value in values if value is not None]
+    return (min(known), max(known)) if known else None
+
+
+def _over(family: Family) -> str:
+    if family.n == family.n_known:
+        return f"Over {count(family.n, 'sample')}"
+    return f"Over the {family.n:,} of {count(family.n_known, 'sample')} for which every cell has a value,"
+
+
+def _notes(source: Source, family: Family) -> list[str]:
+    """What a reader must know of the table."""
+    notes = [
+        f"{_over(family)} in {count(family.n_clusters, 'independent group')}.",
+    ]
+    if note := groups_note(family.sweep.cells):
+        notes.append(f"{note}.")
+    if sizes := [row.detectable for row in family.rows if row.detectable is not None]:
+        low, high = about(min(sizes)), about(max(sizes))
+        span = low if low == high else f"{low} to {high}, depending on the cell"
+        notes.append(f"The smallest detectable difference is about {span} ({POWER:.0%} power).")
+    elif family.has_too_few_groups:
+        notes.append(f"{too_few_groups(family.n_clusters).capitalize()}.")
+    same = [standing for standing in family.standings if standing.same]
+    if same:
+        notes.append("A row with several values of an axis stands for cells with the same value for every sample.")
+    notes += _not_compared(source, family)
+    return notes
+
+
+def _not_compared(source: Source, family: Family) -> list[str]:
+    kinds: Sequence[tuple[str, Sequence[CellResult]]] = (
+        ("no value", family.without_value),
+        ("no sample in common with the others", family.apart),
+    )
+    return [
+        f"Not compared, as they have {why}: {listed(map(source.names.short, cells))}." for why, cells in kinds if cells
+    ]
+
+
+def interval_text(row: CellRow, digits: int) -> str:
+    """E.g. "0.915 to 0.958"; "" where there is none."""
+    if row.low is None or row.high is None:
+        return ""
+    fewer = min(digits, 3)
+    return f"{number(row.low, fewer)} to {number(row.high, fewer)}"

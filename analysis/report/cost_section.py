@@ -1,0 +1,105 @@
+"""Section: quality against cost, per question and once per corpus."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.charts.scatter import Point, scatter
+from analysis.report.source import Source
+from components.statistics import dominators
+from runner.console.prose import digits_of
+from runner.results import CellResult
+from runner.results.common_samples import common_means
+from runner.results.costs import COSTS, Cost, known_costs
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """A cell on one of the fronts, with all that it costs; None is not known."""
+
+    cell_id: str
+    name: str
+    value: float
+    costs: Mapping[str, float | None]
+    on_front_of: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CostChart:
+    """Quality against one kind of cost. `front` are the ids of cells that no other one beats in both."""
+
+    cost: str
+    head: str
+    front: tuple[str, ...]
+    svg: str
+
+
+@dataclass(frozen=True)
+class QualityAgainstCost:
+    """A chart for each kind of cost that is known of all cells, and the cells on any of their fronts, best first."""
+
+    metric: str
+    digits: int
+    heads: Mapping[str, str]
+    charts: tuple[CostChart, ...]
+    rows: tuple[CostRow, ...]
+    currency: str
+
+
+def gather(source: Source) -> QualityAgainstCost | None:
+    """By the metric that the report is about; None without two cells to weigh."""
+    main = source.main
+    valued = source.valued(main.metric) if main else []
+    if main is None or len(valued) < 2:
+        return None
+    metric = main.metric
+    common = common_means(valued, source.sweep.folder_of, metric.metric, metric.subset)
+    cells = [cell for cell in valued if not common.by_cell or cell.cell_id in common.by_cell]
+    values = {cell.cell_id: common.of(cell, metric.metric, metric.subset) or 0.0 for cell in cells}
+    charts = tuple(_chart(source, cells, values, cost) for cost in known_costs(cells))
+    sign = 1 if metric.direction() else -1
+    rows = [_row(source, cell, values[cell.cell_id], charts) for cell in cells]
+    rows.sort(key=lambda row: -sign * row.value)
+    return QualityAgainstCost(
+        metric.metric,
+        digits_of(values.values()),
+        {cost.name: cost.head for cost in COSTS.values() if any(row.costs[cost.name] for row in rows)},
+        charts,
+        tuple(row for row in rows if row.on_front_of),
+        " and ".join(dict.fromkeys(cell.currency for cell in cells if cell.currency)),
+    )
+
+
+def _chart(source: Source, cells: list[CellResult], values: Mapping[str, float], cost: Cost) -> CostChart:
+    assert source.main, "there are cells with a value"
+    metric = source.main.metric
+    costs = np.array([cost.of(cell) for cell in cells], dtype=np.float64)
+    better = np.array([values[cell.cell_id] for cell in cells]) * (1 if metric.direction() else -1)
+    is_beaten = [bool(row.any()) for row in dominators(better, costs)]
+    best = max(range(len(cells)), key=lambda place: better[place])
+    points = [
+        _point(source, cell, values[cell.cell_id], float(costs[place]), not is_beaten[place], place == best)
+        for place, cell in enumerate(cells)
+    ]
+    front = tuple(cell.cell_id for cell, beaten in zip(cells, is_beaten, strict=True) if not beaten)
+    title = f"{metric.metric} against {cost.head}: {len(front)} of {len(cells)} cells are on the front"
+    return CostChart(cost.name, cost.head, front, scatter(points, cost.head, metric.metric, title))
+
+
+def _point(source: Source, cell: CellResult, value: float, cost: float, is_on_front: bool, is_best: bool) -> Point:
+    assert source.main, "there are cells with a value"
+    entry = cell.metrics[source.main.metric.subset][source.main.metric.metric]
+    return Point(
+        source.names.short(cell), cost, value, entry.get("ci_low"), entry.get("ci_high"), bool(is_on_front), is_best
+    )
+
+
+def _row(source: Source, cell: CellResult, value: float, charts: tuple[CostChart, ...]) -> CostRow:
+    return CostRow(
+        cell.cell_id,
+        source.names.short(cell),
+        value,
+        {cost.name: cost.of(cell) for cost in COSTS.values()},
+        tuple(chart.cost for chart in charts if cell.cell_id in chart.front),
+    )

@@ -1,0 +1,170 @@
+"""Section: where samples fail and why, by cell; how deep one must look; what changes between two cells."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis.charts.curves import Curve, curves
+from analysis.charts.stacked_bars import Kind, stacked_bars
+from analysis.forensics import evidence_depth, transitions
+from analysis.report.answer_section import Answer
+from analysis.report.classes import CLASSES
+from analysis.report.source import Source
+from components.errors import DataError
+from components.forensics.stages import BROKEN, Stage
+from runner.results import CellResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_VERDICTS, MOST_CELLS, MOST_CURVES, MOST_MOVES = 80_000, 20, 8, 8
+_DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 500, 1000)
+
+
+@dataclass(frozen=True)
+class FailureRow:
+    """A cell's samples by class; `n_uncertain` of them are in a class that is not sure."""
+
+    cell_id: str
+    name: str
+    counts: Mapping[str, int]
+    n: int
+    n_uncertain: int
+
+
+@dataclass(frozen=True)
+class Depths:
+    """For cells that search alike the share of samples whose gold lies whole within the first `depths` hits."""
+
+    depths: tuple[int, ...]
+    shares: Mapping[str, tuple[float, ...]]
+    svg: str
+
+
+@dataclass(frozen=True)
+class Move:
+    """So many samples are of one class in a cell and of another class in the other cell."""
+
+    before: str
+    after: str
+    n: int
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Of the first `rows` cells by the metric; `n_cells_left_out` were not looked at, which the page says.
+
+    `moves` lead from the cell `before` to the cell `after`, both by id, "" with a single cell. `n_lost` of the
+    `n_with_gold` samples of the cell to take lack gold in their prompts.
+    """
+
+    classes: tuple[str, ...]
+    rows: tuple[FailureRow, ...]
+    n_cells_left_out: int
+    n_lost: int
+    n_with_gold: int
+    depths: Depths | None
+    before: str
+    after: str
+    moves: tuple[Move, ...]
+    svg: str
+
+
+def gather(source: Source, answer: Answer) -> Failures | str:
+    """The section, or why there is none."""
+    import pandas as pd
+
+    if not answer.take:
+        return "No cell has results."
+    cells = looked_at(source, answer)
+    try:
+        rows = [_row(source, cell) for cell in cells]
+    except DataError as error:  # of an earlier version: the page says so, and has all other sections
+        return str(error)
+    found = pd.concat([source.verdicts(cell) for cell in cells], ignore_index=True)
+    there = tuple(name for name in CLASSES if any(row.counts.get(name) for row in rows))
+    take, last = pair(source, answer, cells)
+    lost, with_gold = _lost(source.verdicts(take))
+    return Failures(
+        there,
+        tuple(rows),
+        len(source.ordered) - len(cells),
+        lost,
+        with_gold,
+        _depths(source, cells, found),
+        last.cell_id if last else "",
+        take.cell_id if last else "",
+        tuple(_moves(found, last, take)) if last else (),
+        _bars(rows, there),
+    )
+
+
+def looked_at(source: Source, answer: Answer) -> list[CellResult]:
+    """The cell to take, the best one and the last one, then the others in their order, as many as are affordable; in
+    the order of the metric.
+    """
+    ordered = source.ordered
+    wanted = [cell for cell in ordered if cell.cell_id in (answer.take, answer.best)]
+    by_need = [*wanted, *ordered[-1:], *ordered]
+    chosen: dict[str, int] = {}
+    for cell in by_need:
+        n = sum(cell.counts.values())
+        is_affordable = len(chosen) < MOST_CELLS and sum(chosen.values()) + n <= MOST_VERDICTS
+        if is_affordable or len(chosen) < 2:
+            chosen.setdefault(cell.cell_id, n)
+    return [cell for cell in ordered if cell.cell_id in chosen]
+
+
+def pair(source: Source, answer: Answer, cells: Sequence[CellResult]) -> tuple[CellResult, CellResult | None]:
+    """The cell to take, and the last one by the metric, which is held against it."""
+    take = next(cell for cell in cells if cell.cell_id == answer.take)
+    last = cells[-1] if cells[-1] is not take else cells[0]
+    return take, last if last is not take else None
+
+
+def _row(source: Source, cell: CellResult) -> FailureRow:
+    found = source.verdicts(cell)
+    counts = Counter(found["class"])
+    in_order = {name: counts[name] for name in CLASSES if counts[name]}
+    return FailureRow(cell.cell_id, source.names.short(cell), in_order, len(found), int(found["is_uncertain"].sum()))
+
+
+def _lost(found: "pd.DataFrame") -> tuple[int, int]:
+    with_gold = found[~found["stage"].isin([Stage.NO_GOLD.value, Stage.NOT_SEARCHED.value])]
+    return int(with_gold["stage"].isin([stage.value for stage in BROKEN]).sum()), len(with_gold)
+
+
+def _depths(source: Source, cells: Sequence[CellResult], found: "pd.DataFrame") -> Depths | None:
+    """Of the first cells that search differently; None where nothing is searched."""
+    table = evidence_depth(found)
+    if table.empty:
+        return None
+    depths = tuple(depth for depth in _DEPTHS if depth <= table["k"].max())
+    shares = table[table["k"].isin(depths)].groupby("cell_id")["share"].agg(tuple).to_dict()
+    alike: dict[tuple[float, ...], list[CellResult]] = {}
+    for cell in cells:
+        if cell.cell_id in shares:
+            alike.setdefault(shares[cell.cell_id], []).append(cell)
+    shown = {source.names.of_several(own): own_shares for own_shares, own in list(alike.items())[:MOST_CURVES]}
+    drawn = [Curve(name, own_shares) for name, own_shares in shown.items()]
+    title = "Share of samples whose gold lies whole within the first k hits"
+    return Depths(depths, shown, curves([str(depth) for depth in depths], drawn, "k, the first hits", title))
+
+
+def _moves(found: "pd.DataFrame", before: CellResult, after: CellResult) -> list[Move]:
+    """The commonest changes of class; none for cells over other samples."""
+    by_class = found.assign(failure=found["class"])
+    if set(by_class[by_class["cell_id"] == before.cell_id]["id"]).isdisjoint(
+        by_class[by_class["cell_id"] == after.cell_id]["id"]
+    ):
+        return []
+    table = transitions(by_class, before.cell_id, after.cell_id)
+    changed = table[table["before"] != table["after"]]
+    return [Move(*row) for row in changed.head(MOST_MOVES)[["before", "after", "n"]].itertuples(index=False, name=None)]
+
+
+def _bars(rows: Sequence[FailureRow], there: Sequence[str]) -> str:
+    kinds = [Kind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in there]
+    labels = {row.name if len({own.name for own in rows}) == len(rows) else row.cell_id[:8]: row.counts for row in rows}
+    return stacked_bars(labels, kinds, "Samples of each cell by where they fail; the table below has the numbers")

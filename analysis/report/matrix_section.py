@@ -1,0 +1,108 @@
+"""Section: topic x task, where the data have both."""
+
+from dataclasses import dataclass
+
+from analysis.decision import field_matrix as decision
+from analysis.decision.field_matrix import MatrixField
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES
+from analysis.report.answer_section import Answer
+from analysis.report.source import Source
+from components.subsets import AVERAGE, OVERALL
+from runner.console.prose import digits_of
+
+MOST_FIELDS = 400
+
+
+@dataclass(frozen=True)
+class Field:
+    """The value of a topic and a task, over `n` samples in `n_clusters` groups; `pooled` with its interval is drawn
+    towards topic and task. `share` in [0, 1] is where the value lies between the smallest and the largest of the
+    matrix. `best` are the names of the cells that may be the best, if any cell is shown not to be.
+    """
+
+    value: float | None
+    n: int
+    n_clusters: int
+    pooled: float | None
+    pooled_low: float | None
+    pooled_high: float | None
+    share: float
+    best: tuple[str, ...]
+
+    @property
+    def is_few(self) -> bool:
+        """With so few samples nothing is called the best."""
+        return self.n < FEWEST_SAMPLES or self.n_clusters < FEWEST_CLUSTERS
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Values of the cell to take: a row for each topic and a column for each task, the averages last. A field is None
+    where no sample is. `n_tested` fields have enough samples, in `n_shown` of them some cell is shown to be worse.
+    """
+
+    cell_id: str
+    name: str
+    metric: str
+    digits: int
+    tasks: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Field | None, ...]], ...]
+    n_fields: int
+    n_tested: int
+    n_shown: int
+    fewest_samples: int
+    fewest_clusters: int
+    is_pooled: bool
+
+
+def gather(source: Source, answer: Answer) -> Matrix | None:
+    """None for data without topics and tasks, or with too many to show, and where no two cells can be compared."""
+    scores = source.scores
+    if scores is None or scores.metric.subset != OVERALL:
+        return None
+    cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
+    if sum(name.startswith("matrix/") for name in cell.metrics) > MOST_FIELDS:
+        return None
+    found = decision.topic_task_matrix(source.sweep, scores.metric, cell, alpha=source.alpha, scores=scores)
+    if found is None:
+        return None
+    values = [field.value for field in found.fields if field.value is not None]
+    names = {cell.cell_id: source.names.short(cell) for cell in source.sweep.cells}
+    inner = [field for field in found.fields if AVERAGE not in (field.topic, field.task)]
+    return Matrix(
+        cell.cell_id,
+        names[cell.cell_id],
+        found.metric.metric,
+        min(digits_of(values), 3),
+        (*(found.labels.get(task, task) for task in found.tasks), "All tasks"),
+        tuple(
+            (
+                "All topics" if topic == AVERAGE else found.labels.get(topic, topic),
+                tuple(_field(found.of(topic, task), values, names) for task in (*found.tasks, AVERAGE)),
+            )
+            for topic in (*found.topics, AVERAGE)
+        ),
+        len(inner),
+        found.n_tested,
+        sum(bool(field.best) for field in inner),
+        FEWEST_SAMPLES,
+        FEWEST_CLUSTERS,
+        any(field.pooled is not None for field in inner),
+    )
+
+
+def _field(field: MatrixField | None, values: list[float], names: dict[str, str]) -> Field | None:
+    if field is None:
+        return None
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    share = 0.0 if field.value is None or high == low else (field.value - low) / (high - low)
+    return Field(
+        field.value,
+        field.n,
+        field.n_clusters,
+        field.pooled,
+        field.pooled_low,
+        field.pooled_high,
+        round(share, 3),
+        tuple(names[cell_id] for cell_id in field.best),
+    )

@@ -1,0 +1,39 @@
+"""python -m analysis report: what to take, why, what it costs and where it fails, on one page."""
+
+import argparse
+from pathlib import Path
+
+from analysis.report import record
+from analysis.report import report_markdown as markdown
+from analysis.report import report_page as page
+from analysis.report.source import open_source
+from analysis.table_output import make_console, make_folder, write_beside_results
+
+_FILES = {"report.html": "page:", "report.md": "text:", "report.json": "numbers:"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument(
+        "--metric", default="", metavar="[SUBSET:]METRIC", help="e.g. rouge_l (default: the one that ranks the sweep)"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: into the sweep's folder)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes `report.html`, `report.md` and `report.json`, and prints the answer; returns 0. Raises DataError."""
+    source = open_source(options.sweep, options.metric)
+    folder = options.out or source.sweep.folder
+    make_folder(folder, "--out")
+    report = record.gather(source)
+    write_beside_results(folder / "report.html", page.render(report))
+    write_beside_results(folder / "report.md", markdown.render(report))
+    write_beside_results(folder / "report.json", record.as_json(report))
+    console = make_console()
+    console.print(str(report.answer.sentence), markup=False)
+    if report.warnings:
+        console.print(f"Read with care: {'; '.join(check.head for check in report.warnings)}.", markup=False)
+    for name, what in _FILES.items():
+        console.print(f"{what:<9} {folder / name}", markup=False)
+    return 0

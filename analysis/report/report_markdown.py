@@ -1,0 +1,230 @@
+"""The report as Markdown, for a pull request or a run's description: answer, tables and warnings, without pictures."""
+
+from collections.abc import Iterator, Sequence
+
+from analysis.decision.recommendations import SHOWN
+from analysis.report.cells_section import CellTable, interval_text
+from analysis.report.classes import CLASSES
+from analysis.report.markdown_text import plain, prose_text, table
+from analysis.report.record import Report
+from analysis.report.scenarios_section import Choice
+from runner.console.display import printable
+from runner.console.prose import count, duration, number
+
+
+def render(report: Report) -> str:
+    """Markdown in which all data are text."""
+    return (
+        "\n".join(
+            [
+                *_answer(report),
+                *_scenarios(report),
+                *_cells(report),
+                *_axes(report),
+                *_cost(report),
+                *_failures(report),
+                *_trust(report),
+                *_reproduce(report),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _answer(report: Report) -> Iterator[str]:
+    yield "# Which configuration?"
+    yield ""
+    yield f"Sweep {plain(report.sweep)} \u00b7 {plain(report.answer.about)}"
+    yield ""
+    yield prose_text(report.answer.sentence)
+    if report.warnings:
+        yield ""
+        yield f"> **Read with care.** {plain('; '.join(check.head for check in report.warnings))}."
+    if report.answer.figures:
+        yield ""
+    for figure in report.answer.figures:
+        yield f"- {plain(figure.head)}: **{plain(figure.value)}** ({plain(figure.note)})"
+
+
+def _scenarios(report: Report) -> Iterator[str]:
+    if report.scenarios is None:
+        return
+    axes = report.scenarios.axes
+    yield ""
+    yield "## What to take for each scenario"
+    rows = [row for group in report.scenarios.groups for row in group.telling]
+    yield from table(
+        ["scenario", "n", *map(plain, axes), "best cell"],
+        (
+            [
+                plain(row.label),
+                f"{row.n:,}",
+                *(_choice(row.choices.get(axis)) for axis in axes),
+                f"{plain(row.best)} ({plain(row.best_note)})",
+            ]
+            for row in rows
+        ),
+    )
+    if too_few := [row for group in report.scenarios.groups for row in group.too_few]:
+        named = ", ".join(f"{row.label} ({row.n:,} in {count(row.n_clusters, 'group')})" for row in too_few)
+        yield f"Too few samples or groups to name anything: {plain(named)}."
+
+
+def _choice(choice: Choice | None) -> str:
+    if choice is None:
+        return "\u2013"
+    head = f"**{plain(choice.head)}**" if choice.verdict == SHOWN else plain(choice.head)
+    return f"{head} ({plain(choice.note)})" if choice.note else head
+
+
+def _cells(report: Report) -> Iterator[str]:
+    yield ""
+    yield "## All cells"
+    for own in report.cells.tables:
+        yield ""
+        yield f"### {plain(own.title)}"
+        yield from _cell_table(own, report.cells.axes)
+        if own.why_not:
+            yield plain(own.why_not)
+        if own.n_more:
+            yield f"The first {len(own.shown)} of {len(own.rows)} rows; all are in report.json."
+        yield from (f"- {plain(note)}" for note in own.notes)
+    if report.cells.failed:
+        yield ""
+        yield "Cells that failed:"
+        yield ""
+        yield from (f"- {plain(', '.join(names))}: {plain(reason)}" for reason, names in report.cells.failed)
+    if report.cells.unfinished:
+        yield ""
+        yield f"No result yet: {plain(', '.join(report.cells.unfinished))}."
+
+
+def _cell_table(own: CellTable, axes: Sequence[str]) -> Iterator[str]:
+    heads = [
+        *map(plain, axes or ["cell"]),
+        plain(own.metric),
+        "95 % interval",
+        "against the best",
+        "adj. p",
+        "verdict",
+    ]
+    yield from table(
+        heads,
+        (
+            [
+                *(plain(row.levels[axis]) for axis in axes),
+                *([] if axes else [plain(row.name)]),
+                number(row.mean, own.digits),
+                interval_text(row, own.digits),
+                "" if row.difference is None else number(row.difference, own.digits, "+"),
+                "" if row.p_adjusted is None else number(row.p_adjusted),
+                row.verdict,
+            ]
+            for row in own.shown
+        ),
+    )
+
+
+def _axes(report: Report) -> Iterator[str]:
+    if not report.axes:
+        return
+    scenario = report.axes[0]
+    yield ""
+    yield "## What each axis buys"
+    yield ""
+    yield (
+        f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis "
+        "(bold: significant). Significance is per axis here. The table of scenarios also corrects for the number of "
+        "choices it makes, so it names fewer differences."
+    )
+    yield from table(
+        ["axis", "value", "mean", "difference", "95 % interval"],
+        (
+            [
+                plain(own.axis),
+                plain(level.level),
+                number(level.mean, own.digits),
+                _strong(number(level.difference, own.digits, "+"), is_strong=level.is_shown),
+                ""
+                if level.low is None
+                else f"{number(level.low, own.digits, '+')} to {number(level.high, own.digits, '+')}",
+            ]
+            for own in scenario.axes
+            for level in own.levels
+        ),
+    )
+    yield from (
+        f"- {plain(one.text)} ({'significant' if one.is_shown else 'not significant'})" for one in scenario.interactions
+    )
+
+
+def _strong(text: str, *, is_strong: bool) -> str:
+    return f"**{text}**" if is_strong else text
+
+
+def _failures(report: Report) -> Iterator[str]:
+    yield ""
+    yield "## Where it fails, and why"
+    if report.failures is None:
+        yield ""
+        yield plain(report.why_no_failures)
+        return
+    found = report.failures
+    yield from table(
+        ["cell", *(plain(CLASSES[name].label) for name in found.classes)],
+        (
+            [plain(row.name), *(f"{row.counts[name]:,}" if name in row.counts else "" for name in found.classes)]
+            for row in found.rows
+        ),
+    )
+    if found.n_cells_left_out:
+        yield f"{found.n_cells_left_out} more cells were not looked at."
+
+
+def _cost(report: Report) -> Iterator[str]:
+    if report.cost is None:
+        return
+    cost = report.cost
+    yield ""
+    yield "## Quality against cost"
+    yield ""
+    yield f"Cells that no other one beats in both {plain(cost.metric)} and some cost (bold)."
+    yield from table(
+        ["cell", plain(cost.metric), *map(plain, cost.heads.values())],
+        (
+            [
+                plain(row.name),
+                number(row.value, cost.digits),
+                *(_cost_text(row.costs[name], name, is_on_front=name in row.on_front_of) for name in cost.heads),
+            ]
+            for row in cost.rows
+        ),
+    )
+
+
+def _cost_text(value: float | None, name: str, *, is_on_front: bool) -> str:
+    if value is None:
+        return "\u2013"
+    text = duration(value) if "seconds" in name else number(value, 4 if name == "cost" else 0)
+    return _strong(text, is_strong=is_on_front)
+
+
+def _trust(report: Report) -> Iterator[str]:
+    yield ""
+    yield "## How far to trust this"
+    yield ""
+    for check in report.checks:
+        yield f"- {check.kind}: **{plain(check.head)}** {plain(check.text)}"
+
+
+def _reproduce(report: Report) -> Iterator[str]:
+    yield ""
+    yield "## Reproduce"
+    for command in report.reproduce.commands:
+        yield ""
+        yield f"{plain(command.purpose)}:"
+        yield ""
+        yield f"    {' '.join(printable(command.line).split())}"
+    yield ""
+    for name, text in report.reproduce.facts:
+        yield f"- {plain(name)}: {plain(text)}"

@@ -1,0 +1,79 @@
+"""The report as one HTML page, which needs no other file and no network, and says everything without JavaScript."""
+
+from pathlib import Path
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from analysis.charts.canvas import around
+from analysis.charts.dots import Dot
+from analysis.charts.interval_chart import interval
+from analysis.html import page_environment
+from analysis.report.cells_section import BEST, MAY_BE_BEST, CellRow, CellTable, Span, interval_text
+from analysis.report.classes import CLASSES
+from analysis.report.record import Report
+from analysis.report.samples_section import MOST_CHARACTERS
+from runner.console.display import printable
+from runner.console.prose import Prose, duration, number
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(report: Report) -> str:
+    """HTML of the whole page. All texts are escaped; of what is data nothing is markup."""
+    rows = report.failures.rows if report.failures else ()
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            classes=CLASSES,
+            names_of={row.cell_id: row.name for row in rows},
+            most_characters=MOST_CHARACTERS,
+        )
+    )
+
+
+def _environment() -> Environment:
+    environment = page_environment(_TEMPLATES)
+    environment.filters |= {
+        "number": number,
+        "duration": duration,
+        "prose": _prose,
+        "span": _span,
+        "svg": Markup,
+        "interval": interval_text,
+        "own_file": _own_file,
+    }
+    environment.globals |= {"picture_of": _picture_of}
+    return environment
+
+
+def _own_file(name: str) -> Markup:
+    """A style sheet or script of ours."""
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - no data
+
+
+def _prose(sentence: Prose) -> Markup:
+    """Strong pieces in <strong>; names of cells and reasons of failures are among the pieces, and escaped."""
+    formats = (Markup("{}"), Markup("<strong>{}</strong>"))
+    pieces = [formats[place % 2].format(printable(piece)) for place, piece in enumerate(sentence.pieces)]
+    return Markup("").join(pieces)
+
+
+def _span(span: Span | None, unit: str = "tokens") -> str:
+    """One value, or the smallest and the largest of cells that share a row, their unit said once."""
+    if span is None:
+        return "\u2013"
+    shown = [duration(value) if unit == "seconds" else f"{value:,.0f}" for value in span]
+    first, last = shown[0].partition(" "), shown[-1].partition(" ")
+    if first[2] == last[2] and first != last:
+        shown[0] = first[0]
+    return " \u2013 ".join(dict.fromkeys(shown))
+
+
+def _picture_of(row: CellRow, table: CellTable) -> Markup:
+    """The row's value and interval on the scale that the table shares."""
+    ends = [end for each in table.shown for end in (each.own_mean, each.low, each.high) if end is not None]
+    dot = Dot(row.name, row.own_mean, row.low, row.high, is_strong=row.verdict in (BEST, MAY_BE_BEST))
+    return Markup(interval(dot, *around(ends, margin=0.02)))  # noqa: S704 - numbers alone

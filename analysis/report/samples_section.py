@@ -1,0 +1,303 @@
+"""Section: single samples, beside each other in two cells, with what was found and the gold in it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analysis.report.answer_section import Answer
+from analysis.report.classes import CLASSES
+from analysis.report.failures_section import looked_at, pair
+from analysis.report.source import Source
+from analysis.samples.stories import kept_corpus
+from components.errors import DataError
+from components.subsets import UNNAMED
+from runner.results import CellResult, read_samples
+from runner.results.common_samples import is_of_a_corpus
+from runner.results.hit_texts import CorpusTexts, read_hits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_WORST, N_DIFFERENT = 24, 20
+"""Of the samples that are shown: the lowest scores by turns over subsets, and the largest differences; besides one of
+each class.
+"""
+MOST_CHARACTERS, MOST_HITS, MOST_GOLD = 600, 4, 4
+_COLUMNS = ("id", "subset", "topic", "task", "question", "references", "gold", "answer", "state", "error")
+_AROUND_GOLD = 80
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text as the page shows it: pieces by turns plain and marked, and how many characters were cut off."""
+
+    pieces: tuple[str, ...]
+    n_cut: int = 0
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A hit: its place, its text (None where texts are not kept), and whether it is gold and in the prompt."""
+
+    rank: int
+    place: str
+    text: Text | None
+    is_gold: bool
+    in_context: bool
+
+
+@dataclass(frozen=True)
+class AnswerOf:
+    """What a cell made of a sample. `score` is None where the metric has no value; `rank_needed` is the rank down to
+    which the hits hold the gold, None where all of them do not.
+    """
+
+    cell: str
+    class_name: str
+    doubts: str
+    score: float | None
+    rank_needed: int | None
+    stage: str
+    answer: Text
+    hits: tuple[Hit, ...]
+    n_more_hits: int
+
+
+@dataclass(frozen=True)
+class SampleView:
+    """A sample, why it is shown, and what became of it in the cell to take and in the one that is held against it."""
+
+    id: str
+    subset: str
+    topic: str
+    task: str
+    why: str
+    question: Text
+    references: tuple[Text, ...]
+    gold: tuple[tuple[str, Text | None], ...]
+    answers: tuple[AnswerOf, ...]
+    difference: float | None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A selection of the `n` samples, by `metric`; `cells` are the names of the cells beside each other."""
+
+    metric: str
+    n: int
+    cells: tuple[str, ...]
+    cell_ids: tuple[str, ...]
+    has_texts: bool
+    views: tuple[SampleView, ...]
+
+    @property
+    def classes(self) -> list[str]:
+        """Those of the shown samples in the cell to take."""
+        there = {view.answers[0].class_name for view in self.views}
+        return [name for name in CLASSES if name in there]
+
+
+def gather(source: Source, answer: Answer) -> Samples | None:
+    """None where no cell has results, or where they are of a version that did not keep what became of the gold."""
+    if not answer.take:
+        return None
+    take, other = pair(source, answer, looked_at(source, answer))
+    cells = [take, *([other] if other else [])]
+    try:
+        read = [_Read(source, cell) for cell in cells]
+    except DataError:  # the section of failures says why
+        return None
+    metric = read[0].metric
+    reasons = _chosen(read)
+    corpus = kept_corpus(source.sweep, take)
+    hits = [_hits_of(source, each, reasons) for each in read]
+    views = [_view(source, sample_id, why, read, hits, corpus) for sample_id, why in reasons.items()]
+    names = tuple(source.names.short(cell) for cell in cells)
+    return Samples(
+        metric, len(read[0].rows), names, tuple(cell.cell_id for cell in cells), corpus is not None, tuple(views)
+    )
+
+
+class _Read:
+    """What a cell kept of its samples, by id."""
+
+    def __init__(self, source: Source, cell: CellResult) -> None:
+        self.cell = cell
+        self.verdicts: dict[str, dict[str, Any]] = _by_id(source.verdicts(cell))
+        self.metric = _metric_of_samples(source, cell)
+        score = [f"score/{self.metric}"] if self.metric else []
+        rows = read_samples(source.sweep.folder_of(cell), [*_COLUMNS, *score])
+        self.rows: dict[str, Mapping[str, Any]] = {row["id"]: row for row in rows}
+        self.places = {row["id"]: place for place, row in enumerate(rows)}
+
+    def score(self, sample_id: str) -> float | None:
+        value = self.rows[sample_id].get(f"score/{self.metric}") if sample_id in self.rows else None
+        return None if value is None else float(value)
+
+    def class_name(self, sample_id: str) -> str:
+        return str(self.verdicts[sample_id]["class"])
+
+
+def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Any]]:
+    """What is missing as None."""
+    own = found.set_index("id")
+    ranks = own["rank_needed"].astype(object).where(own["rank_needed"].notna(), None)
+    verdicts: dict[str, dict[str, Any]] = own.assign(rank_needed=ranks).to_dict("index")
+    return verdicts
+
+
+def _metric_of_samples(source: Source, cell: CellResult) -> str:
+    """The first metric of the report that has a value for single samples, which those of a whole corpus have not."""
+    for metric in source.metrics:
+        if metric.value(cell) is not None and not is_of_a_corpus(source.sweep.folder_of(cell), metric.metric):
+            return metric.metric
+    return ""
+
+
+def _chosen(read: Sequence[_Read]) -> dict[str, str]:
+    """Ids of the samples to show, with the reason: one of each class, the worst by turns over subsets, those that
+    differ most.
+    """
+    first = read[0]
+    scored = [(score, sample_id) for sample_id in first.rows if (score := first.score(sample_id)) is not None]
+    known = [sample_id for _, sample_id in sorted(scored)]
+    ascending = [*known, *(sample_id for sample_id in first.rows if first.score(sample_id) is None)]
+    chosen: dict[str, str] = {}
+    for name in CLASSES:
+        own = [sample_id for sample_id in ascending if first.class_name(sample_id) == name]
+        own.sort(key=lambda sample_id: bool(first.verdicts[sample_id]["doubts"]))
+        for sample_id in own[:1]:
+            chosen.setdefault(sample_id, "one of its class")
+    for sample_id in _by_turns(ascending, first, N_WORST):
+        chosen.setdefault(sample_id, "among the lowest scores of its subset")
+    if len(read) > 1:
+        apart = {sample_id: gap for sample_id in first.rows if (gap := _difference(read, sample_id))}
+        for sample_id in sorted(apart, key=lambda sample_id: -abs(apart[sample_id]))[:N_DIFFERENT]:
+            chosen.setdefault(sample_id, "among the largest differences between the two cells")
+    return chosen
+
+
+def _by_turns(ascending: Sequence[str], read: _Read, n: int) -> list[str]:
+    """The first of every subset, then the second of every subset, and so on."""
+    by_subset: dict[str, list[str]] = {}
+    for sample_id in ascending:
+        by_subset.setdefault(read.rows[sample_id]["subset"], []).append(sample_id)
+    turns = sorted((turn, place, own[turn]) for place, own in enumerate(by_subset.values()) for turn in range(len(own)))
+    return [sample_id for _, _, sample_id in turns[:n]]
+
+
+def _difference(read: Sequence[_Read], sample_id: str) -> float | None:
+    """Of the cell to take less the other one."""
+    scores = [each.score(sample_id) for each in read]
+    return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
+
+
+def _hits_of(source: Source, read: _Read, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    wanted = [sample_id for sample_id in sample_ids if sample_id in read.places]
+    hits = read_hits(source.sweep.folder_of(read.cell), [read.places[sample_id] for sample_id in wanted])
+    return dict(zip(wanted, hits, strict=True))
+
+
+def _view(
+    source: Source,
+    sample_id: str,
+    why: str,
+    read: Sequence[_Read],
+    hits: Sequence[Mapping[str, list[dict[str, Any]]]],
+    corpus: CorpusTexts | None,
+) -> SampleView:
+    row = read[0].rows[sample_id]
+    labels = read[0].cell.dataset.get("labels", {})
+    return SampleView(
+        sample_id,
+        "" if row["subset"] == UNNAMED else str(labels.get(row["subset"], row["subset"])),
+        str(labels.get(row["topic"], row["topic"]) or ""),
+        str(labels.get(row["task"], row["task"]) or ""),
+        why,
+        cut(row["question"]),
+        tuple(cut(text) for text in row["references"][:2]),
+        tuple((_place(unit), _text(unit, corpus, [])) for unit in row["gold"][:MOST_GOLD]),
+        tuple(
+            _answer(source, each, own.get(sample_id, []), sample_id, corpus)
+            for each, own in zip(read, hits, strict=True)
+            if sample_id in each.rows
+        ),
+        _difference(read, sample_id),
+    )
+
+
+def _answer(
+    source: Source, read: _Read, hits: Sequence[Mapping[str, Any]], sample_id: str, corpus: CorpusTexts | None
+) -> AnswerOf:
+    row, verdict = read.rows[sample_id], read.verdicts[sample_id]
+    shown = _worth_showing(hits)
+    return AnswerOf(
+        source.names.short(read.cell),
+        read.class_name(sample_id),
+        verdict["doubts"],
+        read.score(sample_id),
+        verdict["rank_needed"],
+        verdict["stage"],
+        cut(row["answer"] or row["error"] or ""),
+        tuple(
+            Hit(
+                int(hit["rank"]),
+                _place(hit),
+                _text(hit, corpus, row["gold"]),
+                bool(hit["gold_grade"]),
+                bool(hit["in_context"]),
+            )
+            for hit in shown
+        ),
+        len(hits) - len(shown),
+    )
+
+
+def _worth_showing(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The first ones, and the first one with gold if it is below them."""
+    first = list(hits[:MOST_HITS])
+    if any(hit["gold_grade"] for hit in first):
+        return first
+    return (
+        [*first[: MOST_HITS - 1], *[hit for hit in hits if hit["gold_grade"]][:1]] if len(hits) > MOST_HITS else first
+    )
+
+
+def _place(unit: Mapping[str, Any]) -> str:
+    """E.g. "news2-05-b:115-152"; the document alone for all of it."""
+    return unit["document_id"] if unit["start"] is None else f"{unit['document_id']}:{unit['start']}-{unit['end']}"
+
+
+def _text(unit: Mapping[str, Any], corpus: CorpusTexts | None, gold: Sequence[Mapping[str, Any]]) -> Text | None:
+    """The unit's text, with what is gold in it marked."""
+    if corpus is None:
+        return None
+    try:
+        whole = corpus.text(unit["document_id"], unit["start"], unit["end"])
+    except DataError:  # gold that is not in the corpus has no text
+        return None
+    start = unit["start"] or 0
+    spans = [
+        (max(own["start"] - start, 0), min(own["end"] - start, len(whole)))
+        for own in gold
+        if own["document_id"] == unit["document_id"] and own["start"] is not None
+    ]
+    return cut(whole, [span for span in spans if span[0] < span[1]])
+
+
+def cut(text: str, marked: Iterable[tuple[int, int]] = ()) -> Text:
+    """At most so many characters, from a little before the first marked span on."""
+    spans = sorted(marked)
+    start = 0
+    if spans and spans[0][1] > MOST_CHARACTERS:
+        start = max(spans[0][0] - _AROUND_GOLD, 0)
+    end = min(start + MOST_CHARACTERS, len(text))
+    pieces, place = ["\u2026" if start else ""], start
+    for low, high in spans:
+        low, high = max(low, place), min(high, end)
+        if low < high:
+            pieces[-1] += text[place:low]
+            pieces += [text[low:high], ""]
+            place = high
+    pieces[-1] += text[place:end]
+    return Text(tuple(pieces), len(text) - (end - start))

@@ -1,0 +1,151 @@
+"""Section: what to take for each scenario, axis by axis."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.decision import Recommendation, recommendations
+from analysis.decision.candidates import Candidates, candidates
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
+from analysis.decision.scenario_scores import FEWEST_SAMPLES
+from analysis.report.source import Source
+from runner.console.display import about
+from runner.console.prose import digits_of, number
+from runner.results.sample_groups import too_few_groups
+
+_KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to take of an axis: `head` names it or says that no difference is shown, `note` by how much it is better, or
+    what is cheapest and how large a difference would have been shown.
+    """
+
+    verdict: str
+    head: str
+    note: str
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """A scenario with a choice for each axis that can be compared in it."""
+
+    subset: str
+    label: str
+    n: int
+    n_clusters: int
+    choices: Mapping[str, Choice]
+    best: str
+    best_note: str
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether there were enough samples for any choice."""
+        return any(choice.verdict != TOO_FEW for choice in self.choices.values())
+
+
+@dataclass(frozen=True)
+class ScenarioGroup:
+    """Scenarios of a kind: all samples, subsets, tasks, topics."""
+
+    head: str
+    rows: tuple[ScenarioRow, ...]
+
+    @property
+    def telling(self) -> list[ScenarioRow]:
+        """Those with enough samples for a choice."""
+        return [row for row in self.rows if row.is_telling]
+
+    @property
+    def too_few(self) -> list[ScenarioRow]:
+        """The others."""
+        return [row for row in self.rows if not row.is_telling]
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """By kind of scenario; `recommendations` and `candidates` are what `analysis.decision` says, with p-values."""
+
+    axes: tuple[str, ...]
+    groups: tuple[ScenarioGroup, ...]
+    n_shown: int
+    n_tested: int
+    alpha: float
+    recommendations: dict[str, Any]
+    candidates: tuple[dict[str, Any], ...]
+
+
+def gather(source: Source) -> Scenarios | None:
+    """By the metric that the report is about; None where no two cells can be compared or nothing varies."""
+    scores = source.scores
+    if scores is None:
+        return None
+    found = recommendations(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
+    if not found.entries:
+        return None
+    cells = candidates(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
+    of_cells = {own.scenario.subset: own for own in cells}
+    groups: dict[str, list[ScenarioRow]] = {}
+    for scenario in found.scenarios():
+        own = [entry for entry in found.entries if entry.scenario == scenario]
+        choices = {entry.axis: _choice(entry) for entry in own}
+        best = _best(source, of_cells.get(scenario.subset))
+        row = ScenarioRow(scenario.subset, scenario.label, own[0].n, own[0].n_clusters, choices, *best)
+        groups.setdefault(_KINDS.get(scenario.kind, scenario.kind), []).append(row)
+    return Scenarios(
+        tuple(found.axes()),
+        tuple(ScenarioGroup(head, tuple(rows)) for head, rows in groups.items()),
+        sum(entry.verdict == SHOWN for entry in found.entries),
+        found.n_tested,
+        found.alpha,
+        found.as_record(),
+        tuple(own.as_record() for own in cells),
+    )
+
+
+def _best(source: Source, found: Candidates | None) -> tuple[str, str]:
+    """The cells with the best mean, and how many more may be the best; nothing with too few samples."""
+    if found is None or not found.is_enough:
+        return "", ""
+    cells = {cell.cell_id: cell for cell in source.sweep.cells}
+    equal = [cell for cell in found.cells if cell.mean == found.cells[0].mean]
+    best = source.names.of_several([cells[cell.cell_id] for cell in equal])
+    more = len(found.cells) - len(equal)
+    if len(found.cells) == len(equal) < found.n_cells:
+        return best, "all others are significantly worse"
+    many = (
+        f"all {found.n_cells} may be the best" if len(found.cells) == found.n_cells else f"{more} more may be the best"
+    )
+    word = "cheapest" if found.weighs_tokens else "fastest"
+    cheap = f"{word}: {source.names.short(cells[found.cheapest])}" if found.cheapest else ""
+    return best, "; ".join(filter(None, [many, cheap]))
+
+
+def _choice(entry: Recommendation) -> Choice:
+    cheap = entry.thrifty
+    if entry.verdict == SHOWN:
+        names = [f"{_margin(entry)} {_over(entry)}", *([cheap] if len(entry.best) > 1 and cheap else [])]
+        return Choice(SHOWN, " or ".join(entry.best), "; ".join(names))
+    if entry.verdict == SAME:
+        return Choice(SAME, "the same in every sample", cheap)
+    if entry.verdict == TOO_FEW:
+        few_samples = entry.n < FEWEST_SAMPLES
+        return Choice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
+    detectable = entry.detectable
+    size = too_few_groups(entry.n_clusters) if detectable is None else f"would detect \u00b1{about(detectable)}"
+    return Choice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
+
+
+def _margin(entry: Recommendation) -> str:
+    """The best level's mean less that of the best one that is ruled out."""
+    difference = entry.levels[0].mean - _next(entry).mean
+    return number(difference, min(digits_of([entry.levels[0].mean]), 3), "+")
+
+
+def _over(entry: Recommendation) -> str:
+    return f"over {_next(entry).value}"
+
+
+def _next(entry: Recommendation) -> Level:
+    return next(level for level in entry.levels if not level.may_be_best)

@@ -1,0 +1,90 @@
+"""python -m analysis samples: what was asked, what came, where the evidence was, sample by sample."""
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from rich.markup import escape
+
+from analysis import table_output as terminal
+from analysis.samples.samples_terminal import show
+from analysis.samples.selection import Selection, class_named, select
+from analysis.samples.stories import kept_corpus, stories
+from runner.results import CellResult
+from runner.results import loaded_sweep as loaded
+from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
+from runner.results.sample_verdicts import sample_verdicts
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("cell", help="a cell's id, axis values such as retriever=bm25, or best")
+    parser.add_argument("--worst", type=_count, default=10, metavar="N", help="so many samples (default: %(default)s)")
+    parser.add_argument(
+        "--metric", default="", metavar="[SUBSET:]METRIC", help="worst by it (default: what ranks the leaderboard)"
+    )
+    parser.add_argument(
+        "--against",
+        default="",
+        metavar="CELL",
+        help="those at which the cell loses most to this one, with both answers",
+    )
+    parser.add_argument(
+        "--class", dest="failure", default="", metavar="CLASS", help="of one class of failures alone, e.g. ranked_low"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page there")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text}, wanted a number of samples, at least 1")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Shows the samples; returns 0. Raises DataError."""
+    wanted = class_named(options.failure) if options.failure else None
+    sweep = loaded.load(options.sweep)
+    metric = sweep.metric(options.metric or sweep.headline_metric())
+    cells = [sweep.cell(options.cell), *([sweep.cell(options.against)] if options.against else [])]
+    verdicts = [[own.verdict for own in sample_verdicts(sweep, cell)] for cell in cells]
+    selection = select(sweep, cells, metric, [own.failure for own in verdicts[0]], wanted, options.worst)
+    told = stories(sweep, cells, selection.rows, metric.metric, verdicts)
+    names = [_name(sweep, cell) for cell in cells]
+    lines = [_what(selection, metric, names, options.failure), *_notes(sweep, cells[0], selection)]
+    console = terminal.make_console()
+    for place, line in enumerate(lines):
+        console.print(escape(line), style="dim" if place else "")
+    show(console, told, names, metric.metric)
+    if options.html:
+        from analysis.samples.samples_page import render
+
+        terminal.write_text(options.html, render(told, names, metric.metric, lines))
+        console.print(f"\nas a page: {escape(str(options.html))}")
+    return 0
+
+
+def _name(sweep: LoadedSweep, cell: CellResult) -> str:
+    axes = loaded.describe(cell, sweep.axes())
+    return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]
+
+
+def _what(selection: Selection, metric: SubsetMetric, names: list[str], failure: str) -> str:
+    of_class = f" of class {failure}" if failure else ""
+    order = f"where it loses most to {names[1]}" if len(names) > 1 else "the worst first"
+    return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{of_class}, by {metric}, {order}"
+
+
+def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection) -> list[str]:
+    """What is not shown, and why."""
+    lines = []
+    if selection.without_value:
+        lines.append(f"last, as they have no value: {_listed(selection.without_value)}")
+    if cell.dataset.get("corpus") and kept_corpus(sweep, cell) is None:
+        lines.append("texts of documents are not kept any more: give the sweep's command again to see excerpts")
+    return lines
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{n:,} ({why})" for why, n in counts.most_common())

@@ -1,0 +1,95 @@
+"""Samples in a terminal or a pipe."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from analysis.samples import words
+from analysis.samples.story import Excerpt, Side, Story
+from runner.console.display import printable
+
+_GOLD = "bold yellow"
+_SPACE = re.compile(r"\s+")
+_INDENT = 12
+_N_HITS, _HIT_CHARACTERS = 8, 160
+
+Line = tuple[str, Text]
+"""What stands on the left, and on the right."""
+
+
+def show(console: Console, told: Sequence[Story], names: Sequence[str], metric: str) -> None:
+    """Prints the stories; `names` are those of the cells."""
+    for number, story in enumerate(told, 1):
+        group = " · ".join(filter(None, (story.subset, story.topic, story.task)))
+        head = Text.assemble((f"{number}. {printable(story.id)}", "bold"), f"  {printable(group)}")
+        console.print()
+        console.print(head, soft_wrap=True)
+        for left, right in _lines(story, names, metric):
+            print_line(console, left, right)
+
+
+def print_line(console: Console, left: str, right: Text) -> None:
+    """In a terminal the text is wrapped beside its name; in a pipe a line stays one."""
+    wrapped = (
+        right.wrap(console, console.width - _INDENT, overflow="fold") if console.is_terminal else right.split("\n")
+    )
+    for place, line in enumerate(wrapped):
+        line.rstrip()
+        name = left if place == 0 else ""
+        console.print(Text.assemble((name.ljust(_INDENT), "dim"), line), soft_wrap=True)
+
+
+def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
+    for question, answer in story.history:
+        yield "earlier", _text(f"{words.shortened(question, 200)} → {words.shortened(answer, 200)}")
+    yield "question", _text(words.shortened(story.question))
+    if not story.is_answerable:
+        yield "reference", _text("(the documents do not answer it)")
+    for reference in story.references:
+        yield "reference", _text(words.shortened(reference))
+    for name, side in zip(names, story.sides, strict=True):
+        if len(names) > 1:
+            yield "", Text(printable(name), style="bold")
+        yield from _of_side(side, metric)
+        yield from _of_gold(story, side)
+        yield from _of_prompt(side)
+    if story.difference is not None:
+        yield "difference", _text(f"{metric} {story.difference:+.4g}")
+
+
+def _of_side(side: Side, metric: str) -> Iterator[Line]:
+    yield "answer", _text(words.answer_text(side))
+    yield "score", _text(words.score_text(side, metric))
+    yield "verdict", _text(words.verdict_line(side))
+
+
+def _of_gold(story: Story, side: Side) -> Iterator[Line]:
+    shown = list(zip(story.gold, side.found, strict=True))[: words.N_UNITS]
+    for unit, found in shown:
+        yield "gold", _text(f"{words.gold_head(unit)}: {words.found_text(unit, found)}")
+        if side is story.sides[0] and unit.excerpt != Excerpt():
+            yield "", marked(unit.excerpt)
+    if len(story.gold) > len(shown):
+        yield "", _text(f"and {len(story.gold) - len(shown)} more")
+
+
+def _of_prompt(side: Side) -> Iterator[Line]:
+    for place, hit in enumerate(side.prompt[:_N_HITS]):
+        text = " ".join(words.shortened(hit.text, _HIT_CHARACTERS).split())
+        yield "" if place else "prompt", _text(f"{words.hit_head(hit)}{': ' if text else ''}{text}")
+    if len(side.prompt) > _N_HITS:
+        yield "", _text(f"and {len(side.prompt) - _N_HITS} more")
+
+
+def marked(excerpt: Excerpt) -> Text:
+    """The gold between « and », which a pipe has too."""
+    left_out = f" … ({excerpt.n_left_out:,} more characters) … " if excerpt.n_left_out else ""
+    parts = (excerpt.before, f"«{excerpt.gold}{left_out}{excerpt.rest}»", excerpt.behind)
+    before, gold, behind = (_SPACE.sub(" ", printable(part)) for part in parts)
+    return Text.assemble(before.lstrip(), (gold, _GOLD), behind.rstrip())
+
+
+def _text(text: str) -> Text:
+    return Text(printable(text))

@@ -1,0 +1,272 @@
+"""python -m analysis table: a published table beside the cells of a sweep."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.markup import escape
+
+from analysis import published
+from analysis import table_output as terminal
+from analysis.formats import Document
+from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
+from analysis.table_output import STAR, UNKNOWN, Column, Marks
+from components.errors import DataError
+from runner.results import CellResult
+from runner.results import loaded_sweep as loaded
+
+_PERCENT = "percent"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("table", nargs="?", help="e.g. crud_rag/3 (default: list the tables)")
+    parser.add_argument("sweep", nargs="?", help="a sweep's folder, or its id in results/ (default: the table alone)")
+    parser.add_argument("--metric", action="append", default=[], help="of the table, e.g. bleu; may be given again")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the comparison there, a number per line")
+    terminal.add_format(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the list of tables, one table, or a table beside a sweep, and writes a file if asked to; returns 0.
+    Raises DataError.
+    """
+    console = terminal.make_console(options.format)
+    if not options.table:
+        show_list(console)
+        return 0
+    table = published.read_table(options.table)
+    metrics = _chosen(table, options.metric)
+    if options.csv and not options.sweep:
+        raise DataError("--csv: writes a table beside a sweep, and no sweep was named")
+    if not options.sweep:
+        show_table(console, table, metrics)
+        return 0
+    if not table.info.is_sweep:
+        raise DataError(
+            f"{table.info.name} is no sweep, no cell stands beside it: {table.info.about}. "
+            f"To see its numbers: python -m analysis table {table.info.name}"
+        )
+    beside = published.put_beside(table, metrics, loaded.load(options.sweep).cells)
+    show_beside(console, beside)
+    if options.csv:
+        _write_csv(options.csv, beside)
+    return 0
+
+
+def _chosen(table: Table, wanted: Sequence[str]) -> list[str]:
+    """Printed names of the metrics asked for, all of them if none was named. Raises DataError."""
+    if unknown := [name for name in wanted if name not in table.metrics]:
+        raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; there are: {', '.join(table.metrics)}")
+    return [name for name in table.metrics if name in wanted or not wanted]
+
+
+def show_list(console: Console) -> None:
+    """All tables, and the papers they are from."""
+    columns = [
+        Column("table", list(TABLES), is_number=False),
+        Column("what its rows compare", [info.about for info in TABLES.values()], is_number=False),
+    ]
+    terminal.show_table(console, "Published tables", columns)
+    for name, paper in {info.paper.name: info.paper for info in TABLES.values()}.items():
+        console.print(f"[dim]{name}: {escape(str(paper))}[/]")
+
+
+def show_table(console: Console, table: Table, metrics: Sequence[str]) -> None:
+    """The printed numbers alone, shares between 0 and 1."""
+    percent = _in_percent(console)
+    values = {(number.subset, number.row, number.metric): _value(number, percent) for number in table.numbers}
+    rows = list(dict.fromkeys((number.subset, number.row) for number in table.numbers))
+    columns = _row_columns(rows)
+    for metric in metrics:
+        own = [values.get((*row, metric), UNKNOWN) for row in rows]
+        unit = " (%)" if percent and _unit(table, metric) == _PERCENT else ""
+        columns.append(Column(metric + unit, own, optional=metric != metrics[0]))
+    terminal.show_table(console, escape(_head(table)), columns)
+    _show_source(console, table)
+
+
+def _value(number: Number, percent: bool) -> str:
+    if number.unit == "count":
+        return f"{number.value:,.0f}"
+    if percent and number.unit == _PERCENT:
+        return f"{100 * number.value:.2f}"
+    return terminal.number(number.value, terminal.n_digits([number.value]))
+
+
+def _head(table: Table) -> str:
+    return f"{table.info.name}: {table.info.about}"
+
+
+def _in_percent(console: Console) -> bool:
+    """Whether numbers are written as the paper prints them, as a table for another paper has them."""
+    return isinstance(console, Document) and console.is_for_print
+
+
+def _unit(table: Table, metric: str) -> str:
+    return next(number.unit for number in table.numbers if number.metric == metric)
+
+
+def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
+    """The columns that identify (subset, row); a subset is named once, where it begins."""
+    names = [column for column, _ in rows[0][1]]
+    levels = [Column(name, [dict(row)[name] for _, row in rows], is_number=False) for name in names]
+    subsets = [subset for subset, _ in rows]
+    if len(set(subsets)) == 1:
+        return levels
+    before = ["", *subsets]
+    shown = [subset if subset != previous else "" for subset, previous in zip(subsets, before, strict=False)]
+    return [Column("subset", shown, is_number=False), *levels]
+
+
+def show_beside(console: Console, beside: Beside) -> None:
+    """A block per metric, then what a reader must know before comparing the numbers."""
+    if not _in_percent(console):  # there each caption has it
+        console.print(f"[bold]{beside.table.info.name}[/]: {escape(beside.table.info.about)}")
+    for block in beside.blocks:
+        if block.ours and any(line.pair for line in block.lines):
+            console.print()
+            scale = _Scale.of(block, percent=_in_percent(console))
+            title = _title(beside.table, block, scale, is_alone=_in_percent(console))
+            terminal.show_table(console, title, _block_columns(beside.table, block, scale), _marks(block))
+    console.print()
+    for line in (*published.missing_lines(beside), *_differences(beside), *_left_over(beside)):
+        console.print(escape(line))
+    for cell in beside.failed:
+        console.print(f"[red]FAILED[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
+    _show_source(console, beside.table)
+
+
+class _Scale(NamedTuple):
+    """Factor and decimals of the numbers in a block."""
+
+    factor: float
+    digits: int
+
+    @classmethod
+    def of(cls, block: Block, *, percent: bool) -> "_Scale":
+        if percent and block.lines[0].number.unit == _PERCENT:
+            return cls(100, 2)
+        return cls(1, terminal.n_digits(line.number.value for line in block.lines if line.pair))
+
+    def written(self, value: float | None, sign: str = "") -> str:
+        return terminal.number(None if value is None else self.factor * value, self.digits, sign)
+
+
+def _title(table: Table, block: Block, scale: _Scale, *, is_alone: bool) -> str:
+    """With the table's name and the unit for a caption that is read without the lines around it."""
+    what = "the published definition" if block.is_published_definition else "[red]NOT the published definition[/]"
+    unit = ", in percent" if scale.factor != 1 else ""
+    return f"{f'{escape(_head(table))}; ' if is_alone else ''}{block.printed}{unit}: ours is {block.ours}, {what}"
+
+
+def _block_columns(table: Table, block: Block, scale: _Scale) -> list[Column]:
+    lines = [line for line in block.lines if line.pair]
+    cells = [line.pair.cell for line in lines if line.pair]
+    sizes = [table.n_samples(line.number) for line in lines]
+    return [
+        *_row_columns([(line.number.subset, line.number.row) for line in lines]),
+        *(
+            Column(axis, [loaded.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
+            for axis in _further_axes(lines)
+        ),
+        Column("ours", [scale.written(line.value) for line in lines]),
+        Column(_interval_head(cells), [_interval(line, scale) for line in lines]),
+        Column("paper", [scale.written(line.number.value) for line in lines]),
+        Column("difference", [scale.written(line.difference, "+") for line in lines]),
+        Column("n", [UNKNOWN if line.n is None else f"{line.n:,}" for line in lines]),
+        Column("paper's n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes], optional=True),
+        Column("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True, is_id=True),
+    ]
+
+
+def _marks(block: Block) -> Marks:
+    of_rows = [STAR if _is_apart(line) else "" for line in block.lines if line.pair]
+    return Marks(of_rows, star="the paper's number is not in our interval")
+
+
+def _is_apart(line: Line) -> bool:
+    return line.low is not None and line.high is not None and not line.low <= line.number.value <= line.high
+
+
+def _further_axes(lines: Sequence[Line]) -> list[str]:
+    """Axes that distinguish several cells of the same row."""
+    cells: dict[Row, dict[str, CellResult]] = {}
+    for line in lines:
+        if line.pair:
+            cells.setdefault(line.pair.row, {})[line.pair.cell.cell_id] = line.pair.cell
+    return list(dict.fromkeys(axis for own in cells.values() for axis in loaded.varying_axes(list(own.values()))))
+
+
+def _interval_head(cells: Sequence[CellResult]) -> str:
+    confidences = {cell.config.get("metrics", {}).get("interval", {}).get("confidence") for cell in cells} - {None}
+    return f"{100 * confidences.pop():g}% interval" if len(confidences) == 1 else "interval"
+
+
+def _interval(line: Line, scale: _Scale) -> str:
+    if line.low is None or line.high is None:
+        return UNKNOWN
+    return f"{scale.written(line.low)} {scale.written(line.high)}"
+
+
+def _differences(beside: Beside) -> list[str]:
+    """Settings that the table holds fixed and in which cells differ from it; those shared by all cells first."""
+    pairs = beside.paired.pairs
+    cells: dict[str, dict[str, CellResult]] = {}
+    for pair in pairs:
+        for difference in pair.differences:
+            cells.setdefault(str(difference), {})[pair.cell.cell_id] = pair.cell
+    n_cells = len({pair.cell.cell_id for pair in pairs})
+    ordered = sorted(cells.items(), key=lambda item: -len(item[1]))
+    lines = [f"  {'all cells' if len(own) == n_cells else _ids(own.values())}: {text}" for text, own in ordered]
+    return ["Settings other than the paper's:", *lines] if lines else []
+
+
+def _left_over(beside: Beside) -> list[str]:
+    """Cells without a row."""
+    paired = beside.paired
+    cells = {
+        "Cells without a row": paired.cells_without_row,
+        "Cells that differ more from their row than the one that is shown": paired.farther,
+    }
+    return [f"{what}: {_ids(own)}" for what, own in cells.items() if own]
+
+
+def _ids(cells: Iterable[CellResult]) -> str:
+    return ", ".join(cell.cell_id[:8] for cell in cells)
+
+
+def _show_source(console: Console, table: Table) -> None:
+    paper = table.info.paper
+    sizes = [f"the paper's n is about: {paper.size}"] if table.info.is_sweep and paper.size else []
+    for note in (*table.info.notes, *sizes):
+        console.print(f"[dim]note: {escape(note)}[/]")
+    console.print(f"[dim]source: table {table.info.number} of {escape(str(paper))}[/]")
+
+
+def _write_csv(path: Path, beside: Beside) -> None:
+    records = [_record(beside.table, block, line) for block in beside.blocks for line in block.lines]
+    terminal.write_csv(path, records)
+
+
+def _record(table: Table, block: Block, line: Line) -> dict[str, object]:
+    """A line with empty fields where there is nothing."""
+    return {
+        "table": table.info.name,
+        "subset": line.number.subset,
+        **dict(line.number.row),
+        "metric": block.printed,
+        "our_metric": block.ours,
+        "is_published_definition": block.is_published_definition,
+        "cell": line.pair.cell.cell_id if line.pair else "",
+        "ours": line.value,
+        "low": line.low,
+        "high": line.high,
+        "n": line.n,
+        "published": line.number.value,
+        "difference": line.difference,
+        "published_n": table.n_samples(line.number),
+        "differs_in": "; ".join(map(str, line.pair.differences)) if line.pair else "",
+    }

@@ -1,0 +1,152 @@
+"""How this package shows tables in a terminal, in a pipe, in a file, and in the formats of others."""
+
+import argparse
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from analysis.formats import BOLD, FORMATS, STAR, TERMINAL, Document, Grid, Marks
+from components.errors import DataError
+from runner.console import display
+from runner.console.display import no_formula
+
+__all__ = [
+    "BOLD",
+    "STAR",
+    "UNKNOWN",
+    "Column",
+    "Marks",
+    "add_format",
+    "make_console",
+    "make_folder",
+    "n_digits",
+    "number",
+    "show_table",
+    "write_beside_results",
+    "write_csv",
+    "write_text",
+]
+
+UNKNOWN = "–"
+
+
+class Column(NamedTuple):
+    """A column's heading and cells; `optional` columns are dropped, the last first, if the terminal is too narrow.
+
+    LaTeX leaves out a column that `is_id`: a cell's id says nothing in a paper.
+    """
+
+    head: str
+    cells: Sequence[str]
+    is_number: bool = True
+    optional: bool = False
+    is_id: bool = False
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """The argument `format`, for `make_console`."""
+    parser.add_argument(
+        "--format",
+        choices=(TERMINAL, *FORMATS),
+        default=TERMINAL,
+        help="how tables are written (default: %(default)s)",
+    )
+
+
+def make_console(name: str = TERMINAL) -> Console:
+    """Standard output, in a format: `show_table` and what is printed beside it follow that."""
+    return display.make_console() if name == TERMINAL else Document(name)
+
+
+def show_table(console: Console, title: str, columns: Sequence[Column], marks: Marks = Marks()) -> None:  # noqa: B008
+    """Prints the columns that fit, and names those that do not. In another format than the terminal's all columns are
+    written, and what the `marks` say: in the terminal a column of words says it.
+    """
+    if isinstance(console, Document):
+        console.write_table(_grid(title, columns, marks))
+        return
+    shown = list(columns)
+    dropped: list[str] = []
+    unbounded = console.options.update(width=10_000)
+    while console.measure(_table(title, shown), options=unbounded).maximum > console.width:
+        if not (optional := [column for column in shown if column.optional]):
+            break
+        shown.remove(optional[-1])
+        dropped.insert(0, optional[-1].head)
+    console.print(_table(title, shown))
+    if dropped:
+        console.print(f"[dim]a wider terminal also shows: {', '.join(dropped)}[/]")
+
+
+def _grid(title: str, columns: Sequence[Column], marks: Marks) -> Grid:
+    """Texts without the styles that the terminal shows."""
+    plain = display.make_console().render_str
+    return Grid(
+        plain(title).plain,
+        [plain(column.head).plain for column in columns],
+        [column.is_number for column in columns],
+        [[plain(cell).plain for cell in row] for row in zip(*(column.cells for column in columns), strict=True)],
+        marks,
+        optional=[place for place, column in enumerate(columns) if column.optional],
+        ids=[place for place, column in enumerate(columns) if column.is_id],
+    )
+
+
+def _table(title: str, columns: Sequence[Column]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column.head, justify="right" if column.is_number else "left", no_wrap=column.is_number)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes rows of equal columns. Texts that a spreadsheet would take for a formula begin with an apostrophe. Raises
+    DataError if the file cannot be written.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(no_formula, rows[0]))
+    writer.writerows([no_formula(row[name]) for name in rows[0]] for row in rows)
+    write_text(path, text.getvalue())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Raises DataError if the file cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
+
+
+def write_beside_results(path: Path, text: str) -> None:
+    """Write a file into a folder of results, which may come from somebody else: a link at its place is replaced, not
+    followed. Raises DataError if the file cannot be written.
+    """
+    if path.is_symlink():
+        path.unlink()
+    write_text(path, text)
+
+
+def make_folder(folder: Path, option: str) -> None:
+    """The folder that an option names, if it is not there. Raises DataError if it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{option} {folder}: cannot be made ({error.strerror or error}); name a folder") from error
+
+
+def n_digits(values: Iterable[float]) -> int:
+    """Decimals to show: four for scores, one for lengths and counts, which reach 10 and more."""
+    return 1 if max(map(abs, values), default=0.0) >= 10 else 4
+
+
+def number(value: float | None, digits: int, sign: str = "") -> str:
+    """A value with so many decimals; with `sign` "+" always signed; a dash for None."""
+    return UNKNOWN if value is None else f"{value:{sign}.{digits}f}"

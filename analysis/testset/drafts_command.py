@@ -1,0 +1,88 @@
+"""python -m analysis testset: made evaluation data, draft by draft."""
+
+import argparse
+from pathlib import Path
+
+from rich.markup import escape
+
+from analysis import table_output as terminal
+from analysis.table_output import Column
+from analysis.testset.drafts_terminal import show
+from analysis.testset.items import ACCEPTED, Item, ShownSet, chosen, counts_by_reason, read_items
+from components.errors import DataError
+
+_STATES = (ACCEPTED, "rejected", "failed")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("set", type=Path, help="the folder of a set")
+    parser.add_argument("--state", choices=_STATES, default="", help="only these drafts")
+    parser.add_argument("--reason", default="", help="only those rejected for it, e.g. closed_book")
+    parser.add_argument("--gate", default="", help="only those rejected by it")
+    parser.add_argument("--topic", default="", help="only those of this topic")
+    parser.add_argument("--task", default="", help="only those of this task")
+    parser.add_argument("-n", type=_count, default=10, metavar="N", help="so many drafts (default: %(default)s)")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with all that are chosen")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"got {text}, wanted a number of drafts, 0 for none")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Shows the drafts; returns 0. Raises DataError."""
+    shown = read_items(options.set)
+    wanted = {name: getattr(options, name) for name in ("state", "reason", "gate", "topic", "task")}
+    items = chosen(shown.items, **wanted)
+    if not items:
+        raise DataError(f"{options.set}: {_none_such(shown, wanted)}")
+    console = terminal.make_console()
+    _show_reasons(shown)
+    for line in headings(shown, items, wanted):
+        console.print(escape(line))
+    show(console, items[: options.n])
+    if len(items) > options.n:
+        console.print(f"\n[dim]and {len(items) - options.n:,} more: -n {len(items)}, or --html FILE[/]")
+    if options.html:
+        from analysis.testset.drafts_page import render
+
+        terminal.write_text(options.html, render(shown, items, headings(shown, items, wanted)))
+        console.print(f"\nas a page: {escape(str(options.html))}")
+    return 0
+
+
+def headings(shown: ShownSet, items: list[Item], wanted: dict[str, str]) -> list[str]:
+    """What is shown of what."""
+    said = ", ".join(f"{name} {value}" for name, value in wanted.items() if value)
+    n_accepted = sum(item.state == ACCEPTED for item in shown.items)
+    models = shown.testset.about.get("models", {})
+    made_by = f"written by {models.get('writer')}, checked by {models.get('checker')}"
+    return [
+        f"{shown.folder}: {len(shown.testset.samples):,} samples of {len(shown.testset.documents):,} documents; "
+        f"{len(shown.items) - n_accepted:,} drafts were not accepted",
+        *([made_by] if models else []),
+        f"shown: {len(items):,} drafts{f' ({said})' if said else ''}",
+    ]
+
+
+def _show_reasons(shown: ShownSet) -> None:
+    counts = counts_by_reason(shown.items)
+    if counts:
+        columns = [
+            Column("gate", [gate for gate, _ in counts], is_number=False),
+            Column("reason", [reason for _, reason in counts], is_number=False),
+            Column("drafts", [str(n) for n in counts.values()]),
+        ]
+        terminal.show_table(terminal.make_console(), "not accepted", columns)
+
+
+def _none_such(shown: ShownSet, wanted: dict[str, str]) -> str:
+    """Which value of what was asked for is there at all."""
+    for name, value in wanted.items():
+        known = sorted({str(getattr(item, name)) for item in shown.items} - {""})
+        if value and value not in known:
+            return f"no draft has {name} '{value}'. Those that are there: {', '.join(known) or 'none'}."
+    return "no draft is all of that at once. Leave out one of the conditions."

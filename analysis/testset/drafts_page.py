@@ -1,0 +1,45 @@
+"""Drafts as an HTML page of its own, which needs no other file, no network and no JavaScript."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis.html import page_environment
+from analysis.samples import words
+from analysis.testset.drafts_terminal import head_of
+from analysis.testset.items import ACCEPTED, Item, ShownSet, counts_by_reason
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
+    """HTML of the page; `lines` say what is shown. All texts are escaped."""
+    environment = page_environment(_TEMPLATES)
+    environment.globals |= {
+        "words": words,
+        "head_of": head_of,
+        "accepted": ACCEPTED,
+        "counts_by_reason": counts_by_reason,
+    }
+    groups: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        groups.setdefault((item.topic, item.task), []).append(item)
+    template = environment.get_template("testset.html.j2")
+    coverage = shown.testset.about.get("coverage", [])
+    return template.render(
+        groups=groups,
+        lines=lines,
+        coverage=coverage,
+        matrix=_matrix(coverage),
+        tasks=list(dict.fromkeys(cell["task"] for cell in coverage)),
+        reasons=counts_by_reason(shown.items),
+        key=shown.testset.key,
+    )
+
+
+def _matrix(coverage: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """By topic, and in it by task."""
+    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for cell in coverage:
+        rows.setdefault(cell["topic"], {})[cell["task"]] = cell
+    return rows

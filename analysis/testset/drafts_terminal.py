@@ -1,0 +1,56 @@
+"""Drafts in a terminal or a pipe."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from analysis.samples.samples_terminal import Line, marked, print_line
+from analysis.samples.story import Excerpt
+from analysis.samples.words import N_UNITS, shortened
+from analysis.testset.items import ACCEPTED, Item, Passage
+from runner.console.display import printable
+
+_STYLES = {ACCEPTED: "green", "rejected": "red"}
+
+
+def show(console: Console, items: Sequence[Item]) -> None:
+    """Prints the drafts."""
+    for number, item in enumerate(items, 1):
+        group = " · ".join(filter(None, (item.topic, item.task)))
+        head = Text.assemble(
+            (f"{number}. {printable(item.id)}", "bold"),
+            f"  {printable(group)}  ",
+            (item.state, _STYLES.get(item.state, "")),
+        )
+        console.print()
+        console.print(head, soft_wrap=True)
+        for left, right in _lines(item):
+            print_line(console, left, right)
+
+
+def _lines(item: Item) -> Iterator[Line]:
+    for question, answer in item.history:
+        yield "earlier", _text(f"{shortened(question, 200)} → {shortened(answer, 200)}")
+    if item.question:
+        yield "question", _text(shortened(item.question))
+    for reference in item.references:
+        yield "reference", _text(shortened(reference))
+    for passage in item.passages[:N_UNITS]:
+        yield "passage", _text(head_of(passage))
+        if passage.excerpt != Excerpt():
+            yield "", marked(passage.excerpt)
+    if len(item.passages) > N_UNITS:
+        yield "", _text(f"and {len(item.passages) - N_UNITS} more")
+    for place, remark in enumerate(item.remarks):
+        yield "" if place else ("remarks" if item.state == ACCEPTED else "why not"), _text(shortened(remark))
+
+
+def head_of(passage: Passage) -> str:
+    """The document, by id and title."""
+    title = f" ({shortened(passage.title, 80)})" if passage.title else ""
+    return f"{shortened(passage.document_id, 100)}{title}"
+
+
+def _text(text: str) -> Text:
+    return Text(printable(text))

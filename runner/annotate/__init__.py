@@ -1,1 +1,0 @@
-"""People inspect and correct a released set, and what they said becomes a new version of it."""

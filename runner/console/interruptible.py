@@ -1,0 +1,73 @@
+"""Runs a command so that Ctrl-C, SIGTERM and SIGHUP end it in order, also while its modules are loaded."""
+
+import atexit
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+
+from runner.console.endings import ENDINGS, Interrupt
+
+EXIT_INTERRUPTED = 130
+"""The exit code, as that of shells."""
+
+
+def run_main(module: str) -> None:
+    """Load `module`, call its `main()`, and exit with the code that it returns. Exit with 130 after one line if the
+    command is interrupted, which includes the time in which `module` is loaded.
+    """
+    run_interruptibly(lambda: sys.exit(import_module(module).main()), "\nInterrupted.\n")
+
+
+def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
+    """Call `command`; write `line` to standard error and exit with 130 if it is interrupted."""
+    _open_missing_streams()
+    _end_as_with_ctrl_c()
+    atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
+    try:
+        command()
+    except KeyboardInterrupt:
+        with suppress(OSError):  # of a terminal that was closed
+            sys.stderr.write(line)
+        sys.exit(EXIT_INTERRUPTED)
+    finally:
+        _end_at_once_from_now_on()
+
+
+def _open_missing_streams() -> None:
+    """Where a daemon has started this without some of them, so that no file that is opened takes their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - the lowest number that is free
+
+
+def _end_as_with_ctrl_c() -> None:
+    """So that a batch system, a container or a closed terminal leaves results that say how far the sweep came. What is
+    ignored, as under nohup, stays so.
+    """
+    interrupt = Interrupt()
+    interrupt.repeat_lost()
+    for number in ENDINGS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, interrupt)
+    # The last that is done: after that Python has no handlers any more, and would end by the signal.
+    atexit.register(_set_handlers, signal.SIG_IGN)
+
+
+def _end_at_once_from_now_on() -> None:
+    """Who presses Ctrl-C again while the interpreter ends, and waits for threads perhaps, need not wait for that."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    # Python remembers an interrupt within code that is made from a text, as that of dataclasses is, until the next such
+    # code, and would end by the signal though it was caught.
+    exec("")  # noqa: S102
+    _set_handlers(lambda *_: os._exit(EXIT_INTERRUPTED))
+
+
+def _set_handlers(handler: "signal._HANDLER") -> None:
+    for number in ENDINGS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)

@@ -1,0 +1,107 @@
+"""python -m runner.datasets describe dataset=...: what a data set holds."""
+
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.datasets")
+
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from components.errors import DataError, RagGridError
+from components.json_value import Json
+from components.protocols import Dataset
+from runner.console.display import make_console, say_error
+from runner.launch.compose import compose_config
+from runner.pipeline.building import build_component, plugins_of
+from runner.testset.describing.data_description import describe_benchmark
+from runner.testset.describing.data_tables import print_table
+
+_MOST_TOPICS, _MOST_TASKS = 20, 6
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, or 2 after one clear message."""
+    options = _parser().parse_args(arguments)
+    try:
+        config = compose_config(options.overrides)
+        dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", plugins_of(config))
+        description = describe_benchmark(dataset.name, dataset.load())
+        if options.json:
+            _write(options.json, description)
+    except RagGridError as error:
+        say_error(error)
+        return 2
+    show(make_console(), description)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.datasets", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    describe = commands.add_parser("describe", help="sizes, lengths, subsets, gold, near-duplicates, leaks")
+    describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")
+    describe.add_argument("--json", type=Path, help="a file for all of it")
+    return parser
+
+
+def _write(path: Path, description: Mapping[str, Json]) -> None:
+    try:
+        path.write_text(json.dumps(description, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"--json: {path} cannot be written ({error.strerror}); choose another place") from error
+
+
+def show(console: Console, description: Mapping[str, Json]) -> None:
+    """Everything as tables, for 100 columns; if there are many topics and tasks, only the largest."""
+    sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
+    console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
+    measures = ("min", "median", "mean", "p99", "max")
+    lengths = [(name, *(of[measure] for measure in measures)) for name, of in description["lengths"].items()]
+    print_table(console, "Lengths in characters", ("", *measures), lengths)
+    subsets = [
+        (name, of["n_samples"], of["n_with_references"], of["n_with_gold"], ", ".join(of["kinds"]))
+        for name, of in description["subsets"].items()
+    ]
+    print_table(console, "Subsets", ("subset", "samples", "with references", "with gold", "kinds"), subsets)
+    _show_matrix(console, description)
+    for title, part in (
+        ("Gold and references", "gold"),
+        ("Duplicates", "duplicates"),
+        ("Leaks (samples)", "leaks"),
+        ("Notes", "notes"),
+    ):
+        print_table(console, title, ("", ""), description[part].items())
+
+
+def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
+    matrix, labels = description["matrix"], description["labels"]
+    if not matrix:
+        return
+    per_topic = Counter({topic: sum(row.values()) for topic, row in matrix.items()})
+    per_task = sum((Counter(row) for row in matrix.values()), Counter[str]())
+    tasks = [task for task, _ in per_task.most_common(_MOST_TASKS)]
+    rows = [
+        (labels.get(topic, topic), *(matrix[topic].get(task, 0) for task in tasks), n)
+        for topic, n in per_topic.most_common(_MOST_TOPICS)
+    ]
+    print_table(
+        console, "Samples by topic and task", ("topic", *(labels.get(task, task) for task in tasks), "all"), rows
+    )
+    n_outside = description["n_samples"] - sum(per_topic.values())
+    if n_outside:
+        console.print(f"[dim]samples without a topic or a task: {n_outside:,}[/]")
+    cut = [
+        f"{n_all - n_shown} smaller {name}"
+        for name, n_all, n_shown in (("topics", len(per_topic), len(rows)), ("tasks", len(per_task), len(tasks)))
+        if n_all > n_shown
+    ]
+    if cut:
+        console.print(f"[dim]and {', '.join(cut)}: --json has them all[/]")

@@ -1,1 +1,0 @@
-"""Shows what a data set holds, before anyone trusts a number from it."""

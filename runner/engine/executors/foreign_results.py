@@ -1,0 +1,21 @@
+"""Whether results may come from another host: what they depend on must be the same there."""
+
+from collections.abc import Iterable, Mapping
+
+from runner.engine.plugins.plugin_loading import loaded
+from runner.engine.source_code import is_ours
+from runner.engine.stage import AnyStage
+
+
+def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
+    """Top-level packages of users that stages depend on: those of their components, and what these import."""
+    classes = {type(part) for stage in stages for part in stage.components()}
+    used = {cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}
+    known = [snapshot for package in used if (snapshot := loaded(package))]
+    return tuple(sorted(used.union(*(snapshot.packages for snapshot in known))))
+
+
+def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """The versions that are others there, each with both."""
+    names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
+    return [f"{name} is {there.get(name, 'missing')} there and {here.get(name, 'missing')} here" for name in names]

@@ -1,0 +1,344 @@
+"""Loads users' packages so that the code that runs is the code that the keys of its results were made with.
+
+A snapshot is taken before the first module of a package is imported. From then on each module is compiled from the very
+bytes that the snapshot lists, never from a bytecode cache, which Python trusts by seconds and sizes. A file that
+changed in the meantime is refused, in workers too, which are handed the snapshots of the command.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from components.errors import ComponentError
+from runner.engine.plugins.snapshot import OURS, SUFFIXES, Snapshot, SourceFile, is_users, take_snapshot
+from runner.engine.plugins.source_imports import top_level
+
+_STARTUP_S = 0.01
+"""No process imports a module sooner after its start."""
+
+_JUMP_S = 1.0
+"""A clock that gained or lost more was set: file times then say nothing."""
+
+
+class _State:
+    """What this process has loaded."""
+
+    def __init__(self) -> None:
+        self.snapshots: dict[str, Snapshot] = {}
+        """By the top-level package that was named."""
+        self.files: dict[str, SourceFile] = {}
+        """Of all of them, by module."""
+        self.packages: frozenset[str] = frozenset()
+        """Top-level packages that the snapshots cover."""
+        self.imported: dict[str, str] = {}
+        """The digests of the files that modules of these packages were imported from, as far as we imported them."""
+        self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
+        self.are_edits_refused = False
+
+    def set(self, snapshots: Mapping[str, Snapshot]) -> None:
+        """Of two that differ in what both cover the later one counts."""
+        self.snapshots = dict(snapshots)
+        self.files = {name: file for known in snapshots.values() for name, file in known.files.items()}
+        self.packages = frozenset(name for known in snapshots.values() for name in known.packages)
+        self.imported = {name: each for name, each in self.imported.items() if top_level(name) in self.packages}
+
+    def add(self, snapshots: Iterable[Snapshot]) -> None:
+        new = {each.name: each for each in snapshots}
+        self.set({**{name: known for name, known in self.snapshots.items() if name not in new}, **new})
+
+    def drop(self, package: str) -> None:
+        """Drops all that cover a top-level package."""
+        self.set({name: known for name, known in self.snapshots.items() if package not in known.packages})
+
+
+_state = _State()
+
+
+def load_plugins(packages: Iterable[str]) -> list[str]:
+    """Takes snapshots of packages as they are now, for a new run. Until `let_edits_in`, files that changed since are
+    not imported. Returns the top-level packages that this process had imported from other files, or may have: their
+    modules are dropped, and imported again where they are needed.
+
+    Raises ComponentError if the program's own file is among these.
+    """
+    tops = _tops(packages)
+    _state.are_edits_refused = True
+    return _take(_snapshots(tops, {}))
+
+
+def ensure_loaded(packages: Iterable[str]) -> None:
+    """As `load_plugins`, but only for packages without a snapshot in this process."""
+    tops = _tops(packages)
+    if any(top not in _state.snapshots for top in tops):
+        read: dict[str, Mapping[str, SourceFile]] = {}
+        for package in _state.packages:  # what is loaded already stays as it is
+            read[package] = {name: file for name, file in _state.files.items() if top_level(name) == package}
+        _take([each for each in _snapshots(tops, read) if each.name not in _state.snapshots])
+
+
+def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -> list[Snapshot]:
+    """Snapshots of packages and of all user code that they import: a class may come from any of it."""
+    named = [take_snapshot(top, tops, read) for top in tops]
+    others = {name for each in named for name in each.packages}.difference(tops)
+    return [*named, *(take_snapshot(name, tops, read) for name in sorted(others))]
+
+
+def _take(snapshots: Sequence[Snapshot]) -> list[str]:
+    changed = [each for each in snapshots if not _is_loaded_as(each)]
+    covered = {name for each in changed for name in each.packages}
+    files = {name: file for each in snapshots for name, file in each.files.items()}
+    stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
+    stale = {name for name in _with_dependents(stale, snapshots) if _is_imported(name)}
+    if "__main__" in stale:
+        raise ComponentError(
+            "__main__: the program's file, or one that it imports, changed since it was started. Start it again"
+        )
+    _require_no_compiled(stale, files)
+    _state.add(changed)
+    for name in [name for top in stale for name in _modules_of(top)]:
+        del sys.modules[name]
+    for name in [name for top in covered - stale for name in _modules_of(top)]:
+        _note_classes(sys.modules[name])
+    _find_plugins_first()
+    return sorted(stale)
+
+
+def _with_dependents(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
+    """Packages and all that import them, which hold names of the code before."""
+    known = {**_state.snapshots, **{each.name: each for each in snapshots}}
+    return stale | {name for name, each in known.items() if not stale.isdisjoint(each.packages)}
+
+
+def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) -> None:
+    """Raises ComponentError for a changed extension module: Python gives back the old one until it ends."""
+    for name in [name for package in packages for name in _modules_of(package)]:
+        path = str(getattr(sys.modules[name], "__file__", None) or "")
+        now = files.get(name)
+        if path.endswith(tuple(EXTENSION_SUFFIXES)) and not (now and _state.imported.get(name) == now.digest):
+            raise ComponentError(f"{path}: compiled code that changed is loaded by a new process alone. Start it again")
+
+
+def let_edits_in() -> None:
+    """Until the next run edited modules may be imported, as a notebook does; the run loads their package again."""
+    _state.are_edits_refused = False
+
+
+def snapshot_of(cls: type) -> Snapshot:
+    """The code that a class was made of. For a class of a package that no run has named: as it is on the disk now."""
+    found = _state.by_class.get(cls)
+    if found is None:
+        top = top_level(cls.__module__)
+        found = _state.snapshots.get(top) or take_snapshot(top)
+        _state.by_class[cls] = found
+    return found
+
+
+def loaded(package: str) -> Snapshot | None:
+    """The snapshot that covers a top-level package, if a run has named it or a package that imports it."""
+    return next((known for known in _state.snapshots.values() if package in known.packages), None)
+
+
+class CodeOfUsers:
+    """The code behind components, on its way to a worker. Unpickled before them, it has them made of that code.
+
+    Raises ComponentError there if other code is imported already.
+    """
+
+    def __init__(self, components: Iterable[object]) -> None:
+        classes = {type(component): component for component in components}
+        found = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
+        for cls, known in found.items():
+            if hasattr(classes[cls], "answers_from"):
+                known.model_code(cls)  # a worker has no texts to find it in
+        self._snapshots = tuple({known.name: known for known in found.values()}.values())
+
+    def __reduce__(self) -> tuple[Callable[..., "CodeOfUsers"], tuple[object, ...]]:
+        return _hand_over, (self._snapshots,)
+
+
+def _hand_over(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
+    new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
+    for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
+        path = getattr(sys.modules.get(name), "__file__", None)
+        if path and not (_digest(path) == file.digest and _is_as_started(top_level(name))):
+            raise ComponentError(_changed(name, path))
+    _state.add(new)
+    _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
+    _find_plugins_first()
+    return CodeOfUsers(())
+
+
+def _tops(packages: Iterable[str]) -> list[str]:
+    return sorted({top_level(package) for package in packages} - OURS)
+
+
+def _is_loaded_as(snapshot: Snapshot) -> bool:
+    known = _state.snapshots.get(snapshot.name)
+    return known is not None and known.digest == snapshot.digest
+
+
+def _modules_of(package: str) -> list[str]:
+    return [name for name in sys.modules if top_level(name) == package]
+
+
+def _files_of(package: str) -> list[str]:
+    """Files of its imported modules; one that is made by hand has none, and cannot be imported again."""
+    return [file for name in _modules_of(package) if (file := getattr(sys.modules[name], "__file__", None))]
+
+
+def _is_imported(package: str) -> bool:
+    return bool(_files_of(package))
+
+
+def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
+    """True if its modules were imported from these files, as far as we can tell."""
+    modules = [name for name in _modules_of(package) if getattr(sys.modules[name], "__file__", None)]
+    known = [name for name in modules if name in _state.imported]
+    if any(name not in files or files[name].digest != _state.imported[name] for name in known):
+        return False
+    return len(known) == len(modules) or _is_as_started(package)
+
+
+def _is_as_started(package: str) -> bool:
+    """True if nobody touched the files of its modules since this process began: they are what was imported."""
+    try:
+        return not _was_clock_set() and all(
+            Path(file).stat().st_ctime < _STARTED + _STARTUP_S for file in _files_of(package)
+        )
+    except OSError:
+        return False
+
+
+def _uptime() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else 0.0
+
+
+def _process_start() -> float:
+    """When this process began, in seconds since 1970; 0 where the system does not say."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        return time.time() - _uptime() + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+_STARTED = _process_start()  # a forked process has its parent's, and its modules
+_BOOTED = time.time() - _uptime()
+
+
+def _was_clock_set() -> bool:
+    return abs(time.time() - _uptime() - _BOOTED) > _JUMP_S
+
+
+def _digest(path: str) -> str:
+    try:
+        return sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _changed(module: str, path: str) -> str:
+    return (
+        f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was "
+        "imported: results would be of neither version. Give the same command again; everything computed is kept"
+    )
+
+
+def _new(module: str, path: str) -> str:
+    return (
+        f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is "
+        "new, or outside the package's folder. Move it there if so, and give the same command again"
+    )
+
+
+def _unknown(package: str, path: str, importer: str) -> str:
+    return (
+        f"{path}: {importer} imports it, but it was not found when the code of {importer} was read for this run: "
+        f"{importer} changes sys.path, or computes the name. An edit would not be noticed. Import it as a module of "
+        f"{importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
+    )
+
+
+class _Finder(MetaPathFinder):
+    """Answers for the modules of the packages that runs have named, as the other finders would."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """None for all other modules. Raises ComponentError for code of the user's that no snapshot covers."""
+        if top_level(fullname) not in _state.packages:
+            self._require_known(fullname, path)
+            return None
+        spec = next(_specs(self, fullname, path, target), None)
+        if spec and type(spec.loader) is SourceFileLoader:
+            spec.loader = _PluginLoader(spec.loader.name, spec.loader.path)
+        elif spec and spec.origin and spec.origin.endswith(SUFFIXES) and Path(spec.origin).is_file():
+            _check(fullname, spec.origin, _digest(spec.origin))
+        return spec
+
+    def _require_known(self, package: str, path: Sequence[str] | None) -> None:
+        if path is not None or not _state.are_edits_refused or (importer := _importer()) not in _state.packages:
+            return
+        spec = next(_specs(self, package, None, None), None)
+        if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_users(package):
+            raise ComponentError(_unknown(package, spec.origin, importer))
+
+
+def _importer() -> str:
+    """The top-level package of the code that imports at this moment; "" for none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        frame.f_globals.get("__name__") == __name__ or top_level(str(frame.f_globals.get("__name__"))) == "importlib"
+    ):
+        frame = frame.f_back
+    return top_level(str(frame.f_globals.get("__name__", ""))) if frame else ""
+
+
+def _specs(finder: _Finder, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> Iterator[Any]:
+    for other in sys.meta_path:
+        if other is not finder and hasattr(other, "find_spec") and (spec := other.find_spec(fullname, path, target)):
+            yield spec
+
+
+def _find_plugins_first() -> None:
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _PluginLoader(SourceFileLoader):
+    def get_code(self, fullname: str) -> CodeType:
+        """Of the bytes that the snapshot lists. Raises ComponentError for others."""
+        content = self.get_data(self.path)
+        _check(fullname, self.path, sha256(content).hexdigest())
+        code: CodeType = self.source_to_code(content, self.path)
+        return code
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Notes which code the module's classes are made of."""
+        super().exec_module(module)
+        _note_classes(module)
+
+
+def _note_classes(module: ModuleType) -> None:
+    if snapshot := _state.snapshots.get(top_level(module.__name__)):
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                _state.by_class[value] = snapshot
+
+
+def _check(module: str, path: str, digest: str) -> None:
+    file = _state.files.get(module)
+    if file and file.digest == digest:
+        _state.imported[module] = digest
+        return
+    if _state.are_edits_refused:
+        raise ComponentError(_changed(module, path) if file else _new(module, path))
+    _state.drop(top_level(module))

@@ -1,0 +1,88 @@
+"""The gate of a sweep: the servers' rate limits are those of all who share the store, the budget is the sweep's."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+from components.openai_server.breaker import Health
+from components.openai_server.gate import Account, Attempt, Tokens
+from components.openai_server.pace import Pace
+from components.prices import NO_PRICES, Prices
+from runner.engine.spending.budget import NO_BUDGET, Budget
+from runner.engine.spending.ledger import Ledger, Spent
+from runner.engine.spending.shared_numbers import SharedNumbers
+
+
+class SharedGate:
+    """Passed by every attempt to ask a model: see `components.openai_server.gate.Gate`. Can be handed to processes."""
+
+    def __init__(
+        self, limits: Path, ledger: Path | None = None, budget: Budget = NO_BUDGET, prices: Prices = NO_PRICES
+    ) -> None:
+        """`limits` is a folder for where the limits of each account stand, `ledger` the file in which a sweep counts;
+        None to count nothing.
+        """
+        self._arguments = (limits, ledger, budget, prices)
+        self._limits, self.prices = limits, prices
+        self._ledger = Ledger(ledger, budget) if ledger else None
+        self._paces: dict[str, SharedNumbers] = {}
+        self._healths: defaultdict[str, Health] = defaultdict(Health)
+
+    def __reduce__(self) -> tuple[Callable[..., "SharedGate"], tuple[object, ...]]:
+        """As what it was made of: open files stay where they are."""
+        return SharedGate, self._arguments
+
+    def admit(self, attempt: Attempt) -> float:
+        account = attempt.account
+        with self._pace(account).changed() as numbers:
+            pace = Pace(*numbers)
+            wait_s = pace.wait_s(now := time.time(), *account.limits)
+            if wait_s == 0 and self._ledger:
+                wait_s = self._ledger.admit(
+                    attempt.most, self.prices.of(account.model, account.priced_at), attempt.timeout_s
+                )
+            if wait_s == 0:
+                pace.take_turn(now, *account.limits, attempt.most.n_all)
+            numbers[:] = vars(pace).values()
+        return wait_s
+
+    def settle(self, attempt: Attempt, used: Tokens | None) -> None:
+        account = attempt.account
+        self._give_back(account, attempt.n_unused(used))
+        if self._ledger:
+            self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
+
+    def withdraw(self, attempt: Attempt) -> None:
+        account = attempt.account
+        self._give_back(account, attempt.most.n_all)
+        if self._ledger:
+            self._ledger.withdraw(attempt.most, self.prices.of(account.model, account.priced_at))
+
+    def _give_back(self, account: Account, n_tokens: int) -> None:
+        if account.max_tokens_per_minute:
+            with self._pace(account).changed() as numbers:
+                pace = Pace(*numbers)
+                pace.give_back(account.max_tokens_per_minute, n_tokens)
+                numbers[:] = vars(pace).values()
+
+    @property
+    def spent(self) -> Spent:
+        """By all processes of the sweep."""
+        return self._ledger.spent if self._ledger else Spent()
+
+    def hold(self, account: Account, seconds: float) -> None:
+        with self._pace(account).changed() as numbers:
+            pace = Pace(*numbers)
+            pace.hold(time.time(), seconds)
+            numbers[:] = vars(pace).values()
+
+    def health(self, endpoint: str) -> Health:
+        return self._healths[endpoint]
+
+    def _pace(self, account: Account) -> SharedNumbers:
+        if account.name not in self._paces:
+            path = self._limits / sha256(account.name.encode()).hexdigest()[:32]
+            self._paces[account.name] = SharedNumbers(path, len(vars(Pace())))
+        return self._paces[account.name]

@@ -1,0 +1,96 @@
+"""The commands for a store in a bucket."""
+
+import argparse
+from collections import defaultdict
+from datetime import timedelta
+
+from rich.console import Console
+from rich.table import Table
+
+from components.errors import StoreError
+from runner.console.display import say_error
+from runner.engine.store.bucket.objects import Listed, Objects
+from runner.engine.store.bucket.upkeep import Kept, Upkeep
+from runner.engine.store.damage import shown_damage
+from runner.engine.store.sizes import shown_size
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Runs one command; returns its exit code. Raises MissingExtraError or StoreError."""
+    objects = Objects(options.store_dir, patience_s=10.0)
+    if objects.head("store.json") is None:
+        raise StoreError(f"{options.store_dir}: no store here; name one with --store-dir")
+    upkeep = Upkeep(objects)
+    if options.command == "ls":
+        return _ls(upkeep, options.store_dir, console)
+    if options.command == "verify":
+        return _verify(upkeep, console, options.delete)
+    return _prune(upkeep, console, options)
+
+
+def _ls(upkeep: Upkeep, title: str, console: Console) -> int:
+    results = upkeep.results()
+    kinds: dict[str, list[tuple[Kept, float]]] = defaultdict(list)
+    for kept, seconds in zip(results, upkeep.seconds(results), strict=True):
+        kinds[kept.kind].append((kept, seconds))
+    table = Table("stage", "results", "partial", "size", "seconds to compute", title=title, box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for kind, entries in sorted(kinds.items()):
+        n_partial = sum(kept.is_partial for kept, _ in entries)
+        n_bytes = sum(kept.n_bytes for kept, _ in entries)
+        total_s = sum(seconds for _, seconds in entries)
+        table.add_row(kind, str(len(entries)), str(n_partial), shown_size(n_bytes), f"{total_s:.1f}")
+    console.print(table)
+    n_purposes = len({each.path.split("/")[1] for each in upkeep.replies()})
+    console.print(f"{len(results)} results, replies of {n_purposes} models and purposes")
+    return 0
+
+
+def _verify(upkeep: Upkeep, console: Console, delete: bool) -> int:
+    results = upkeep.results()
+    damaged = [(kept, found) for kept, found in zip(results, upkeep.damages(results), strict=True) if found]
+    for kept, found in damaged:
+        console.print(f"damaged: {kept.kind} {kept.key[:12]}: {found}")
+    if delete:
+        upkeep.remove(kept for kept, _ in damaged)
+    console.print(shown_damage(len(results), len(damaged), delete))
+    return 1 if damaged and not delete else 0
+
+
+def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int:
+    results = upkeep.results()
+    known = {kept.kind for kept in results} | {"replies"}
+    if options.stage and options.stage not in known:
+        say_error(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}")
+        return 2
+    before = upkeep.now - timedelta(days=options.older_than_days)
+    leased = upkeep.leased()
+    old = [kept for kept in results if kept.modified <= before and options.stage in ("", kept.kind)]
+    chosen = [kept for kept in old if kept.key not in leased.keys]
+    leftovers = upkeep.left(results)
+    if leased.n_runs:
+        running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
+        console.print(
+            f"{running} running: {len(old) - len(chosen)} results that it needs are kept, and so are all replies and "
+            "scores of pairs"
+        )
+    else:
+        leftovers += [each for each in _by_age(upkeep, options.stage) if each.modified <= before]
+    told = f"{len(chosen)} results, {shown_size(sum(kept.n_bytes for kept in chosen))}, and {len(leftovers)} leftovers"
+    groups = [] if options.stage else upkeep.mergeable_replies()
+    merged = f"{sum(len(group) for _, group in groups)} objects of replies into {len(groups)}"
+    if options.dry_run:
+        console.print(f"would remove {told}{f'; would merge {merged}' if groups else ''}")
+        return 0
+    upkeep.remove(chosen, leftovers)
+    upkeep.merge(groups)
+    console.print(f"removed {told}{f'; merged {merged}' if groups else ''}")
+    return 0
+
+
+def _by_age(upkeep: Upkeep, stage: str) -> list[Listed]:
+    """What was paid for goes only when it is named; what can be had again for a moment's work goes by age."""
+    if stage:
+        return upkeep.replies() if stage == "replies" else []
+    return upkeep.pair_scores()

@@ -1,0 +1,62 @@
+"""python -m runner.export: the pipeline of one cell of a sweep, as a folder that answers questions."""
+
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.export")
+
+
+import argparse
+from pathlib import Path
+
+from components.errors import RagGridError
+from runner.console.display import make_console, say_error
+from runner.engine.plugins.trusted import add_option
+from runner.results.loaded_sweep import load
+from runner.serving.exporting.exported_cell import ExportedCell, exported_cell
+from runner.serving.exporting.exported_folder import write_folder
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, or 2 after one clear message if anything cannot be used; nothing is written then."""
+    options = _parser().parse_args(arguments)
+    try:
+        sweep = load(options.sweep)
+        cell = exported_cell(sweep, sweep.cell(options.cell), options.store)
+        n_bytes = write_folder(cell, options.out)
+    except RagGridError as error:
+        say_error(error)
+        return 2
+    _say(cell, options.out, n_bytes)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.export", description=__doc__)
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("cell", help="its id, or values of its axes, e.g. retriever=bm25,top_k=2")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
+    parser.add_argument("--store", type=Path, help="the sweep's store (default: the one that it was run with)")
+    add_option(parser)
+    return parser
+
+
+def _say(cell: ExportedCell, out: Path, n_bytes: int) -> None:
+    script = out / "pipeline.py"
+    option = " --trust" if cell.code else ""
+    lines = [
+        f"exported {cell.result.cell_id} to {out} ({n_bytes / 1e6:,.1f} MB)",
+        f'next: python {script} --check{option}     or: python {script}{option} "a question"',
+        *(f"answering runs {each}" for each in cell.code),
+        *(
+            f"it asks a server with the key in the environment variable {variable}, which is not part of it"
+            for variable in cell.key_variables
+        ),
+        *(
+            f"it loads the model {model} from the Hugging Face hub, which is not part of it"
+            for model in cell.hub_models
+        ),
+    ]
+    console = make_console()
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)

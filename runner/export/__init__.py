@@ -1,1 +1,0 @@
-"""The pipeline of one cell as a folder of its own, that answers questions wherever it is put."""

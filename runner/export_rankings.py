@@ -1,0 +1,71 @@
+"""python -m runner.export_rankings: what a cell found, as a TREC run or as a submission to the FinanceRAG challenge."""
+
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.export_rankings")
+
+
+import argparse
+from pathlib import Path
+
+from components.errors import ConfigError, DataError, RagGridError
+from runner.console.display import say_error
+from runner.console.lines_file import write_lines
+from runner.engine.plugins.trusted import add_option
+from runner.results import CellResult
+from runner.results.loaded_sweep import LoadedSweep, load
+from runner.results.ranking_formats import Format, financerag_lines, read_rankings, trec_lines
+
+_DEPTH_OF_SUBMISSIONS = 10  # NDCG@10 is what they are scored by
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, or 2 after one clear message if anything cannot be used."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.depth is not None and options.depth < 1:
+            raise ConfigError(f"--depth: got {options.depth}, wanted at least 1 document per question")
+        sweep = load(options.sweep)
+        cell = _cell(sweep, options.cell)
+        rankings = read_rankings(sweep.folder_of(cell))
+        n_found = sum(bool(ranking.documents) for ranking in rankings)
+        if not n_found:
+            raise DataError(f"{cell.cell_id}: no document was found for any question; was it retriever=closed_book?")
+        if options.format is Format.TREC:
+            lines = list(trec_lines(rankings, options.depth, options.tag or cell.cell_id))
+        else:
+            lines = list(financerag_lines(rankings, options.depth or _DEPTH_OF_SUBMISSIONS))
+        write_lines(options.output, lines)
+    except RagGridError as error:
+        say_error(error)
+        return 2
+    nothing = f"; nothing was found for {len(rankings) - n_found}" if n_found < len(rankings) else ""
+    print(f"wrote the rankings of {n_found:,} question(s) of {cell.cell_id} to {options.output}{nothing}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.export_rankings", description=__doc__)
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument(
+        "--cell", help="its id, values of its axes, e.g. retriever=bm25,top_k=2, or best (default: the only one)"
+    )
+    parser.add_argument("--format", type=Format, choices=list(Format), required=True)
+    parser.add_argument("--depth", type=int, help="documents per question (default: trec all, financerag 10)")
+    parser.add_argument("--tag", help="the name of the run in a TREC file (default: the cell's id)")
+    parser.add_argument("--output", type=Path, required=True)
+    add_option(parser)
+    return parser
+
+
+def _cell(sweep: LoadedSweep, text: str | None) -> CellResult:
+    if text is not None:
+        return sweep.cell(text)
+    if len(sweep.cells) != 1:
+        axes = ", ".join(sweep.axes())
+        raise DataError(
+            f"{sweep.name}: has {len(sweep.cells)} finished cells; choose one by --cell, its id or its values of: "
+            f"{axes or 'nothing, none is finished'}"
+        )
+    return sweep.cells[0]

@@ -1,1 +1,0 @@
-"""Rankings of documents as the files that other tools and challenges read."""

@@ -1,0 +1,51 @@
+"""python -m runner.generate: a set of questions with gold, made of a corpus.
+
+python -m runner.generate corpus.path=my_docs llm=openai out=my_set     the set; see docs/generation.md
+python -m runner.generate check dataset=jsonl dataset.documents=...     the gates alone, on any data set
+python -m runner.generate --cfg ...                                     the configuration, without running it
+"""
+
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.generate")
+
+
+import sys
+from collections.abc import Sequence
+
+from omegaconf import OmegaConf
+
+from components.errors import RagGridError
+from runner.console.display import say_error
+from runner.testset.making.composing import composed, settings_of
+from runner.testset.making.generation_run import EXIT_INTERRUPTED, run
+
+EXIT_NOT_RUN = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit code: 0 if every cell has what it wants, 1 if one is short, 2 after one clear message if nothing
+    was run, 130 if it was interrupted.
+    """
+    own = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if own[:1] == ["check"]:
+            from runner.testset.making.gate_check import check
+
+            return check(own[1:])
+        if {"-h", "--help"} & set(own):
+            print(__doc__)
+            return 0
+        only_shown = "--cfg" in own
+        config = composed([argument for argument in own if argument != "--cfg"])
+        if only_shown:
+            print(OmegaConf.to_yaml(OmegaConf.create(config)))
+            return 0
+        return run(settings_of(config), config)
+    except RagGridError as error:
+        say_error(error)
+        return EXIT_NOT_RUN
+    except KeyboardInterrupt:
+        say_error("\nInterrupted. Every reply and every finished stage is kept: the same command goes on from here.")
+        return EXIT_INTERRUPTED

@@ -1,1 +1,0 @@
-"""python -m runner.generate: evaluation data of a corpus."""

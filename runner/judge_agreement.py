@@ -1,0 +1,215 @@
+"""python -m runner.judge_agreement: validates a judge against human labels, before anyone believes its numbers."""
+
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.judge_agreement")
+
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from components.errors import RagGridError
+from components.json_value import Json
+from components.statistics.agreement import Agreement, Measure, agree
+from runner.console.display import make_console, one_line, say_error
+from runner.engine.plugins.trusted import add_option, trust
+from runner.engine.store import open_store
+from runner.labels.agreement.labelled_sweep import OfCell, cells_by_answer, held_against_labels
+from runner.labels.graders import graders_of
+from runner.labels.label_files import LabelledItem, read_labels
+from runner.labels.rating import Rated, rate
+from runner.launch.compose import compose_config
+from runner.pipeline.building import plugins_of
+from runner.results import find_sweep
+
+_OVERALL = "all metrics"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0; 1 if requests failed (they are left out, counted, and asked again next time); 2 if
+    nothing was run.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        items = read_labels(options.labels)
+        config = compose_config([f"judge={options.judge}", *options.overrides])
+        trust(plugins_of(config))
+        graders = graders_of(config, items)
+        store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
+        rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
+        sweep = find_sweep(options.sweep) if options.sweep else None
+        cells = held_against_labels(sweep, graders, items) if sweep else []
+        cells_of = cells_by_answer(sweep) if sweep else {}
+        report = {**_report(rated, items, cells_of), "cells": [_cell_entry(each) for each in cells]}
+        if options.json:
+            options.json.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except RagGridError as error:
+        say_error(error)
+        return 2
+    except OSError as error:
+        say_error(f"--json: cannot be written: {error}; choose another place")
+        return 2
+    _show(make_console(), report)
+    return 1 if any(entry["n_failed"] for entry in report["metrics"].values()) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.judge_agreement", description=__doc__)
+    parser.add_argument(
+        "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
+    )
+    parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
+    parser.add_argument(
+        "--sweep", help="a sweep whose answers are labelled in part: bias and corrected mean of every cell"
+    )
+    parser.add_argument("--json", type=Path, help="where the whole report goes, with every disagreement")
+    add_option(parser)
+    parser.add_argument(
+        "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
+    )
+    return parser
+
+
+def _report(
+    rated: Sequence[Rated], items: Sequence[LabelledItem], cells_of: Mapping[tuple[str, str], list[str]]
+) -> dict[str, Json]:
+    """Agreement by metric, and each disagreement with its answer and the cells of the sweep that gave it."""
+    names = list(dict.fromkeys(rating.metric for rating in rated))
+    groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
+    entries = {name: _entry(ratings) for name, ratings in groups.items()}
+    if len(names) > 1:
+        entries[_OVERALL] = _without_grades(_entry(rated))
+    return {
+        "metrics": entries,
+        "n_ties": sum(len(item.ties) for item in items),
+        "failures": dict(Counter(r.remark for r in rated if r.judged is None).most_common()),
+        "disagreements": [
+            {
+                "id": r.item_id,
+                "metric": r.metric,
+                "label": r.label,
+                "judged": r.judged,
+                "remark": r.remark,
+                "answer": r.answer,
+                "cells": cells_of.get((r.item_id, r.answer), []),
+            }
+            for r in rated
+            if r.judged is not None and r.judged != r.label
+        ],
+    }
+
+
+def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
+    rated = [(rating.label, rating.judged, rating.question) for rating in ratings if rating.judged is not None]
+    n_failed = len(ratings) - len(rated)
+    if not rated:
+        return {"n": 0, "n_failed": n_failed}
+    labels, judged, questions = zip(*rated, strict=True)
+    found: Agreement = agree(labels, judged, questions)
+    return {
+        "n": found.n,
+        "n_questions": found.n_questions,
+        "n_failed": n_failed,
+        "n_graded": found.n_graded,
+        **_measured("accuracy", found.accuracy),
+        **_measured("kappa", found.kappa),
+        **_measured("weighted_kappa", found.weighted_kappa),
+        "confusion": {
+            label: dict(zip(found.classes, row, strict=True))
+            for label, row in zip(found.classes, found.confusion.tolist(), strict=True)
+        },
+    }
+
+
+def _measured(name: str, measure: Measure) -> dict[str, Json]:
+    return {name: measure.value, f"{name}_interval": measure.interval}
+
+
+def _without_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
+    """Of several metrics: a distance between the grades of different scales says nothing."""
+    return {name: value for name, value in entry.items() if name != "n_graded" and "weighted" not in name}
+
+
+def _cell_entry(each: OfCell) -> dict[str, Json]:
+    found = {} if each.found is None else asdict(each.found)
+    return {"metric": each.metric, "cell_id": each.cell.cell_id, "overrides": list(each.cell.overrides), **found}
+
+
+def _cells_table(entries: Sequence[Mapping[str, Json]]) -> Table:
+    """What people would say of each cell, and how far the judge is from it."""
+    table = Table(title="Cells, as people would grade them", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    titles = ("judge's mean", "bias [dim]95% interval[/]", "people's mean [dim]95% interval[/]", "labelled")
+    for column in ("metric", "cell", *titles):
+        table.add_column(column, justify="left" if column in ("metric", "cell") else "right", no_wrap=True)
+    for entry in entries:
+        if "mean" in entry:
+            bias, mean = entry["bias_interval"], entry["interval"]
+            numbers = (
+                f"{entry['judged_mean']:.3f}",
+                f"{entry['bias']:+.3f} [dim]{_bounds(bias, '+.3f')}[/]",
+                f"{entry['mean']:.3f} [dim]{_bounds(mean, '.3f')}[/]",
+                f"{entry['n_labelled']} of {entry['n']}",
+            )
+        else:
+            numbers = ("–", "–", "–", "none")
+        table.add_row(entry["metric"], entry["cell_id"], *numbers)
+    return table
+
+
+def _bounds(interval: tuple[float, float] | None, form: str) -> str:
+    return "too few labels" if interval is None else " ".join(format(bound, form) for bound in interval)
+
+
+def _show(console: Console, report: Mapping[str, Json]) -> None:
+    table = Table(title="Judge against people", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    measures = ("accuracy", "kappa", "weighted_kappa")
+    titles = (f"{measure.replace('_', ' ')} [dim]95% interval[/]" for measure in measures)
+    for column in ("metric", "n", "questions", *titles, "failed"):
+        table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
+    for name, entry in report["metrics"].items():
+        cells = [_with_interval(entry, measure) for measure in measures]
+        table.add_row(name, str(entry["n"]), str(entry.get("n_questions", 0)), *cells, str(entry["n_failed"]))
+    console.print(table)
+    for name, entry in report["metrics"].items():
+        if "confusion" in entry and name != _OVERALL:
+            console.print(_confusion_table(name, entry["confusion"]))
+    if report["cells"]:
+        console.print(_cells_table(report["cells"]))
+    if report["n_ties"]:
+        console.print(f"[dim]{report['n_ties']} labels left out: as many people said one thing as another[/]")
+    for reason, n in report["failures"].items():
+        console.print(f"failed, left out: {n} x {reason}", markup=False)
+    console.print(f"disagreements: {len(report['disagreements'])}")
+    for row in report["disagreements"]:
+        remark = f": {row['remark']}" if row["remark"] else ""
+        given_by = f"  [{', '.join(row['cells'])}]" if row["cells"] else ""
+        verdict = f"people {row['label']}, judge {row['judged']}{remark}"
+        console.print(f"  {row['id']}{given_by}  {row['metric']}  {verdict}", markup=False)
+        console.print(f"    answer: {one_line(row['answer'])}", markup=False, style="dim")
+
+
+def _with_interval(entry: Mapping[str, Json], measure: str) -> str:
+    if entry.get(measure) is None:
+        return "–"
+    if entry[f"{measure}_interval"] is None:
+        return f"{entry[measure]:.3f} [dim]too few questions[/]"
+    low, high = entry[f"{measure}_interval"]
+    return f"{entry[measure]:.3f} [dim]{low:.3f}–{high:.3f}[/]"
+
+
+def _confusion_table(name: str, confusion: Mapping[str, Mapping[str, int]]) -> Table:
+    table = Table(title=f"{name}: people (rows), judge (columns)", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for column in confusion:
+        table.add_column(column, justify="right")
+    for label, row in confusion.items():
+        table.add_row(label, *map(str, row.values()))
+    return table

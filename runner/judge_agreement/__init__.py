@@ -1,1 +1,0 @@
-"""How well a judge agrees with people."""

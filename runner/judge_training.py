@@ -1,0 +1,150 @@
+"""python -m runner.judge_training prepare|train|evaluate: a judge that is trained on people's labels."""
+
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.judge_training")
+
+
+import argparse
+import json
+import shlex
+from dataclasses import fields
+from pathlib import Path
+from types import NoneType
+from typing import get_args
+
+from rich.console import Console
+
+from components.errors import ConfigError, RagGridError
+from runner.console.display import make_console, say_error
+from runner.console.lines_file import write_lines
+from runner.labels.training.evaluating import evaluate
+from runner.labels.training.prepared_folder import read_manifest
+from runner.labels.training.preparing import Preparation, prepare
+from runner.labels.training.training import train
+from runner.labels.training.training_settings import Settings
+from runner.labels.training.training_tables import as_json, compared_table, losses_table, prepared_table
+from runner.results import find_sweep
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0; 1 if requests failed (they are left out, counted, and asked again next time); 2 after a
+    message.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except RagGridError as error:
+        say_error(error)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.judge_training", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    preparing = commands.add_parser("prepare", help="labels -> what the judge is asked, and should reply, in splits")
+    preparing.set_defaults(run=_prepare)
+    preparing.add_argument(
+        "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
+    )
+    preparing.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
+    preparing.add_argument(
+        "--sweep", help="the sweep whose answers were labelled: keeps questions about one document together"
+    )
+    preparing.add_argument("--split", default="5:1:4", help="shares of train, validation and test (default 5:1:4)")
+    preparing.add_argument("--seed", type=int, default=0, help="of the order in which questions are divided")
+    preparing.add_argument("--out", type=Path, required=True, help="the folder to write")
+    preparing.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. language=zh")
+    _add_training(commands.add_parser("train", help="a LoRA adapter for a causal language model (extra: train)"))
+    evaluating = commands.add_parser("evaluate", help="agreement with the labels held out, before and after")
+    evaluating.set_defaults(run=_evaluate)
+    evaluating.add_argument("--data", type=Path, required=True, help="the folder that `prepare` wrote")
+    evaluating.add_argument("--trained", type=Path, required=True, help="the folder that `train` wrote")
+    evaluating.add_argument(
+        "--llm", choices=("transformers", "vllm"), default="transformers", help="what runs the model"
+    )
+    evaluating.add_argument("--json", type=Path, help="where the whole report goes")
+    evaluating.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.device=cuda:1")
+    return parser
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_train)
+    parser.add_argument("--data", type=Path, required=True, help="the folder that `prepare` wrote")
+    parser.add_argument("--model", required=True, help="an id of the Hugging Face hub, or a folder")
+    parser.add_argument("--revision", default="", help="the commit; empty for a folder")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write; given again, it goes on")
+    parser.add_argument("--strict", action="store_true", help="pairs that are too long are an error, not left out")
+    for field in fields(Settings):
+        if field.name not in ("model", "revision"):
+            (kind,) = {own for own in (*get_args(field.type), field.type) if isinstance(own, type)} - {NoneType}
+            shown = "" if field.default is None else f" (default: {field.default})"
+            parser.add_argument(
+                f"--{field.name.replace('_', '-')}",
+                type=kind,
+                default=field.default,
+                help=field.metadata["help"] + shown,
+            )
+
+
+def _prepare(options: argparse.Namespace) -> int:
+    asked = Preparation(
+        labels=options.labels,
+        judge=options.judge,
+        overrides=tuple(options.overrides),
+        sweep_dir=find_sweep(options.sweep) if options.sweep else None,
+        shares=_shares(options.split),
+        seed=options.seed,
+    )
+    manifest = prepare(asked, options.out)
+    console = make_console()
+    console.print(prepared_table(manifest))
+    for why, n in manifest.left_out.items():
+        console.print(f"{n} x {why}", markup=False)
+    place = shlex.quote(str(options.out))
+    _next(console, f"python -m runner.judge_training train --data {place} --model MODEL --out trained_judge")
+    return 0
+
+
+def _train(options: argparse.Namespace) -> int:
+    settings = Settings(**{field.name: getattr(options, field.name) for field in fields(Settings)})
+    training = train(settings, options.data, options.out, strict=options.strict)
+    console = make_console()
+    console.print(losses_table(training))
+    if training.too_long:
+        console.print(
+            f"left out, as they are too long: {len(training.too_long)}, e.g. {training.too_long[0]}", markup=False
+        )
+    data, out, conf = (shlex.quote(str(path)) for path in (options.data, options.out, options.out / "conf"))
+    prepared = read_manifest(options.data)
+    asked = shlex.join([f"judge={prepared.judge}", *prepared.overrides])
+    console.print(f"use it with: --config-dir {conf} {asked} llm@judge.llm=trained_judge", markup=False, soft_wrap=True)
+    _next(console, f"python -m runner.judge_training evaluate --data {data} --trained {out}")
+    return 0
+
+
+def _next(console: Console, command: str) -> None:
+    console.print(f"next: {command}", markup=False, soft_wrap=True)
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    compared = evaluate(options.data, options.trained, options.llm, options.overrides)
+    console = make_console()
+    console.print(compared_table(compared))
+    *_, overall = compared.values()
+    for why, n in overall.failures.items():
+        console.print(f"failed, left out: {n} x {why}", markup=False)
+    if options.json:
+        write_lines(options.json, [json.dumps(as_json(compared), ensure_ascii=False, indent=2)])
+    return int(overall.n_failed > 0)
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        parts = [float(part) for part in text.split(":")]
+    except ValueError:
+        parts = []
+    if len(parts) != 3 or min(parts) <= 0 or sum(parts) == float("inf"):
+        raise ConfigError(f"--split: got {text!r}, wanted three numbers above 0, such as 5:1:4")
+    return tuple(part / sum(parts) for part in parts)

@@ -1,1 +1,0 @@
-"""Training a judge on people's labels."""

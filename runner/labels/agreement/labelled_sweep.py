@@ -1,0 +1,93 @@
+"""People's labels of some answers of a sweep, held against what the judge said of all of them, cell by cell."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from components.errors import ConfigError, DataError
+from components.judges.graded import Graded
+from runner.engine.identity import describe
+from runner.engine.plugins.trusted import require_trusted, trusted
+from runner.labels.agreement.prediction_powered import PredictionPowered, prediction_powered
+from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
+from runner.pipeline.building import build_component
+from runner.pipeline.settings import JudgeSettings
+from runner.results import CellResult, cell_folders, read_cell, read_samples
+
+Labels = Mapping[tuple[str, str], float]
+"""People's value by sample id and answer."""
+
+
+@dataclass(frozen=True)
+class OfCell:
+    """A metric of one cell; `found` is None where no answer of the cell has a label."""
+
+    metric: str
+    cell: CellResult
+    found: PredictionPowered | None
+
+
+def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: Sequence[LabelledItem]) -> list[OfCell]:
+    """For each cell and each of the metrics that grade answers, in the order of the sweep.
+
+    A label belongs to the answer of its id with the same text, in every cell that gave it. Raises DataError if no label
+    is one of the sweep's answers, ConfigError if a cell was judged by another judge.
+    """
+    labels = {name: _labels(items, grader) for name, grader in graders.items() if grader.reads_answers}
+    results = []
+    for folder in cell_folders(sweep_dir):
+        cell = read_cell(folder)
+        for name, own in labels.items():
+            if name in cell.larger_is_better:
+                _require_same_judge(cell, graders[name])
+                results.append(OfCell(name, cell, _of_cell(folder, name, own)))
+    if not any(result.found for result in results):
+        n_labels = sum(map(len, labels.values()))
+        raise DataError(
+            f"{sweep_dir}: none of the {n_labels} labelled answers is an answer of this sweep that was judged. Wanted: "
+            "labels with the id and the answer of rows of samples.parquet, for metrics that the sweep's judge computed"
+        )
+    return results
+
+
+def cells_by_answer(sweep_dir: Path) -> dict[tuple[str, str], list[str]]:
+    """Ids of the cells that gave an answer, by sample id and answer, in the order of the sweep."""
+    cells: dict[tuple[str, str], list[str]] = {}
+    for folder in cell_folders(sweep_dir):
+        for row in read_samples(folder, ["id", "answer"]):
+            cells.setdefault((row["id"], row["answer"]), []).append(folder.name)
+    return cells
+
+
+def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, str], float]:
+    """The mean of the labels that people gave an answer, those left out that say that the metric does not apply."""
+    given: dict[tuple[str, str], list[float]] = {}
+    for item in items:
+        label = item.labels.get(grader.name, NOT_APPLICABLE)
+        if label != NOT_APPLICABLE:
+            given.setdefault((item.judged.sample.id, item.judged.answer), []).append(label / max(grader.grades))
+    return {key: sum(values) / len(values) for key, values in given.items()}
+
+
+def _require_same_judge(cell: CellResult, grader: Graded) -> None:
+    """What another judge says is biased in another way. Raises ConfigError, for code that nobody named here too."""
+    require_trusted({"judge": cell.config["judge"]}, f"--sweep: cell {cell.cell_id}")
+    settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", trusted())
+    own = [score for score in settings.scores.values() if grader.name in score.names]
+    if [describe(score) for score in own] != [describe(grader)]:
+        raise ConfigError(
+            f"--sweep: cell {cell.cell_id} was judged for {grader.name} by another judge than --judge and its overrides"
+            f" name (its judge.llm is {cell.config['judge']['llm']}); name the one that judged the sweep"
+        )
+
+
+def _of_cell(folder: Path, metric: str, labels: Labels) -> PredictionPowered | None:
+    score = f"score/{metric}"
+    rows = [row for row in read_samples(folder, ["id", "answer", "cluster", score]) if row[score] is not None]
+    known = np.array([labels.get((row["id"], row["answer"]), np.nan) for row in rows], dtype=np.float64)
+    if not np.isfinite(known).any():
+        return None
+    judged = np.array([row[score] for row in rows], dtype=np.float64)
+    return prediction_powered(judged, known, np.array([row["cluster"] for row in rows], dtype=np.int64))

@@ -1,0 +1,121 @@
+"""The folder of training data that is made of labels:
+
+    train.jsonl, validation.jsonl, test.jsonl   what the judge is asked, and what it should reply
+    test_labels.jsonl                           the labels held out, as `read_labels` reads them
+    manifest.json                               what it was made of, and how much there is
+
+It is there as a whole or not at all.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from components.errors import ConfigError, DataError
+from components.json_value import Json
+from runner.labels.label_files import LabelledItem
+from runner.labels.training.training_pairs import Pair
+
+SPLITS = ("train", "validation", "test")
+LABELS = "test_labels.jsonl"
+_MANIFEST = "manifest.json"
+_FILES = (*(f"{split}.jsonl" for split in SPLITS), LABELS)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`key` is the SHA-256 of the files. `labels` and `sweep` are what they were made of, `judge` and `overrides` by
+    whom it will be asked, `wording` a key of each grader without its model. `counts` are pairs by split, metric and
+    grade ("applies" or "does not apply" where that is asked first), `left_out` labels without a
+    pair, and reasons that no reply has, by why.
+    """
+
+    key: str
+    labels: Mapping[str, Json]
+    sweep: Mapping[str, Json] | None
+    judge: str
+    overrides: tuple[str, ...]
+    wording: Mapping[str, str]
+    shares: tuple[float, ...]
+    seed: int
+    n_questions: Mapping[str, int]
+    counts: Mapping[str, Mapping[str, Mapping[str, int]]]
+    left_out: Mapping[str, int]
+
+
+def file_contents(pairs: Mapping[str, Sequence[Pair]], held_out: Iterable[LabelledItem]) -> dict[str, bytes]:
+    """The data files by name: `pairs` by split, and the items of the last one."""
+    lines = {f"{split}.jsonl": [pair.as_json() for pair in pairs[split]] for split in SPLITS}
+    lines[LABELS] = [_label_record(item) for item in held_out]
+    return {
+        name: "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records).encode("utf-8")
+        for name, records in lines.items()
+    }
+
+
+def key_of_files(contents: Mapping[str, bytes]) -> str:
+    """SHA-256 (hex) of names and contents."""
+    digests = [f"{hashlib.sha256(contents[name]).hexdigest()} {name}\n" for name in _FILES]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def write_prepared(folder: Path, manifest: Manifest, contents: Mapping[str, bytes]) -> None:
+    """Writes the whole folder or none of it; one that holds the same already stays. Raises ConfigError for a folder
+    with anything else in it, DataError where it cannot be written.
+    """
+    text = json.dumps(asdict(manifest), ensure_ascii=False, indent=2) + "\n"
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if (folder / _MANIFEST).is_file() and (folder / _MANIFEST).read_text(encoding="utf-8") == text:
+            return
+        raise ConfigError(f"--out: {folder} is there already and holds something else; choose another folder")
+    partial = folder.with_name(f".{folder.name}.partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for name, content in {**contents, _MANIFEST: text.encode("utf-8")}.items():
+            (partial / name).write_bytes(content)
+        if folder.exists():
+            folder.rmdir()
+        partial.rename(folder)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Raises DataError if there is none, or if a file was changed since."""
+    try:
+        found: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        fields: dict[str, Json] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+        manifest = Manifest(**fields)
+        key = key_of_files({name: (folder / name).read_bytes() for name in _FILES})
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{folder}: no prepared labels ({error}); wanted a folder that `python -m runner.judge_training prepare` "
+            "wrote"
+        ) from error
+    if key != manifest.key:
+        raise DataError(f"{folder}: its files are not those of its manifest: prepare them again, in another folder")
+    return manifest
+
+
+def read_pairs(folder: Path, split: str) -> list[dict[str, Json]]:
+    """The pairs of a split, as `Pair.as_json` writes them."""
+    with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _label_record(item: LabelledItem) -> dict[str, Json]:
+    sample = item.judged.sample
+    return {
+        "id": sample.id,
+        "question": sample.question,
+        "references": list(sample.references),
+        "history": [asdict(turn) for turn in sample.history],
+        **({"answer": item.judged.answer} if item.has_answer else {}),
+        "passages": [passage.text for passage in item.judged.passages],
+        "labels": dict(item.labels),
+        "reasons": dict(item.reasons),
+    }

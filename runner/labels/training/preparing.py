@@ -1,0 +1,109 @@
+"""Labels, held against a judge and perhaps a sweep, made into training data."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.clusters import connected
+from components.judges.graded import Graded
+from components.records import Sample
+from runner.engine.identity import describe, key_of
+from runner.labels.graders import graders_of
+from runner.labels.label_files import LabelledItem, read_labels
+from runner.labels.training.labelled_answers import Question, completed, questions_in
+from runner.labels.training.prepared_folder import SPLITS, Manifest, file_contents, key_of_files, write_prepared
+from runner.labels.training.question_splits import divided
+from runner.labels.training.training_pairs import Pair, pairs_of
+from runner.launch.compose import compose_config
+from runner.launch.overrides import readable
+from runner.results import read_sweep
+
+NO_MODEL = "llm@judge.llm=scripted"
+"""Stands in for the model that is yet to be trained: it is never asked."""
+
+TIED = "as many people said one thing as another"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What `prepare` was asked for. `sweep_dir` is None without a sweep; `shares` sum to 1."""
+
+    labels: Path
+    judge: str
+    overrides: tuple[str, ...]
+    sweep_dir: Path | None
+    shares: tuple[float, ...]
+    seed: int
+
+
+def prepare(asked: Preparation, folder: Path) -> Manifest:
+    """Writes the folder of training data; see `prepared`. Equal input gives equal bytes. Raises RagGridError."""
+    items = read_labels(asked.labels)
+    n_ties = sum(len(item.ties) for item in items)
+    items = [item for item in items if item.labels]
+    questions: Mapping[str, Question] = {}
+    if asked.sweep_dir:
+        questions = questions_in(asked.sweep_dir, (item.judged.sample.id for item in items))
+        items = completed(items, questions)
+    config = compose_config(readable([f"judge={asked.judge}", NO_MODEL, *asked.overrides]))
+    graders = graders_of(config, items)
+    found = pairs_of(graders.values(), items)
+    groups = connected([_ties(item.judged.sample, questions) for item in items])
+    strata: list[list[Hashable]] = [_strata(item) for item in items]
+    split_of = [SPLITS[place] for place in divided(groups, strata, asked.shares, asked.seed)]
+    pairs = {split: [pair for pair in found.pairs if split_of[pair.item] == split] for split in SPLITS}
+    held_out = [item for item, split in zip(items, split_of, strict=True) if split == SPLITS[-1]]
+    contents = file_contents(pairs, held_out)
+    manifest = Manifest(
+        key=key_of_files(contents),
+        labels={"file": asked.labels.name, "sha256": hashlib.sha256(asked.labels.read_bytes()).hexdigest()},
+        sweep=_sweep_facts(asked.sweep_dir),
+        judge=asked.judge,
+        overrides=asked.overrides,
+        wording={name: wording_key(grader) for name, grader in graders.items()},
+        shares=asked.shares,
+        seed=asked.seed,
+        n_questions=_n_questions(items, split_of),
+        counts={split: _counts(own) for split, own in pairs.items()},
+        left_out={**({TIED: n_ties} if n_ties else {}), **found.n_left_out},
+    )
+    write_prepared(folder, manifest, contents)
+    return manifest
+
+
+def wording_key(grader: Graded) -> str:
+    """Of all that a grader shows and reads, whatever its model."""
+    return key_of(describe(grader, without=("llm",)))
+
+
+def _ties(sample: Sample, questions: Mapping[str, Question]) -> list[Hashable]:
+    """What ties an item to others: its question, the conversation that it stands in, and the sweep's cluster."""
+    opening = sample.history[0].question if sample.history else sample.question
+    ties: list[Hashable] = [("id", sample.id), ("opening", opening)]
+    if sample.id in questions:
+        ties.append(("cluster", questions[sample.id].cluster))
+    return ties
+
+
+def _strata(item: LabelledItem) -> list[Hashable]:
+    return [None, *item.labels, *item.labels.items()]
+
+
+def _sweep_facts(sweep_dir: Path | None) -> dict[str, str] | None:
+    return {"sweep_id": read_sweep(sweep_dir).sweep_id} if sweep_dir else None
+
+
+def _n_questions(items: Sequence[LabelledItem], split_of: Sequence[str]) -> dict[str, int]:
+    ids = {
+        split: {i.judged.sample.id for i, own in zip(items, split_of, strict=True) if own == split} for split in SPLITS
+    }
+    return {split: len(own) for split, own in ids.items()}
+
+
+def _counts(pairs: Sequence[Pair]) -> dict[str, dict[str, int]]:
+    counts: dict[str, Counter[str]] = {}
+    for pair in pairs:
+        counts.setdefault(pair.metric, Counter())[pair.says] += 1
+    return {metric: dict(sorted(own.items())) for metric, own in sorted(counts.items())}

@@ -1,0 +1,123 @@
+"""The folder of a trained judge:
+
+    settings.json      what was asked for; written first, so that the same command goes on where it was killed
+    checkpoints/       until the training has ended
+    adapter/           the LoRA adapter, as PEFT saves it
+    conf/llm/          options of `llm` that use it
+    manifest.json      how it went; written last
+
+It is used with `--config-dir FOLDER/conf llm@judge.llm=trained_judge`, or `trained_judge_vllm`.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import yaml
+
+from components.errors import ConfigError, DataError
+from components.json_value import Json
+from runner.console.lines_file import write_lines
+
+ADAPTER, CHECKPOINTS = "adapter", "checkpoints"
+_SETTINGS, _MANIFEST = "settings.json", "manifest.json"
+_RANKS_OF_VLLM = (8, 16, 32, 64, 128, 256, 320, 512)
+
+
+@dataclass(frozen=True)
+class Training:
+    """`settings` are those of `settings.json`: `model`, `revision`, `dtype`, `data` (the key of the prepared labels)
+    and so on. `losses` are the mean training loss and the loss on the validation split (None without one) of each
+    epoch, in nats per token of the replies; the adapter is that of the epoch `kept`, from 1. `too_long` are the pairs
+    that were left out.
+    """
+
+    settings: Mapping[str, Json]
+    n_pairs: Mapping[str, int]
+    too_long: tuple[str, ...]
+    losses: tuple[tuple[float, float | None], ...]
+    kept: int
+    adapter_sha256: str
+    versions: Mapping[str, str]
+
+
+def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
+    """Begins a training in a folder, or goes on with the same one; what it became if it has ended already. Raises
+    ConfigError for a folder of another training, or with something else in it.
+    """
+    text = json.dumps(settings, ensure_ascii=False, indent=2)
+    found = folder / _SETTINGS
+    try:
+        if found.is_file():
+            _require_same(folder, json.loads(found.read_text(encoding="utf-8")), json.loads(text))
+            if (folder / _MANIFEST).is_file():
+                return read_training(folder)
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ConfigError(f"--out: {folder} is there already and holds no training; choose another folder")
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_lines(found, [text])
+        (folder / CHECKPOINTS).mkdir(exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder}: cannot be used ({error}). Choose another folder.") from error
+    return None
+
+
+def finish(folder: Path, training: Training, saved: Path) -> None:
+    """Puts what was saved in its place, writes the options and the manifest, and removes the checkpoints."""
+    shutil.rmtree(folder / ADAPTER, ignore_errors=True)
+    saved.rename(folder / ADAPTER)
+    options = folder / "conf" / "llm"
+    options.mkdir(parents=True, exist_ok=True)
+    for name, text in _options(training.settings, (folder / ADAPTER).resolve()).items():
+        write_lines(options / name, [text])
+    write_lines(folder / _MANIFEST, [json.dumps(asdict(training), ensure_ascii=False, indent=2)])
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+
+
+def read_training(folder: Path) -> Training:
+    """Raises DataError if there is none that ended."""
+    try:
+        found: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        fields: dict[str, Json] = {**found, "too_long": tuple(found["too_long"]), "losses": _pairs(found["losses"])}
+        return Training(**fields)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{folder}: no trained judge ({error}); wanted a folder that `python -m runner.judge_training train` wrote "
+            "to its end: give its command again"
+        ) from error
+
+
+def _pairs(losses: list[list[float | None]]) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(tuple(each) for each in losses)
+
+
+def _require_same(folder: Path, found: Mapping[str, Json], wanted: Mapping[str, Json]) -> None:
+    other = [
+        f"{name}={found.get(name)!r} there, {value!r} here"
+        for name, value in wanted.items()
+        if found.get(name) != value
+    ]
+    if other:
+        raise ConfigError(f"--out: {folder} holds another training ({'; '.join(other)}); choose another folder")
+
+
+def llm_fields(settings: Mapping[str, Json], adapter: str, llm: str) -> dict[str, Json]:
+    """The fields of `llm=transformers` or `llm=vllm` that run the model with an adapter, "" for none."""
+    model = {"model": settings["model"], "revision": settings["revision"], "adapter": adapter}
+    if llm == "transformers":
+        return {**model, "dtype": settings["dtype"]}
+    most = next((rank for rank in _RANKS_OF_VLLM if rank >= settings["rank"]), settings["rank"])
+    return {**model, "arguments": f"--max-lora-rank {most}"}
+
+
+def _options(settings: Mapping[str, Json], adapter: Path) -> dict[str, str]:
+    """The YAML files of the adapter in this process, and in a server of vLLM, by name."""
+    texts = {}
+    for name, llm in (("trained_judge.yaml", "transformers"), ("trained_judge_vllm.yaml", "vllm")):
+        option = {"defaults": [llm, "_self_"], **llm_fields(settings, str(adapter), llm)}
+        yaml_text = yaml.safe_dump(option, sort_keys=False, allow_unicode=True)
+        texts[name] = f"# A judge trained on people's labels, run by {llm}.\n{yaml_text}".rstrip("\n")
+    return texts

@@ -1,0 +1,138 @@
+"""The trainer of an adapter: TRL's SFTTrainer, with PEFT's LoRA."""
+
+import json
+import math
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from components.errors import ComponentError
+from components.json_value import Json
+from components.pretrained.dtype import Dtype
+from components.pretrained.model_files import has_safetensors
+from components.pretrained.model_folder import loading
+from runner.labels.training.training_examples import Lessons
+from runner.labels.training.training_settings import Settings
+
+_STATE = "trainer_state.json"
+"""What the trainer writes last into a checkpoint."""
+
+
+def make_trainer(settings: Settings, lessons: Lessons, checkpoints: Path) -> Any:
+    """A trainer that has not begun, with its adapter drawn. `device` and `dtype` of the settings are chosen."""
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import PrinterCallback, set_seed
+    from trl import SFTConfig, SFTTrainer
+
+    set_seed(settings.seed)  # before the adapter is drawn
+    tokenizer, validated = lessons.tokenizer, lessons.validated.rows
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    on_cpu = settings.device == "cpu"
+    arguments = SFTConfig(
+        output_dir=str(checkpoints),
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="cosine",
+        per_device_train_batch_size=settings.at_once,
+        per_device_eval_batch_size=settings.at_once,
+        gradient_accumulation_steps=settings.batch_size // settings.at_once,
+        gradient_checkpointing=not on_cpu,
+        max_length=None,  # nothing is cut: what is too long was left out
+        bf16=settings.dtype is Dtype.BFLOAT16 and not on_cpu,
+        fp16=settings.dtype is Dtype.FLOAT16 and not on_cpu,
+        use_cpu=on_cpu,
+        dataloader_pin_memory=not on_cpu,
+        seed=settings.seed,
+        data_seed=settings.seed,
+        logging_strategy="epoch",
+        save_strategy="epoch",
+        save_total_limit=1,
+        eval_strategy="epoch" if validated else "no",
+        load_best_model_at_end=bool(validated),
+        metric_for_best_model="eval_loss" if validated else None,
+        logging_nan_inf_filter=False,
+        report_to="none",
+        disable_tqdm=not sys.stderr.isatty(),
+    )
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # all that it sees would each learn from a batch of their own, at every step
+    trainer = SFTTrainer(
+        _network(settings),
+        args=arguments,
+        train_dataset=Dataset.from_list(list(lessons.learned.rows)),
+        eval_dataset=Dataset.from_list(list(validated)) if validated else None,
+        processing_class=tokenizer,
+        peft_config=LoraConfig(
+            r=settings.rank,
+            lora_alpha=settings.alpha,
+            lora_dropout=settings.dropout,
+            target_modules="all-linear",
+            task_type="CAUSAL_LM",
+            revision=settings.revision or None,
+        ),
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _network(settings: Settings) -> Any:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with loading(settings.model, settings.revision) as name:
+        return AutoModelForCausalLM.from_pretrained(
+            name,
+            revision=settings.revision or None,
+            dtype=getattr(torch, str(settings.dtype)),
+            attn_implementation="sdpa",
+            use_safetensors=has_safetensors(settings.model, settings.revision),
+        )
+
+
+def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
+    """From the last checkpoint that is there, else from the beginning. Raises ComponentError if the pairs that are `at
+    once` in memory do not fit into it, or if the loss is no number any more.
+    """
+    import torch
+
+    try:
+        trainer.train(resume_from_checkpoint=_last_whole(checkpoints))
+    except torch.OutOfMemoryError as error:
+        raise ComponentError(
+            f"at_once: {at_once} pairs at once do not fit into memory ({str(error).partition('. ')[0]}); wanted fewer, "
+            "a smaller --max-length, or a smaller model"
+        ) from error
+    losses = [entry[name] for entry in trainer.state.log_history for name in ("loss", "eval_loss") if name in entry]
+    if not all(math.isfinite(float(loss)) for loss in losses):
+        raise ComponentError(
+            f"learning_rate: the loss is no finite number any more ({losses[-1]}); wanted a smaller one, in another "
+            "folder"
+        )
+
+
+def _last_whole(checkpoints: Path) -> str | None:
+    """The last checkpoint that was written to its end, which is the trainer's state; None if there is none."""
+    folders = sorted(checkpoints.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    for folder in reversed(folders):
+        try:
+            json.loads((folder / _STATE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            return str(folder)
+    return None
+
+
+def save_adapter(trainer: Any, folder: Path) -> Path:
+    """Saves the adapter alone, in a folder whose bytes do not depend on the order of a set."""
+    shutil.rmtree(folder, ignore_errors=True)
+    trainer.model.save_pretrained(folder, save_embedding_layers=False)
+    (folder / "README.md").unlink(missing_ok=True)  # a form to fill in
+    path = folder / "adapter_config.json"
+    config: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+    config["target_modules"] = sorted(config["target_modules"])
+    path.write_text(json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return folder

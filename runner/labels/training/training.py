@@ -1,0 +1,110 @@
+"""Trains a judge on prepared labels: from the folder that holds them to the folder of the adapter."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from components.errors import ConfigError, DataError
+from components.pretrained.dtype import Dtype
+from components.pretrained.model_folder import folder_hash, loading, torch_device
+from components.pretrained.remarks import without_remarks
+from runner.engine.store.locks import held
+from runner.labels.training.prepared_folder import read_manifest, read_pairs
+from runner.labels.training.trained import CHECKPOINTS, Training, begun, finish
+from runner.labels.training.trainer import make_trainer, run, save_adapter
+from runner.labels.training.training_examples import Lessons, examples_of
+from runner.labels.training.training_settings import PACKAGES, Settings
+
+_WEIGHTS = "adapter_model.safetensors"
+
+
+def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Training:
+    """Trains on the prepared labels in `data`, and keeps the epoch with the least loss on the validation split (the
+    last one without such a split). One that was killed goes on from its last epoch; one that ended is read.
+
+    On a CPU the same settings give the same bytes, interrupted or not. Raises ConfigError for settings that make no
+    sense and, with `strict`, for pairs that are too long; DataError if nothing is left to learn from; ComponentError
+    if the model cannot be loaded or trained.
+    """
+    if mistakes := settings.check():
+        raise ConfigError(mistakes)
+    manifest = read_manifest(data)
+    device = torch_device(settings.device)
+    settings = replace(settings, device=device, dtype=settings.dtype or _suiting(device))
+    lessons = _lessons(settings, data)
+    if lessons.too_long and strict:
+        raise ConfigError(
+            f"--strict: {len(lessons.too_long)} pairs are longer than the model's window or --max-length, e.g. "
+            f"{lessons.too_long[0]}"
+        )
+    asked = {
+        **asdict(settings),
+        "dtype": str(settings.dtype),
+        "content": folder_hash(settings.model),
+        "data": manifest.key,
+    }
+    folder = folder.resolve()
+    if ended := begun(folder, asked):
+        return ended
+    with held(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
+        if ended := begun(folder, asked):
+            return ended  # by the process that this one waited for
+        trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
+        run(trainer, folder / CHECKPOINTS, settings.at_once)
+        saved = save_adapter(trainer, folder / ".adapter")
+        losses = _losses(trainer.state.log_history)
+        training = Training(
+            settings=asked,
+            n_pairs={"train": len(lessons.learned.rows), "validation": len(lessons.validated.rows)},
+            too_long=lessons.too_long,
+            losses=losses,
+            kept=_kept(losses),
+            adapter_sha256=hashlib.sha256((saved / _WEIGHTS).read_bytes()).hexdigest(),
+            versions={package: version(package) for package in PACKAGES},
+        )
+        finish(folder, training, saved)
+    return training
+
+
+def _suiting(device: str) -> Dtype:
+    import torch
+
+    is_fit = device.startswith("cuda") and torch.cuda.is_bf16_supported()
+    return Dtype.BFLOAT16 if is_fit else Dtype.FLOAT32
+
+
+def _lessons(settings: Settings, data: Path) -> Lessons:
+    """The pairs in the model's tokens."""
+    with loading(settings.model, settings.revision) as name:
+        from transformers import AutoConfig, AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision or None)
+        config = AutoConfig.from_pretrained(name, revision=settings.revision or None).get_text_config()
+    if not tokenizer.chat_template:
+        raise ConfigError(f"model: {settings.model!r} has no chat template; wanted a model that was tuned for chats")
+    window = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
+    max_length = min(settings.max_length or window, window)
+    learned, validated = (
+        examples_of(read_pairs(data, split), tokenizer, max_length) for split in ("train", "validation")
+    )
+    if not learned.rows:
+        raise DataError(
+            f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer; wanted some: "
+            "give a larger --max-length, or a model with a larger window"
+        )
+    return Lessons(tokenizer, learned, validated)
+
+
+def _losses(history: list[Mapping[str, Any]]) -> tuple[tuple[float, float | None], ...]:
+    """By epoch, of training and of the validation split."""
+    trained = [float(entry["loss"]) for entry in history if "loss" in entry]
+    validated: list[float | None] = [float(entry["eval_loss"]) for entry in history if "eval_loss" in entry]
+    return tuple(zip(trained, validated or [None] * len(trained), strict=True))
+
+
+def _kept(losses: tuple[tuple[float, float | None], ...]) -> int:
+    validated = [loss for _, loss in losses if loss is not None]
+    return validated.index(min(validated)) + 1 if validated else len(losses)

@@ -1,0 +1,79 @@
+"""Texts that are longer than a model reads: a warning before the work, and what was counted after it."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from components.errors import ComponentError
+from components.protocols import Chunker
+from components.records import Documents, SpanTexts
+from components.text.tables import segment
+from runner.engine.store import Store
+from runner.pipeline.answers.prompt_passages import ChunkPassages
+from runner.pipeline.corpus.loaded_data import some_documents
+from runner.pipeline.planned import PlannedCell
+from runner.pipeline.ranking.unread_texts import CutTexts, model_name
+from runner.pipeline.retrieved import Retrieved
+from runner.results import CellResult
+
+_N_DOCUMENTS = 50
+_MOST_CHARACTERS = 10_000
+_MOST_CHUNKS = 2000
+"""So many documents, so much of each, and so many of their chunks are looked at before the work."""
+
+
+def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
+    """A line for each chunking and model by which some chunks are longer than the model reads, as far as a few
+    documents tell; none where all chunks were counted before. Raises ComponentError if a model cannot be reached, and
+    for a model that is set to refuse longer chunks.
+    """
+    seen = set()
+    for cell in cells:
+        retrieved = cell.graph.result.retrieved
+        for stage in retrieved.cut if isinstance(retrieved, Retrieved) else ():
+            is_new = stage.key not in seen and store.find(stage.kind, stage.key) is None
+            seen.add(stage.key)
+            if is_new and isinstance(stage, CutTexts) and isinstance(stage.passages, ChunkPassages):
+                yield from _too_long(cell, stage, store)
+
+
+def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:
+    embedder, chunker = stage.embedder, cell.request.cell.chunk
+    chunker = getattr(chunker, "children", chunker)  # what is searched
+    limit = embedder.token_limit()
+    if limit is None or not isinstance(chunker, Chunker):
+        return
+    n_tokens = embedder.count_chunk_tokens(_some_chunks(cell, chunker, store))
+    if n_tokens.max(initial=0) > limit:
+        size = f" at chunk.size={chunker.size}" if hasattr(chunker, "size") else ""
+        line = (
+            f"{model_name(embedder)} reads {limit:,} tokens of a chunk{size}: about "
+            f"{np.count_nonzero(n_tokens > limit) / len(n_tokens):.0%} are longer, up to {n_tokens.max():,} tokens, as "
+            f"far as {_N_DOCUMENTS} documents tell. Take smaller chunks, or a model that reads more."
+        )
+        if getattr(embedder, "truncation", "") == "error":
+            raise ComponentError(
+                f"{line} With truncation=error these fail the cell; truncation=cut reads their beginning."
+            )
+        yield line
+
+
+def _some_chunks(cell: PlannedCell, chunker: Chunker, store: Store) -> list[str]:
+    whole = some_documents(cell.graph.data, store, _N_DOCUMENTS)
+    documents = Documents(whole.ids, whole.titles, [text[:_MOST_CHARACTERS] for text in whole.texts], whole.metadata)
+    chunks = SpanTexts(documents.texts, chunker.chunk(documents, segment(documents.texts, chunker.length_tokenizer)))
+    return list(chunks)[:: max(len(chunks) // _MOST_CHUNKS, 1)]
+
+
+def cut_lines(cells: Sequence[CellResult]) -> list[str]:
+    """A line for each model and kind of texts that were longer than it reads; the same words once."""
+    found: dict[str, int] = {}
+    for cell in cells:
+        for cut in cell.cut_texts:
+            if cut["n_cut"]:
+                line = (
+                    f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} "
+                    f"were cut off there, and with them {cut['n_tokens_cut'] / cut['n_tokens']:.1%} of all tokens"
+                )
+                found[line] = found.get(line, 0) + 1
+    return [line + (f" ({n} of {len(cells)} cells)" if n < len(cells) else "") for line, n in found.items()]

@@ -1,0 +1,53 @@
+"""Which hits go into the prompts."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.protocols import ContextBuilder
+from components.records import Context, Hits, SpanTexts
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.prompt_passages import ChunkPassages
+from runner.pipeline.corpus.loaded_data import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenContext(Stage[Context]):
+    """The chunks in each prompt."""
+
+    kind: ClassVar[str] = "context"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Context]] = Columns(Context)
+
+    builder: ContextBuilder
+    top_k: int
+    hits: Stage[Hits]
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> Context:
+        """Chooses from the first top_k hits, or from all where there are fewer."""
+        hits = run.read(self.hits)
+        texts = SpanTexts(run.read(self.chunks.corpus).texts, run.read(self.chunks.chunks))
+        return self.builder.build(hits, texts, min(self.top_k, hits.chunk.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class EmptyContext(Stage[Context]):
+    """No chunk in any prompt: a closed-book cell."""
+
+    kind: ClassVar[str] = "empty_context"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Context]] = Columns(Context)
+
+    samples: Samples
+
+    def make(self, run: Run) -> Context:
+        """A row without a chunk per sample."""
+        n_samples = len(run.read(self.samples).samples)
+        none = np.zeros(n_samples, dtype=np.int64)
+        return Context(np.zeros((n_samples, 0), dtype=np.int32), none, none)

@@ -1,0 +1,195 @@
+"""Conversations in which the model's own answers stand as history: they are answered turn by turn.
+
+    samples ─┬─ turns 1 ── prompts ── answers ─┬───────────────────────────────────────────┐
+             ├─ turns 2 ───────────────────────┴─ prompts ── answers ─┬────────────────────┼─ conversations
+             └─ turns 3 ──────────────────────────────────────────────┴─ prompts ── answers┘
+
+The stages of a turn are those of any samples, so that every generator can answer them. What is searched for reads the
+questions of earlier turns alone, and so does not wait for answers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+from components.protocols import History
+from components.records import Answer, AnswerState, Context, Turn
+from runner.engine.ask import total
+from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.stage import Stage, StageGroup, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.answer_stages import Messages, Prompts, usage_of
+from runner.pipeline.answers.generating import Generation, GenerationCodec, generations
+from runner.pipeline.answers.prompt_passages import PromptPassages
+from runner.pipeline.corpus.loaded_data import Data, Samples, SamplesCodec, SampleSet
+
+
+@dataclass(frozen=True)
+class TurnSet(SampleSet):
+    """The samples of one turn, whose history is the model's own; `rows` are their positions among all samples. Those of
+    which an earlier answer failed are not among them.
+    """
+
+    rows: tuple[int, ...]
+
+
+class TurnSetCodec:
+    """Samples and labels as they are kept by themselves, rows as JSON."""
+
+    def encode(self, result: TurnSet) -> Parts:
+        """All three."""
+        return {**SamplesCodec().encode(result), "rows": list(result.rows)}
+
+    def decode(self, parts: Parts) -> TurnSet:
+        """The turns."""
+        read = SamplesCodec().decode(parts)
+        return TurnSet(read.samples, read.labels, tuple(parts["rows"]))
+
+
+@dataclass(frozen=True)
+class AnsweredTurn(StageGroup):
+    """One turn of all conversations, with its prompts and answers."""
+
+    turns: Stage[TurnSet]
+    prompts: tuple[Prompts, ...]
+    answers: Stage[Sequence[Answer]]
+
+    def answer_of_row(self, run: Run) -> dict[int, Answer]:
+        """By position among all samples."""
+        return dict(zip(run.read(self.turns).rows, run.read(self.answers), strict=True))
+
+    def prompt_of_row(self, run: Run) -> dict[int, Messages]:
+        """Likewise, what the model was shown."""
+        shown = [run.read(stage) for stage in self.prompts]
+        shown += [run.read(stage).prompts for stage in generations(self.answers)]
+        return {row: messages for own in shown for row, messages in zip(run.read(self.turns).rows, own, strict=True)}
+
+    def path_of_row(self, run: Run) -> dict[int, str]:
+        """Likewise, how the answer came about, where its generator tells."""
+        paths = [run.read(stage).paths for stage in generations(self.answers)]
+        return {row: path for own in paths for row, path in zip(run.read(self.turns).rows, own, strict=True)}
+
+    def usage(self, run: Run) -> Mapping[str, int | None]:
+        """What its requests cost."""
+        in_steps = [run.read(stage).usage for stage in generations(self.answers)]
+        return in_steps[0] if in_steps else usage_of(run.read(self.answers))
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTurns(Stage[TurnSet]):
+    """The samples with so many earlier turns, in which the model's answers to these stand."""
+
+    kind: ClassVar[str] = "turns"
+    in_words: ClassVar[str] = "turns of conversations"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[TurnSet]] = TurnSetCodec()
+
+    history: History
+    n_earlier: int
+    samples: Samples
+    before: tuple[AnsweredTurn, ...]
+
+    def make(self, run: Run) -> TurnSet:
+        """Puts the answers in. One that is empty, refused or cut off stands there as it came."""
+        read = run.read(self.samples)
+        answers = {row: answer for turn in self.before for row, answer in turn.answer_of_row(run).items()}
+        chosen = {
+            row: earlier
+            for row, earlier in enumerate(self.history.earlier_turns(read.samples))
+            if len(earlier) == self.n_earlier and all(_is_answered(answers.get(turn)) for turn in earlier)
+        }
+        samples = [
+            replace(
+                read.samples[row],
+                history=tuple(Turn(read.samples[turn].question, answers[turn].text) for turn in earlier),
+            )
+            for row, earlier in chosen.items()
+        ]
+        return TurnSet(tuple(samples), read.labels, tuple(chosen))
+
+
+def _is_answered(answer: Answer | None) -> bool:
+    return answer is not None and answer.state is not AnswerState.ERROR
+
+
+@dataclass(frozen=True, eq=False)
+class TurnContext(Stage[Context]):
+    """The contexts of one turn, out of those of all samples."""
+
+    kind: ClassVar[str] = "turn_context"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Context]] = Columns(Context)
+
+    context: Stage[Context]
+    turns: OwnTurns
+
+    def make(self, run: Run) -> Context:
+        """Takes the rows."""
+        context, rows = run.read(self.context), list(run.read(self.turns).rows)
+        return Context(**{field.name: getattr(context, field.name)[rows] for field in fields(Context)})
+
+
+@dataclass(frozen=True, eq=False)
+class Conversations(Stage[Generation]):
+    """The answers of all turns, in the order of the samples. One whose earlier turn failed was never asked for, and has
+    failed too.
+    """
+
+    kind: ClassVar[str] = "conversations"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.ASKING
+    codec: ClassVar[Codec[Generation]] = GenerationCodec()
+
+    history: History
+    samples: Samples
+    turns: tuple[AnsweredTurn, ...]
+
+    def make(self, run: Run) -> Generation:
+        """Joins them."""
+        samples = run.read(self.samples).samples
+        answers: dict[int, Answer] = {}
+        prompts: dict[int, Messages] = {}
+        paths: dict[int, str] = {}
+        for turn in self.turns:
+            answers |= turn.answer_of_row(run)
+            prompts |= turn.prompt_of_row(run)
+            paths |= turn.path_of_row(run)
+        earlier = self.history.earlier_turns(samples)
+        for row in sorted(set(range(len(samples))) - answers.keys(), key=lambda row: len(earlier[row])):
+            failed = next(answers[turn] for turn in earlier[row] if answers[turn].state is AnswerState.ERROR)
+            answers[row] = Answer(
+                samples[row].id,
+                AnswerState.ERROR,
+                error=f"{_EARLIER}{failed.error.removeprefix(_EARLIER)}",
+                error_class=failed.error_class,
+            )
+        numbers = [f"turn {len(own) + 1}" for own in earlier]
+        return Generation(
+            [answers[row] for row in range(len(samples))],
+            [prompts.get(row, ()) for row in range(len(samples))],
+            [": ".join(filter(None, [number, paths.get(row)])) for row, number in enumerate(numbers)],
+            _summed([turn.usage(run) for turn in self.turns]),
+        )
+
+
+_EARLIER = "an earlier turn failed: "
+
+
+def _summed(usages: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
+    return {name: total([usage[name] for usage in usages]) for name in usages[0]}
+
+
+Answered = Callable[[Stage[SampleSet], int, PromptPassages], tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]]
+"""From samples, their number, and the passages of each to their prompts and answers."""
+
+
+def answered_in_turns(history: History, data: Data, passages: PromptPassages, answered: Answered) -> Conversations:
+    """The answers to all turns of conversations, each asked for after those before it."""
+    before: list[AnsweredTurn] = []
+    for n_earlier, n_samples in enumerate(data.n_by_turn):
+        turns = OwnTurns(history, n_earlier, data.samples, tuple(before))
+        of_turn = replace(passages, context=TurnContext(passages.context, turns))
+        before.append(AnsweredTurn(turns, *answered(turns, n_samples, of_turn)))
+    return Conversations(history, data.samples, tuple(before))

@@ -1,0 +1,76 @@
+"""Solved examples in prompts: which ones, and how they are shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.examples.solved import gold_passages
+from components.protocols import Examples, Prompt, Render
+from components.records import Documents, Message, Passage, Sample
+from runner.engine.codecs import Codec, Single
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
+from runner.pipeline.corpus.loaded_data import Data, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenExamples(Stage[NDArray[np.int32]]):
+    """For each sample the positions of its examples in the pool, int32[n_samples, n]."""
+
+    kind: ClassVar[str] = "examples"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[NDArray[np.int32]]] = Single("examples")
+
+    examples: Examples
+    samples: Samples
+    pool: Samples
+    documents: Stage[Documents]
+
+    def make(self, run: Run) -> NDArray[np.int32]:
+        """Chooses them. Raises DataError where there are too few."""
+        samples, pool = run.read(self.samples).samples, run.read(self.pool).samples
+        return self.examples.choose(samples, pool, run.read(self.documents))
+
+
+def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[ChosenExamples, ...]:
+    """The examples of a cell from its training split; none where it shows none."""
+    if pool is None:
+        return ()
+    return (ChosenExamples(examples, data.samples, pool.samples, pool.corpus),)
+
+
+def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple[ChosenExamples, ...]) -> Render:
+    """Writes prompts: in a closed book without passages, and with the examples of each sample. An example is a turn of
+    the chat before the question: the last message of its own prompt, with its gold as passages, and its reference.
+    """
+
+    def alone(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
+        is_closed_book = isinstance(passages, NoPassages)
+        return prompt.render_closed_book(sample) if is_closed_book else prompt.render(sample, own)
+
+    if not examples:
+        return alone
+    (chosen,) = examples
+    pool, documents = run.read(chosen.pool).samples, run.read(chosen.documents)
+    position = {document_id: place for place, document_id in enumerate(documents.ids)}
+
+    @cache
+    def turn(place: int) -> tuple[Message, Message]:
+        example = pool[place]
+        asked = alone(example, gold_passages(example, documents, position))[-1]
+        return asked, Message("assistant", example.references[0])
+
+    own = zip(run.read(chosen.samples).samples, run.read(chosen).tolist(), strict=True)
+    places = {sample.id: row for sample, row in own}
+
+    def with_examples(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
+        *before, asked = alone(sample, own)
+        return (*before, *(message for place in places[sample.id] for message in turn(place)), asked)
+
+    return with_examples

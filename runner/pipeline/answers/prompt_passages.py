@@ -1,0 +1,152 @@
+"""Documents, chunks and queries as passages, with terms for a component that reads terms.
+
+Each is a group of the stages that it reads, so that a stage has just the inputs that its component needs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.contexts.neighbours import passages_in
+from components.fields import added_later
+from components.protocols import WordTokenizer
+from components.records import Context, Documents, Passage, Passages, Queries, Spans, SpanTexts, Terms, TextRows
+from components.text.tables import TermTable
+from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.chunk_stages import ChunkFacts, SomeChunks, some_chunks
+from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks
+from runner.pipeline.corpus.corpus_terms import BlockTerms, CorpusTerms, QueryTerms
+from runner.pipeline.corpus.loaded_data import Data
+
+
+@dataclass(frozen=True)
+class DocumentPassages(StageGroup):
+    """Whole documents."""
+
+    corpus: Stage[Documents]
+    terms: tuple[Stage[TermTable], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """Texts, titles, and terms where a tokenizer was named."""
+        documents = run.read(self.corpus)
+        terms = [run.read(stage).of_documents() for stage in self.terms]
+        return Passages(documents.texts, _only(terms), documents.titles)
+
+
+@dataclass(frozen=True)
+class ChunkPassages(StageGroup):
+    """Chunks of the corpus."""
+
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    terms: tuple[Stage[TermTable], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """Texts, the titles of their documents, and terms where a tokenizer was named."""
+        return _chunks(run, run.read(self.corpus), self.chunks, self.terms)
+
+    def some(self, run: Run) -> SomeChunks:
+        """All, if they are kept, or as many as a plan has time to cut."""
+        return some_chunks(run, run.read(self.corpus), self.chunks)
+
+
+@dataclass(frozen=True)
+class BlockPassages(StageGroup):
+    """Chunks of a block of documents, as spans of these."""
+
+    documents: DocumentBlock
+    chunks: Stage[Spans]
+    terms: tuple[Stage[TermTable], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """As of `ChunkPassages`."""
+        return _chunks(run, self.documents.read(run), self.chunks, self.terms)
+
+    def some(self, run: Run) -> SomeChunks:
+        """As of `ChunkPassages`."""
+        return some_chunks(run, self.documents.read(run), self.chunks)
+
+
+def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:
+    spans = run.read(chunks)
+    of_chunks = [run.read(stage).of_chunks(spans) for stage in terms]
+    return Passages(SpanTexts(documents.texts, spans), _only(of_chunks), TextRows(documents.titles, spans.document))
+
+
+@dataclass(frozen=True)
+class QueryPassages(StageGroup):
+    """Queries."""
+
+    queries: Stage[Queries]
+    terms: tuple[Stage[Terms], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """Texts, and terms where a tokenizer was named."""
+        return Passages(run.read(self.queries).texts, _only([run.read(stage) for stage in self.terms]))
+
+
+def _only(terms: Sequence[Terms]) -> Terms | None:
+    """Those for the component's tokenizer, if it has one."""
+    return terms[0] if terms else None
+
+
+def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTerms, ...]:
+    """The terms of the corpus for a component that has a tokenizer; none for one that has not."""
+    if tokenizer is None:
+        return ()
+    blocks = tuple(BlockTerms(tokenizer, block) for block in document_blocks(data))
+    return (CorpusTerms(tokenizer, data.corpus, blocks),)
+
+
+def query_terms(tokenizer: WordTokenizer | None, queries: Stage[Queries], data: Data) -> tuple[QueryTerms, ...]:
+    """The terms of queries for a component that has a tokenizer; none for one that has not."""
+    return tuple(QueryTerms(terms.tokenizer, queries, terms) for terms in corpus_terms(tokenizer, data))
+
+
+@dataclass(frozen=True)
+class RetrievedPassages(StageGroup):
+    """What each prompt holds."""
+
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    context: Stage[Context]
+    merges: bool = added_later(False)
+    """True where neighbouring chunks are one passage."""
+    facts: tuple[ChunkFacts, ...] = added_later(())
+    """Of the chunks, where any are known."""
+
+    def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
+        """Per sample, the passages in its prompt, in order, with the title and the metadata of their documents, and the
+        facts that are known of their first chunks.
+        """
+        facts = next((run.read(stage) for stage in self.facts), None)
+        documents, texts = run.read(self.corpus), SpanTexts(run.read(self.corpus).texts, run.read(self.chunks))
+        for passages in self.chunks_of(run):
+            yield tuple(_passage(texts, documents, passage, facts[passage[0]] if facts else {}) for passage in passages)
+
+    def chunks_of(self, run: Run) -> Iterator[list[tuple[int, ...]]]:
+        """Per sample, the chunks of each passage in its prompt, in order."""
+        spans = run.read(self.chunks)
+        for row in run.read(self.context).chunk.tolist():
+            chosen = [chunk for chunk in row if chunk >= 0]
+            yield passages_in(chosen, spans) if self.merges else [(chunk,) for chunk in chosen]
+
+
+@dataclass(frozen=True)
+class NoPassages(StageGroup):
+    """Prompts without passages: those of a closed-book cell."""
+
+    context: Stage[Context]
+
+    def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
+        """Nothing per sample."""
+        return iter([()] * len(run.read(self.context).chunk))
+
+
+def _passage(texts: SpanTexts, documents: Documents, chunks: Sequence[int], facts: Mapping[str, str]) -> Passage:
+    document = int(texts.spans.document[chunks[0]])
+    metadata = documents.metadata[document] if documents.metadata else {}
+    return Passage(texts.joined(chunks), documents.titles[document], {**metadata, **facts})
+
+
+PromptPassages = RetrievedPassages | NoPassages

@@ -1,0 +1,333 @@
+"""From a resolved configuration to typed components: checks everything first, and reports all mistakes at once.
+
+`_target_` names a component, an executor or a class of a package that `run.plugins` names: a configuration runs no
+other code. `hydra_code` says the same of Hydra's own nodes. A node is compared with the dataclass that its `_target_`
+names, both ways: a key that is no field and a field that has neither key nor default are mistakes; values are coerced
+to the field's type.
+"""
+
+import dataclasses
+import difflib
+import importlib
+import inspect
+import math
+import re
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import cache
+from typing import Any, Protocol, get_args, get_origin, get_type_hints
+
+from components.errors import ConfigError
+from components.json_value import Json
+from components.protocols import ThreeWayEncoder
+from runner.engine.executors.protocol import Executor
+from runner.engine.plugins.named_code import package_of, remedy
+from runner.engine.plugins.plugin_loading import ensure_loaded
+from runner.engine.plugins.trusted import is_within
+from runner.engine.source_code import has_code
+from runner.pipeline.cell import Cell
+from runner.pipeline.combination_mistakes import combination_mistakes
+
+_ROOT = "components"
+_ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
+"""Where classes of a kind are that is no role of the pipeline."""
+_OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose one that has them: embedder=bge-m3-heads"}
+"""What to type for a kind that few options of a group are of."""
+_PRIMITIVES = (bool, int, float, str)
+_NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
+_LARGEST = 2**63 - 1
+"""What arrays and files hold of a whole number."""
+
+Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
+Built = Any  # what a node becomes: of the type that its annotation names
+
+
+class _Invalid(Exception):
+    """A value that cannot be built; its mistakes are in the list already."""
+
+
+def build_cell(config: Mapping[str, Json]) -> Cell:
+    """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
+    return CellBuilder().build(config)
+
+
+_TAKEN_TOGETHER = (
+    "top_k",
+    "retriever",
+    "expander",
+    "generator",
+    "llm",
+    "history",
+    "refiner",
+    "header",
+    "reranker",
+    "metrics",
+    "repeat",
+    "judge_repeat",
+)
+
+
+class CellBuilder:
+    """Builds the cells of a sweep, which share most of their parts: equal ones are built once."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Built] = {}
+
+    def build(self, config: Mapping[str, Json]) -> Cell:
+        """As `build_cell`."""
+        builder = _Builder(plugins_of(config), self._built)
+        values = builder.field_values(Cell, config, "")
+        mistakes = [
+            *builder.mistakes,
+            *combination_mistakes(**{name: values.get(name) for name in _TAKEN_TOGETHER}),
+        ]
+        if mistakes:
+            raise ConfigError(list(dict.fromkeys(mistakes)))
+        return Cell(**values)
+
+
+def build_component(node: Mapping[str, Json], wanted: type, path: str, plugins: Sequence[str] = ()) -> Built:
+    """One component that satisfies the protocol `wanted`; `path` is the node's place. `plugins` are the packages whose
+    classes it may name besides ours: see `plugins_of`. Raises ConfigError.
+    """
+    builder = _Builder(plugins)
+    component = builder.build(node, wanted, path)
+    if builder.mistakes:
+        raise ConfigError(list(dict.fromkeys(builder.mistakes)))
+    return component
+
+
+def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
+    """The packages that a configuration's `run.plugins` names; none if it does not name them as it should, which
+    building a cell reports.
+    """
+    plugins = config.get("run", {}).get("plugins", ())
+    return tuple(name for name in plugins if isinstance(name, str)) if isinstance(plugins, list | tuple) else ()
+
+
+class _Builder:
+    """Collects mistakes, each with the path of the key it is about. `built` are components that were built before, by
+    their path and what is written there.
+    """
+
+    def __init__(self, plugins: Sequence[str] = (), built: dict[str, Built] | None = None) -> None:
+        self.mistakes: list[str] = []
+        self._built = {} if built is None else built
+        self._plugins = tuple(plugins)
+        self._packages_refused: set[str] = set()
+
+    def build(self, value: Json, wanted: Annotation, path: str) -> Built:
+        """`value` as the type `wanted`; None after adding to `mistakes` if that is not possible."""
+        try:
+            return self._build(value, wanted, path)
+        except _Invalid:
+            return None
+
+    def _build(self, value: Json, wanted: Annotation, path: str) -> Built:
+        origin: Annotation = get_origin(wanted)
+        if origin in (typing.Union, types.UnionType):
+            return self._optional(value, get_args(wanted), path)
+        if origin is tuple:
+            return self._tuple(value, get_args(wanted)[0], path)
+        if origin in (dict, Mapping):
+            if not isinstance(value, Mapping):
+                raise self._refuse(path, value, "a mapping")
+            return {str(key): self.build(item, get_args(wanted)[1], f"{path}.{key}") for key, item in value.items()}
+        if isinstance(wanted, type) and issubclass(wanted, Enum):
+            return self._enum(value, wanted, path)
+        if wanted in _PRIMITIVES:
+            return self._primitive(value, wanted, path)
+        if not isinstance(wanted, type):
+            return self._unreadable(wanted, path)
+        return self._component(value, (wanted,), path)
+
+    def _unreadable(self, wanted: Annotation, path: str) -> Built:
+        """For a class of a user's: the types that ours have can all be read."""
+        self.mistakes.append(
+            f"{path}: its class gives it the type {wanted}, which no YAML is read as; wanted there: bool, int, float, "
+            "str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
+        )
+        raise _Invalid
+
+    def _refuse(self, path: str, value: Json, wanted: str) -> _Invalid:
+        self.mistakes.append(f"{path}: got {value!r} ({type(value).__name__}), wanted {wanted}")
+        return _Invalid()
+
+    def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
+        if value is None and type(None) in options:
+            return None
+        wanted, *others = [option for option in options if option is not type(None)]
+        if others and wanted in _PRIMITIVES:
+            return self._one_of(value, (wanted, *others), path)
+        return self._component(value, (wanted, *others), path) if others else self._build(value, wanted, path)
+
+    def _one_of(self, value: Json, options: tuple[Annotation, ...], path: str) -> Json:
+        """A plain value, as it is."""
+        if type(value) in options:
+            return self._primitive(value, type(value), path)
+        raise self._refuse(path, value, " or ".join(_type_name(option) for option in options))
+
+    def _tuple(self, value: Json, item: Annotation, path: str) -> tuple[Json, ...]:
+        if not isinstance(value, list | tuple):
+            raise self._refuse(path, value, f"a list of {_type_name(item)}, e.g. [{value}]")
+        return tuple(self.build(each, item, f"{path}[{i}]") for i, each in enumerate(value))
+
+    def _enum(self, value: Json, wanted: type[Enum], path: str) -> Enum:
+        for member in wanted:
+            if value in (member.value, member):
+                return member
+        raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in wanted)}")
+
+    def _primitive(self, value: Json, wanted: type, path: str) -> Built:
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
+            raise self._refuse(path, value, _type_name(wanted) + _hint(value, path))
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise self._refuse(path, value, f"a whole number of at most {_LARGEST}")
+        return value
+
+    def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
+        """Of one of the kinds, which are several only for protocols."""
+        written = f"{path}: {node!r}"
+        if written in self._built:
+            return self._built[written]
+        component = self._checked(node, kinds, path)
+        if not self.mistakes:  # which are told of every cell
+            self._built[written] = component
+        return component
+
+    def _checked(self, node: Json, kinds: Sequence[type], path: str) -> Built:
+        wanted = kinds[0]
+        if not isinstance(node, Mapping):
+            raise self._refuse(path or "the configuration", node, f"a mapping for {_names(kinds)}")
+        is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
+        cls = wanted if is_settings else self._class(node, wanted, path)
+        component = self._construct(cls, node, path)
+        nearest = max(kinds, key=lambda kind: (not _lacking(component, kind), _n_shared(component, kind)))
+        if not is_settings and (lacking := _lacking(component, nearest)):
+            of_which = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
+            what = (
+                f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}{_OPTIONS.get(nearest, '')}"
+            )
+            raise self._refuse(f"{path}._target_", node["_target_"], what)
+        self.mistakes += [_placed(path, mistake) for mistake in getattr(component, "check", list)()]
+        return component
+
+    def _class(self, node: Mapping[str, Json], wanted: type, path: str) -> type:
+        target = node.get("_target_")
+        roots = (_ROOTS_OF.get(wanted, _ROOT), *self._plugins)
+        if not isinstance(target, str) or not is_within(target, roots):
+            raise self._stranger(target, roots, path)
+        module, _, name = target.rpartition(".")
+        try:
+            ensure_loaded(self._plugins)
+            found = getattr(importlib.import_module(module), name)
+        except Exception as error:  # a module of a user's may raise anything
+            what = f"a class that can be imported ({type(error).__name__}: {error})"
+            raise self._refuse(f"{path}._target_", target, what) from error
+        if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
+            raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
+        if not has_code(found):
+            what = (
+                "a class in a file, e.g. my_package/parts.py: an edit of this one could not be told from what is kept"
+            )
+            raise self._refuse(f"{path}._target_", target, what)
+        return found
+
+    def _stranger(self, target: Json, allowed: Sequence[str], path: str) -> _Invalid:
+        """Once for each package: its other classes have the same cause and the same remedy."""
+        package = package_of(target)
+        if package in self._packages_refused:
+            return _Invalid()
+        self._packages_refused |= {package} if package else set()
+        roots = ", ".join(f"{root}.*" for root in allowed)
+        return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}{remedy(target)}")
+
+    def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
+        n_before = len(self.mistakes)
+        values = self.field_values(cls, node, path)
+        if len(self.mistakes) > n_before:
+            raise _Invalid
+        try:
+            return cls(**values)
+        except (TypeError, ValueError) as error:  # of a user's class: ours have a `check` instead
+            self.mistakes.append(f"{path}: {cls.__name__} cannot be made of these values: {error}")
+            raise _Invalid from error
+
+    def field_values(self, cls: type, node: Mapping[str, Json], path: str) -> dict[str, Json]:
+        """The fields of a dataclass from the keys of a node; what is wrong with either is added to `mistakes`."""
+        prefix = f"{path}." if path else ""
+        fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
+        for key in [str(key) for key in node if key != "_target_" and key not in fields]:
+            near = difflib.get_close_matches(key, fields, n=1)
+            known = f"known are {', '.join(fields)}" if fields else f"{cls.__name__} has no fields"
+            hint = f"did you mean {prefix}{near[0]}?" if near else known
+            self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
+        hints = _types_of(cls)
+        for name, field in fields.items():
+            if name not in node and not _has_default(field):
+                self.mistakes.append(f"{prefix}{name}: missing, wanted {_type_name(hints[name])}")
+        return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
+
+
+@cache
+def _types_of(cls: type) -> dict[str, Annotation]:
+    return get_type_hints(cls)
+
+
+def _has_default(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def _is_frozen(cls: type) -> bool:
+    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # of every dataclass
+
+
+def _placed(path: str, mistake: str) -> str:
+    """A mistake of a component with the path to it: of a field ("depth: got 0"), or of all of it ("... needs ...")."""
+    if not path:
+        return mistake
+    is_of_a_field = mistake.split(maxsplit=1)[0].endswith(":")
+    return f"{path}.{mistake}" if is_of_a_field else f"{path}: {mistake}"
+
+
+def _lacking(component: object, wanted: type) -> list[str]:
+    """The members of the protocol `wanted` that a component does not have; for a class, that it is none of it."""
+    if not getattr(wanted, "_is_protocol", False):
+        return [] if isinstance(component, wanted) else [f"the base class {wanted.__name__}"]
+    return [name for name in _members(wanted) if not hasattr(component, name)]
+
+
+def _n_shared(component: object, wanted: type) -> int:
+    return sum(hasattr(component, name) for name in _members(wanted))
+
+
+def _members(protocol: type) -> list[str]:
+    protocols = [
+        cls for cls in reversed(protocol.__mro__) if getattr(cls, "_is_protocol", False) and cls is not Protocol
+    ]
+    names = dict.fromkeys(name for cls in protocols for name in (*inspect.get_annotations(cls), *vars(cls)))
+    return [name for name in names if not name.startswith("_")]
+
+
+def _names(kinds: Sequence[type]) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)
+
+
+def _hint(value: Json, path: str) -> str:
+    """What was probably meant by a text in the place of a number: several values."""
+    if not isinstance(value, str) or not path:
+        return ""
+    if value.startswith("interval("):
+        return f"; a grid takes no intervals: write the values, as in {path}=64,128"
+    if not _NUMBERS.fullmatch(value):
+        return ""
+    return f"; several values have commas and no blanks: {path}={','.join(value.split())}"
+
+
+def _type_name(wanted: Annotation) -> str:
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+    return names.get(wanted) or str(getattr(wanted, "__name__", wanted))

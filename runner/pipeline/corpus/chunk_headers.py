@@ -1,0 +1,193 @@
+"""Headers that are searched together with chunks, and are no part of them.
+
+Where there are any, a corpus of its own is searched, whose documents are their chunks in a row, each below its header:
+as many chunks in the same order, so that a hit is a hit on the chunk itself. Prompts, results and metrics see that.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.json_value import Json
+from components.protocols import AskingHeaderWriter, Header, HeaderWriter
+from components.records import Documents, Spans, SpanTexts
+from runner.engine.codecs import Codec, Columns, Single
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
+
+PURPOSE = "headers"
+HEADER = "header"
+"""How a header for which a language model is asked is called where judges have their names."""
+
+_LINE_END, _GAP = "\n", "\n\n"
+"""Below a header, and between chunks."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkHeaders(Stage[Sequence[str]]):
+    """A header per chunk."""
+
+    kind: ClassVar[str] = "chunk_headers"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Sequence[str]]] = Single("headers")
+
+    writer: HeaderWriter
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+
+    def make(self, run: Run) -> Sequence[str]:
+        """Has them written."""
+        documents, chunks = run.read(self.corpus), run.read(self.chunks)
+        return _checked(self.writer.write(documents, chunks), len(chunks), self.writer)
+
+
+@dataclass(frozen=True)
+class WrittenHeaders:
+    """Headers by a language model, with how well it was understood (`replies`, as `reply_counts` gives them, by chunk)
+    and what that cost (`usage`).
+    """
+
+    headers: Sequence[str]
+    replies: Mapping[str, Json]
+    usage: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class AskedHeaders(Stage[WrittenHeaders]):
+    """A header per chunk that a language model writes."""
+
+    kind: ClassVar[str] = "asked_headers"
+    in_words: ClassVar[str] = "headers by a language model"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[WrittenHeaders]] = Columns(WrittenHeaders)
+
+    writer: AskingHeaderWriter
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    n_documents: int = runtime_only(0, "the documents stand in the key of the corpus")
+
+    must_read_replies: ClassVar[bool] = True
+    counts_ahead: ClassVar[bool] = True
+
+    @property
+    def n_requests(self) -> int:
+        """One per chunk. How many these are is counted ahead; where that fails, as many as there are documents."""
+        return self.n_documents
+
+    def make(self, run: Run) -> WrittenHeaders:
+        """Asks about every chunk."""
+        documents, chunks = run.read(self.corpus), run.read(self.chunks)
+        ask = run.ask(self.writer.llm, PURPOSE)
+        written = self.writer.write_by_asking(documents, chunks, ask)
+        headers = _checked([own.text for own in written], len(chunks), self.writer)
+        return WrittenHeaders(headers, reply_counts(written, len(written)), dict(ask.usage))
+
+
+def _checked(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
+    if len(headers) != n_chunks:
+        raise ComponentError(
+            f"{type(writer).__name__}: got {len(headers)} headers for {n_chunks} chunks, wanted one for each, "
+            '"" for none'
+        )
+    return list(headers)
+
+
+AnyHeaders = ChunkHeaders | AskedHeaders
+
+
+@dataclass(frozen=True, eq=False)
+class HeadedCorpus(Stage[Documents]):
+    """Documents made of chunks below their headers."""
+
+    kind: ClassVar[str] = "headed_corpus"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    headers: tuple[AnyHeaders, ...]
+
+    def make(self, run: Run) -> Documents:
+        """Puts them together."""
+        documents, chunks = run.read(self.corpus), run.read(self.chunks)
+        texts: list[list[str]] = [[] for _ in documents.ids]
+        above = _above(run, self.headers)
+        for document, header, text in zip(
+            chunks.document.tolist(), above, SpanTexts(documents.texts, chunks), strict=True
+        ):
+            texts[document].append(f"{header}{text}{_GAP}")
+        return replace(documents, texts=["".join(own) for own in texts])
+
+
+@dataclass(frozen=True, eq=False)
+class HeadedChunks(Stage[Spans]):
+    """Where chunks are in the headed corpus, with their headers."""
+
+    kind: ClassVar[str] = "headed_chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunks: Stage[Spans]
+    headers: tuple[AnyHeaders, ...]
+
+    def make(self, run: Run) -> Spans:
+        """Counts characters as `HeadedCorpus` writes them."""
+        chunks = run.read(self.chunks)
+        above = np.array([len(header) for header in _above(run, self.headers)], dtype=np.int64)
+        lengths = above + chunks.end - chunks.start
+        ends = np.cumsum(lengths + len(_GAP))
+        first = np.searchsorted(chunks.document, chunks.document)  # of each chunk's document
+        before = np.concatenate([[0], ends])[first]
+        start = ends - lengths - len(_GAP) - before
+        return Spans(chunks.document, start.astype(np.int32), (start + lengths).astype(np.int32))
+
+
+def _above(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
+    """What stands above each chunk: the headers of all writers, each in a line of its own."""
+    read = [run.read(stage).headers if isinstance(stage, AskedHeaders) else run.read(stage) for stage in headers]
+    for own in zip(*read, strict=True):
+        yield "".join(f"{header}{_LINE_END}" for header in own if header.strip())
+
+
+class Searched(NamedTuple):
+    """A data set whose corpus is searched, and its chunks."""
+
+    data: Data
+    chunks: Stage[Spans]
+
+
+def with_headers(header: Header, data: Data, chunks: Stage[Spans]) -> Searched:
+    """What is searched: chunks below their headers; as they are where there are none."""
+    if not header.writers:
+        return Searched(data, chunks)
+    headers = tuple(_headers(writer, data, chunks) for writer in header.writers)
+    return Searched(replace(data, corpus=HeadedCorpus(data.corpus, chunks, headers)), HeadedChunks(chunks, headers))
+
+
+def _headers(writer: HeaderWriter | AskingHeaderWriter, data: Data, chunks: Stage[Spans]) -> AnyHeaders:
+    if isinstance(writer, AskingHeaderWriter):
+        return AskedHeaders(writer, data.corpus, chunks, data.n_documents)
+    return ChunkHeaders(writer, data.corpus, chunks)
+
+
+def asked_headers(searched: Searched) -> tuple[AskedHeaders, ...]:
+    """The stages that asked a language model for headers of what is searched."""
+    stages = searched.chunks.headers if isinstance(searched.chunks, HeadedChunks) else ()
+    return tuple(stage for stage in stages if isinstance(stage, AskedHeaders))
+
+
+def header_counts(run: Run, asked: Sequence[AskedHeaders]) -> dict[str, AskedCounts]:
+    """By HEADER, what stages say of the replies of the language models that they asked, if there are some."""
+    return counts_of_step(HEADER, map(run.read, asked))
+
+
+def header_mistakes(header: Header) -> list[str]:
+    """Writers that are to ask what is no language model."""
+    models = [writer.llm for writer in header.writers if isinstance(writer, AskingHeaderWriter)]
+    return model_mistakes(HEADER, "headers", models)

@@ -1,0 +1,162 @@
+"""Cutting the corpus into chunks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.fields import runtime_only
+from components.protocols import Chunker, DescribingChunker, Tokenizer
+from components.records import Documents, Segments, Spans, SpanTexts
+from components.text.tables import segment
+from runner.engine.codecs import Codec, Columns, Single
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
+from runner.pipeline.corpus.corpus_blocks import (
+    ChunkBlock,
+    ChunksOfBlock,
+    DocumentBlock,
+    DocumentsBelow,
+    document_blocks,
+    joined_spans,
+)
+from runner.pipeline.corpus.loaded_data import Data
+
+_N_DOCUMENTS = 200
+_MOST_CHARACTERS = 10_000
+"""So many documents, and so much of each, are cut before the work."""
+_STANDARD_ERRORS = 3
+
+
+@dataclass(frozen=True)
+class SomeChunks:
+    """The texts of chunks, for a plan that cannot wait for all of them. All that there are are `times` as many at most,
+    as far as these tell; 1.0: these are all.
+    """
+
+    texts: Sequence[str]
+    times: float
+
+
+def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChunks:
+    """The chunks of a corpus or of a block, if they are kept; else those of some of its documents, cut anew."""
+    if isinstance(chunks, BlockChunks | Chunks) and not run.is_kept(chunks):
+        return _cut_some(chunks.chunker, documents)
+    return SomeChunks(SpanTexts(documents.texts, run.read(chunks)), 1.0)
+
+
+def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
+    """Those of documents from all over a corpus."""
+    drawn = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
+    texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[drawn]]
+    facts = corpus.metadata[drawn] if corpus.metadata else ()
+    documents = Documents(corpus.ids[drawn], corpus.titles[drawn], texts, facts)
+    spans = chunker.chunk(documents, segment(texts, chunker.length_tokenizer))
+    lengths = np.array([len(text) for text in texts])
+    n_chunks = np.bincount(spans.document, minlength=len(texts))
+    times = sum(map(len, corpus.texts)) / max(lengths.sum(), 1)
+    if times > 1 and len(spans):  # a ratio estimate: chunks go with characters, but for what is left in the end
+        off = n_chunks - lengths * (len(spans) / lengths.sum())
+        times *= 1 + _STANDARD_ERRORS * off.std() * len(texts) ** 0.5 / len(spans)
+    return SomeChunks(SpanTexts(texts, spans), times)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSegments(Stage[Segments]):
+    """Where tokens and sentences of a block's documents end; without a tokenizer a token is a character."""
+
+    kind: ClassVar[str] = "segments"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Segments]] = Columns(Segments)
+
+    tokenizer: Tokenizer | None
+    documents: DocumentBlock
+
+    def make(self, run: Run) -> Segments:
+        """Splits every text once, for all chunkings."""
+        return segment(self.documents.read(run).texts, self.tokenizer)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockChunks(Stage[Spans]):
+    """The chunks of a block, as spans of its documents."""
+
+    kind: ClassVar[str] = "block_chunks"
+    in_words: ClassVar[str] = "chunks of a block"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunker: Chunker
+    documents: DocumentBlock
+    segments: BlockSegments
+
+    def make(self, run: Run) -> Spans:
+        """Cuts along the segments. Raises ComponentError for chunks that break the contract."""
+        documents = self.documents.read(run)
+        spans = self.chunker.chunk(documents, run.read(self.segments))
+        return checked_spans(spans, text_lengths(documents.texts), self.chunker)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks(Stage[Spans]):
+    """The chunks, as spans of the corpus."""
+
+    kind: ClassVar[str] = "chunks"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunker: Chunker
+    corpus: Stage[Documents]
+    blocks: tuple[ChunkBlock, ...] = runtime_only((), "a document is cut alike in any block")
+
+    def make(self, run: Run) -> Spans:
+        """Those of all blocks."""
+        return joined_spans(run, self.blocks)
+
+
+def cut_in_blocks(chunker: Chunker, data: Data) -> Chunks:
+    """The chunks of a data set's corpus, made block by block."""
+    return Chunks(chunker, data.corpus, tuple(_cut(chunker, block) for block in document_blocks(data)))
+
+
+def _cut(chunker: Chunker, documents: DocumentBlock) -> ChunkBlock:
+    segments = BlockSegments(chunker.length_tokenizer, documents)
+    return ChunkBlock(documents, BlockChunks(chunker, documents, segments))
+
+
+def chunk_blocks(chunks: Stage[Spans], blocks: Sequence[DocumentBlock]) -> tuple[ChunkBlock, ...]:
+    """The chunks of blocks of their corpus, as spans of these."""
+    return tuple(_chunks_of(chunks, block) for block in blocks)
+
+
+def _chunks_of(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
+    if isinstance(chunks, Chunks) and block in (own.documents for own in chunks.blocks):
+        return _cut(chunks.chunker, block)
+    is_all = isinstance(block, DocumentsBelow) and not block.prefix
+    return ChunkBlock(block, chunks if is_all else ChunksOfBlock(chunks, block))
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
+    """What a chunker knows of its chunks, such as their sections and pages."""
+
+    kind: ClassVar[str] = "chunk_facts"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Sequence[Mapping[str, str]]]] = Single("facts")
+
+    chunker: DescribingChunker
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+
+    def make(self, run: Run) -> Sequence[Mapping[str, str]]:
+        """Looks them up."""
+        return list(self.chunker.facts(run.read(self.corpus), run.read(self.chunks)))
+
+
+def chunk_facts(chunks: Stage[Spans]) -> tuple[ChunkFacts, ...]:
+    """The facts that are known of chunks, if any are."""
+    if isinstance(chunks, Chunks) and isinstance(chunks.chunker, DescribingChunker):
+        return (ChunkFacts(chunks.chunker, chunks.corpus, chunks),)
+    return ()

@@ -1,0 +1,147 @@
+"""Blocks of a corpus: documents, and the chunks that they are cut into."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import DamagedEntryError
+from components.fields import runtime_only
+from components.records import Documents, Spans
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.loaded_data import Corpus, Data
+from runner.pipeline.corpus.partition import CorpusPartition, first_and_last
+
+_BY_CONTENT = "the hash of its content stands for it, wherever it lies in a corpus"
+
+
+@dataclass(frozen=True)
+class CorpusBlock(StageGroup):
+    """Some documents of a corpus, known by their contents."""
+
+    content: str
+    corpus: Stage[Documents] = runtime_only(None, _BY_CONTENT)
+    partition: CorpusPartition = runtime_only(None, _BY_CONTENT)
+    number: int = runtime_only(0, _BY_CONTENT)
+
+    def rows(self, run: Run) -> NDArray[np.int64]:
+        """Which documents of the corpus, ascending."""
+        partition = run.read(self.partition)
+        if self.number >= len(partition.contents) or partition.contents[self.number] != self.content:
+            raise DamagedEntryError("the corpus was parted anew while it was read")
+        return np.flatnonzero(partition.block == self.number)
+
+    def read(self, run: Run) -> Documents:
+        """The documents."""
+        return _documents_at(run.read(self.corpus), self.rows(run))
+
+
+@dataclass(frozen=True)
+class DocumentsBelow(StageGroup):
+    """The documents whose ids begin with a prefix, of a corpus that is only known once it is made; all of them for "":
+    such a corpus is a block as a whole.
+    """
+
+    corpus: Stage[Documents]
+    prefix: str = ""
+
+    def rows(self, run: Run) -> NDArray[np.int64]:
+        """As of `CorpusBlock`."""
+        return np.arange(*first_and_last(run.read(self.corpus).ids, self.prefix))
+
+    def read(self, run: Run) -> Documents:
+        """The documents."""
+        return _documents_at(run.read(self.corpus), self.rows(run))
+
+
+def _documents_at(documents: Documents, rows: NDArray[np.int64]) -> Documents:
+    return documents if len(rows) == len(documents) else documents.at(rows.tolist())
+
+
+DocumentBlock = CorpusBlock | DocumentsBelow
+
+
+def document_blocks(data: Data) -> tuple[DocumentBlock, ...]:
+    """The blocks of the corpus of a data set."""
+    return _blocks(data) or (DocumentsBelow(data.corpus),)
+
+
+def searched_blocks(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
+    """The blocks of each of several corpora side by side, or of the one that there is."""
+    if blocks := _blocks(data):
+        return tuple(tuple(blocks[number] for number in own) for own in data.parts.of_prefix)
+    return whole_corpora(data)
+
+
+def whole_corpora(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
+    """As `searched_blocks`, each corpus as a block."""
+    return tuple((DocumentsBelow(data.corpus, prefix),) for prefix in data.corpus_prefixes or ("",))
+
+
+def _blocks(data: Data) -> tuple[CorpusBlock, ...]:
+    """Empty where texts were made of the documents: what is in these is not known before."""
+    if not isinstance(data.corpus, Corpus):
+        return ()
+    return tuple(
+        CorpusBlock(content, data.corpus, data.parts.partition, number)
+        for number, content in enumerate(data.parts.contents)
+    )
+
+
+@dataclass(frozen=True)
+class ChunkBlock(StageGroup):
+    """The chunks of a block, as spans of its own documents."""
+
+    documents: DocumentBlock
+    spans: Stage[Spans]
+
+
+@dataclass(frozen=True, eq=False)
+class ChunksOfBlock(Stage[Spans]):
+    """Those of a corpus's chunks that are of the documents of a block, as spans of these: for chunks that are not cut
+    block by block.
+    """
+
+    kind: ClassVar[str] = "chunks_of_block"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunks: Stage[Spans]
+    documents: DocumentBlock
+
+    def make(self, run: Run) -> Spans:
+        """Numbers the documents anew."""
+        spans, rows = run.read(self.chunks), self.documents.rows(run)
+        own = positions_of(spans, rows)
+        document = np.searchsorted(rows, spans.document[own]).astype(np.int32)
+        return Spans(document, spans.start[own], spans.end[own])
+
+
+def positions_of(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+    """int32, ascending: which of a corpus's chunks are of some documents. In a block they have the same order."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # documents in a row
+        first, last = np.searchsorted(chunks.document, [rows[0], rows[-1] + 1])
+        return np.arange(first, last, dtype=np.int32)
+    own = np.zeros(max(int(chunks.document.max(initial=0)), int(rows.max(initial=0))) + 1, dtype=bool)
+    own[rows] = True
+    return np.flatnonzero(own[chunks.document]).astype(np.int32)
+
+
+def joined_spans(run: Run, blocks: Sequence[ChunkBlock]) -> Spans:
+    """The chunks of all blocks, as spans of the corpus."""
+    if len(blocks) == 1:
+        return run.read(blocks[0].spans)
+    columns = list(_in_corpus(run, blocks))
+    document, start, end = (np.concatenate(column) for column in zip(*columns, strict=True))
+    order = np.argsort(document, kind="stable")
+    return Spans(document[order], start[order], end[order])
+
+
+def _in_corpus(run: Run, blocks: Sequence[ChunkBlock]) -> Iterator[tuple[NDArray[np.int32], ...]]:
+    for block in blocks:
+        spans = run.read(block.spans)
+        yield block.documents.rows(run)[spans.document].astype(np.int32), spans.start, spans.end

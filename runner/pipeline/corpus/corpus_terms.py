@@ -1,0 +1,100 @@
+"""Splitting texts into the terms that are indexed."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from components.fields import runtime_only
+from components.protocols import WordTokenizer
+from components.records import Documents, Queries, Terms
+from components.text.tables import TermTable, build_term_table, joined_tables, query_terms
+from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.corpus_blocks import DocumentBlock
+
+
+class TermTableCodec:
+    """Arrays, and the vocabulary as a table."""
+
+    def encode(self, result: TermTable) -> Parts:
+        """The parts."""
+        vocabulary = pa.table({"term": pa.array(result.vocabulary, pa.string())})
+        return {**Columns(TermTable).encode(result), "vocabulary": vocabulary}
+
+    def decode(self, parts: Parts) -> TermTable:
+        """The table."""
+        arrays = {name: parts[name] for name in ("offsets", "ids", "start", "end")}
+        return TermTable(**arrays, vocabulary=parts["vocabulary"]["term"].to_pylist())
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTerms(Stage[TermTable]):
+    """The terms of a block of documents for one word tokenizer."""
+
+    kind: ClassVar[str] = "block_terms"
+    in_words: ClassVar[str] = "terms of a block"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+
+    tokenizer: WordTokenizer
+    documents: DocumentBlock
+
+    def make(self, run: Run) -> TermTable:
+        """Splits every document once, for all chunkings."""
+        return build_term_table(self.documents.read(run).texts, self.tokenizer)
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusTerms(Stage[TermTable]):
+    """The terms of the corpus for one word tokenizer, for what must know all of them."""
+
+    kind: ClassVar[str] = "terms"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+
+    tokenizer: WordTokenizer
+    corpus: Stage[Documents]
+    blocks: tuple[BlockTerms, ...] = runtime_only((), "a document has the same terms in any block")
+
+    def make(self, run: Run) -> TermTable:
+        """Those of all blocks."""
+        tables = [run.read(block) for block in self.blocks]
+        return joined_tables(tables, [block.documents.rows(run) for block in self.blocks])
+
+
+@dataclass(frozen=True, eq=False)
+class QueryWords(Stage[TermTable]):
+    """The queries' terms, numbered among themselves, whatever the corpus holds."""
+
+    kind: ClassVar[str] = "query_words"
+    in_words: ClassVar[str] = "terms of queries"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+
+    tokenizer: WordTokenizer
+    queries: Stage[Queries]
+
+    def make(self, run: Run) -> TermTable:
+        """Splits every query."""
+        return build_term_table(run.read(self.queries).texts, self.tokenizer)
+
+
+@dataclass(frozen=True, eq=False)
+class QueryTerms(Stage[Terms]):
+    """The queries' terms in the vocabulary of the corpus."""
+
+    kind: ClassVar[str] = "query_terms"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Terms]] = Columns(Terms)
+
+    tokenizer: WordTokenizer
+    queries: Stage[Queries]
+    terms: Stage[TermTable]
+
+    def make(self, run: Run) -> Terms:
+        """Words that the corpus does not hold are left out."""
+        return query_terms(run.read(self.queries).texts, self.tokenizer, run.read(self.terms))

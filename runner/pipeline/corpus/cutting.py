@@ -1,0 +1,64 @@
+"""The chunks of a corpus: by a chunker alone, by vectors of its sentences, or small ones within larger ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import AnyChunker, EmbeddingChunker, ParentChunker
+from components.records import Documents, Hits, Segments, Spans
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
+from runner.pipeline.corpus.chunk_stages import BlockSegments, cut_in_blocks
+from runner.pipeline.corpus.corpus_blocks import DocumentsBelow
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.parent_chunks import ChildChunks, ParentHits
+from runner.pipeline.search.dense_search import Vectors, chunk_vectors
+
+
+@dataclass(frozen=True)
+class CutCorpus:
+    """The chunks that are searched, and those that are read: the same, unless chunks have parents."""
+
+    searched: Stage[Spans]
+    read: Stage[Spans]
+
+    def hits_to_read(self, hits: Stage[Hits]) -> Stage[Hits]:
+        """The hits by chunks that are read."""
+        return hits if self.searched is self.read else ParentHits(hits, self.searched, self.read)
+
+
+@dataclass(frozen=True, eq=False)
+class ChunksByVectors(Stage[Spans]):
+    """The chunks that an embedder's vectors of sentences, say, part from each other."""
+
+    kind: ClassVar[str] = "chunks_by_vectors"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunker: EmbeddingChunker
+    corpus: Stage[Documents]
+    segments: Stage[Segments]
+    vectors: Stage[Vectors]
+
+    def make(self, run: Run) -> Spans:
+        """Cuts where the vectors say. Raises ComponentError for chunks that break the contract."""
+        corpus = run.read(self.corpus)
+        spans = self.chunker.chunk_by_vectors(corpus, run.read(self.segments), run.read(self.vectors))
+        return checked_spans(spans, text_lengths(corpus.texts), self.chunker)
+
+
+def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:
+    """The chunks of a corpus."""
+    corpus, whole = data.corpus, DocumentsBelow(data.corpus)
+    if isinstance(chunker, ParentChunker):
+        parents = cut_corpus(chunker.parents, data).read
+        segments = BlockSegments(chunker.children.length_tokenizer, whole)
+        return CutCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
+    if isinstance(chunker, EmbeddingChunker):
+        segments = BlockSegments(chunker.windows.length_tokenizer, whole)
+        vectors = chunk_vectors(chunker.embedder, data, cut_in_blocks(chunker.windows, data))
+        chunks: Stage[Spans] = ChunksByVectors(chunker, corpus, segments, vectors)
+    else:
+        chunks = cut_in_blocks(chunker, data)
+    return CutCorpus(chunks, chunks)

@@ -1,0 +1,49 @@
+"""The documents of a corpus without their texts: what results need of them, and a file for whoever reads results."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from components.records import Documents, Sample
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+
+
+@dataclass(frozen=True)
+class DocumentList:
+    """`documents` is a table with the `id`, the `title` and the `n_characters` of each, in the corpus's order."""
+
+    documents: pa.Table
+
+    def positions(self, samples: Sequence[Sample]) -> dict[str, int]:
+        """Of those gold documents of the samples that are in the corpus."""
+        import pyarrow.compute as pc
+
+        gold = list(dict.fromkeys(unit.document_id for sample in samples for unit in sample.gold))
+        places = pc.index_in(pa.array(gold, pa.string()), value_set=self.documents["id"].combine_chunks()).to_pylist()
+        return {document_id: place for document_id, place in zip(gold, places, strict=True) if place is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class ListedDocuments(Stage[DocumentList]):
+    """Ids, titles and lengths."""
+
+    kind: ClassVar[str] = "document_list"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[DocumentList]] = Columns(DocumentList)
+
+    corpus: Stage[Documents]
+
+    def make(self, run: Run) -> DocumentList:
+        """Counts the characters."""
+        documents = run.read(self.corpus)
+        columns = {
+            "id": pa.array(documents.ids, pa.string()),
+            "title": pa.array(documents.titles, pa.string()),
+            "n_characters": pa.array(list(map(len, documents.texts)), pa.int32()),
+        }
+        return DocumentList(pa.table(columns))

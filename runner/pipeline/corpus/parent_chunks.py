@@ -1,0 +1,87 @@
+"""Searching small chunks, and reading the larger ones that they were cut out of."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Chunker
+from components.records import Documents, Hits, Segments, Spans, SpanTexts
+from components.text.ranking import empty_hits
+from components.text.tables import segments_of
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.checked_spans import checked_spans
+
+
+@dataclass(frozen=True, eq=False)
+class ChildChunks(Stage[Spans]):
+    """Every parent cut as if it were a document. What two overlapping parents have in common is there once."""
+
+    kind: ClassVar[str] = "child_chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunker: Chunker
+    corpus: Stage[Documents]
+    segments: Stage[Segments]
+    parents: Stage[Spans]
+
+    def make(self, run: Run) -> Spans:
+        """Cuts the parents along the segments of their documents. Raises ComponentError for chunks that break the
+        contract.
+        """
+        documents, parents = run.read(self.corpus), run.read(self.parents)
+        texts = SpanTexts(documents.texts, parents)
+        ids = [
+            f"{documents.ids[document]}:{start}"
+            for document, start in zip(parents.document, parents.start, strict=True)
+        ]
+        found = self.chunker.chunk(
+            Documents(ids, [""] * len(ids), texts), segments_of(run.read(self.segments), parents)
+        )
+        found = checked_spans(found, parents.end - parents.start, self.chunker)
+        shift = parents.start[found.document]
+        rows = np.stack([parents.document[found.document], found.start + shift, found.end + shift], axis=1)
+        document, start, end = np.unique(rows, axis=0).astype(np.int32).reshape(-1, 3).T
+        return Spans(np.ascontiguousarray(document), np.ascontiguousarray(start), np.ascontiguousarray(end))
+
+
+@dataclass(frozen=True, eq=False)
+class ParentHits(Stage[Hits]):
+    """The parents of the hits, each in the place and with the score of its best child. A child of two overlapping
+    parents stands for the first of them.
+    """
+
+    kind: ClassVar[str] = "parent_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    hits: Stage[Hits]
+    children: Stage[Spans]
+    parents: Stage[Spans]
+
+    def make(self, run: Run) -> Hits:
+        """Puts parents in the place of their children."""
+        hits = run.read(self.hits)
+        parent_of = np.append(parents_of(run.read(self.children), run.read(self.parents)), -1)
+        parents = parent_of[hits.chunk]  # -1 takes the last
+        found = empty_hits(*parents.shape)
+        for row, own in enumerate(parents):
+            _, best = np.unique(own[own >= 0], return_index=True)
+            best.sort()
+            found.chunk[row, : len(best)] = own[best]
+            found.score[row, : len(best)] = hits.score[row, best]
+        return found
+
+
+def parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:
+    """The first parent that holds each child, int32[n_children]. No parent lies inside another, so their ends are
+    sorted as they are.
+    """
+    longest = int(parents.end.max(initial=0)) + 1
+    ends = parents.document.astype(np.int64) * longest + parents.end
+    return np.searchsorted(ends, children.document.astype(np.int64) * longest + children.end).astype(np.int32)

@@ -1,0 +1,233 @@
+"""Making other texts of the corpus: what is searched and read then.
+
+A refined corpus has the documents of the original one in their order, so that positions of documents stay what they
+are. What is found in it is told in places of the original texts: see `original_places`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import ClassVar
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.json_value import Json
+from components.protocols import AskingRefinement, Refinement, Refiner
+from components.records import (
+    Documents,
+    Origins,
+    RefinedDocuments,
+)
+from components.text.origins import joined
+from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
+from runner.pipeline.corpus.partition import first_and_last
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+
+PURPOSE = "refining"
+REFINER = "refiner"
+"""How a refiner that asks a language model is called where judges have their names."""
+
+
+class RefinedCorpusCodec:
+    """Documents as a table, where they come from as arrays, counts as JSON."""
+
+    def encode(self, result: RefinedDocuments) -> Parts:
+        """All of them."""
+        origins = Columns(Origins).encode(result.origins)
+        return {**CorpusCodec().encode(result), **origins, "counts": dict(result.counts)}
+
+    def decode(self, parts: Parts) -> RefinedDocuments:
+        """The documents with their origins."""
+        documents = CorpusCodec().decode(parts)
+        return RefinedDocuments(**vars(documents), origins=Columns(Origins).decode(parts), counts=parts["counts"])
+
+
+@dataclass(frozen=True, eq=False)
+class RefinedCorpus(Stage[RefinedDocuments]):
+    """One refinement of the documents; of several corpora side by side each apart, by the beginnings of their ids."""
+
+    kind: ClassVar[str] = "refined_corpus"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[RefinedDocuments]] = RefinedCorpusCodec()
+
+    refinement: Refinement
+    corpus: Stage[Documents]
+    prefixes: tuple[str, ...]
+
+    def make(self, run: Run) -> RefinedDocuments:
+        """Refines them."""
+        documents = run.read(self.corpus)
+        refined = []
+        for own in _corpora(documents, self.prefixes):
+            part = _part(documents, own)
+            refined.append(_checked(self.refinement.refine(part), part, self.refinement))
+            run.report(own.stop, len(documents))
+        texts = [text for part in refined for text in part.texts]
+        counts: Counter[str] = Counter()
+        for part in refined:
+            counts.update(part.counts)
+        origins = joined([part.origins for part in refined], [len(part) for part in refined])
+        return _refined(documents, texts, origins, counts)
+
+
+def _corpora(documents: Documents, prefixes: Sequence[str]) -> Iterator[slice]:
+    """The documents of each corpus in a row, and those between them that no sample searches; all of a single one."""
+    ends = (end for prefix in prefixes for end in first_and_last(documents.ids, prefix))
+    places = sorted({0, len(documents), *ends})
+    yield from (slice(first, last) for first, last in pairwise(places))
+
+
+def _part(documents: Documents, own: slice) -> Documents:
+    return Documents(documents.ids[own], documents.titles[own], documents.texts[own], documents.metadata[own])
+
+
+def _checked(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
+    if list(refined.ids) != list(documents.ids) or len(refined.texts) != len(documents.texts):
+        raise ComponentError(
+            f"{type(refinement).__name__}: got {len(refined.texts)} refined texts for {len(documents)} documents, "
+            'wanted one for each in their order, "" for one that is left out'
+        )
+    return refined
+
+
+def _refined(
+    documents: Documents, texts: Sequence[str], origins: Origins, counts: Mapping[str, int]
+) -> RefinedDocuments:
+    return RefinedDocuments(
+        documents.ids, documents.titles, texts, documents.metadata, origins=origins, counts=dict(counts)
+    )
+
+
+@dataclass(frozen=True)
+class AskedDocuments(RefinedDocuments):
+    """Documents that a language model made, with how well it was understood (`replies`, as `reply_counts` gives them,
+    by document) and what that cost (`usage`).
+    """
+
+    replies: Mapping[str, Json] = field(kw_only=True)
+    usage: Mapping[str, int | None] = field(kw_only=True)
+
+
+class AskedCorpusCodec:
+    """As `RefinedCorpusCodec`, with replies and usage as JSON."""
+
+    def encode(self, result: AskedDocuments) -> Parts:
+        """All of them."""
+        told = {"replies": dict(result.replies), "usage": dict(result.usage)}
+        return {**RefinedCorpusCodec().encode(result), **told}
+
+    def decode(self, parts: Parts) -> AskedDocuments:
+        """All of them."""
+        refined = RefinedCorpusCodec().decode(parts)
+        return AskedDocuments(**vars(refined), replies=parts["replies"], usage=parts["usage"])
+
+
+@dataclass(frozen=True, eq=False)
+class AskedCorpus(Stage[AskedDocuments]):
+    """One refinement of the documents for which a language model is asked."""
+
+    kind: ClassVar[str] = "asked_corpus"
+    in_words: ClassVar[str] = "documents by a language model"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[AskedDocuments]] = AskedCorpusCodec()
+
+    refinement: AskingRefinement
+    corpus: Stage[Documents]
+    n_documents: int = runtime_only(0, "the documents stand in the key of the corpus")
+
+    must_read_replies: ClassVar[bool] = True
+    counts_ahead: ClassVar[bool] = True
+
+    @property
+    def n_requests(self) -> int:
+        """One per document, at most."""
+        return self.n_documents
+
+    def make(self, run: Run) -> AskedDocuments:
+        """Asks about every document."""
+        documents = run.read(self.corpus)
+        ask = run.ask(self.refinement.llm, PURPOSE)
+        refined, asked = self.refinement.refine_by_asking(documents, ask)
+        _checked(refined, documents, self.refinement)
+        return AskedDocuments(**vars(refined), replies=reply_counts(asked, len(asked)), usage=dict(ask.usage))
+
+
+Refined = RefinedCorpus | AskedCorpus
+
+
+def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
+    """The corpus after each step of the refiner; none without a step."""
+    prefixes = data.corpus_prefixes if any(data.corpus_prefixes) else ()
+    corpus: Stage[Documents] = data.corpus
+    stages: list[Refined] = []
+    for step in refiner.steps:
+        if isinstance(step, AskingRefinement):
+            stages.append(AskedCorpus(step, corpus, data.n_documents))
+        else:
+            stages.append(RefinedCorpus(step, corpus, prefixes))
+        corpus = stages[-1]
+    return tuple(stages)
+
+
+@dataclass(frozen=True)
+class RefinerReport(StepReport):
+    """What refinements did to the corpus, and to the gold of the samples in it."""
+
+    step: ClassVar[str] = "refiner"
+
+    refined: tuple[Refined, ...]
+    samples: Samples
+    gold: Stage[SampleSet]
+    """The samples with their gold in places of the refined texts."""
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """The counts of all refinements, and `n_samples_without_gold`: those that have gold in the corpus of which no
+        text is left. Copies of it may be.
+        """
+        counts: Counter[str] = Counter()
+        for stage in self.refined:
+            counts.update(run.read(stage).counts)
+        told = [f"{name.removeprefix('n_').replace('_', ' ')}: {n:,}" for name, n in sorted(counts.items())]
+        n_samples, n_without = len(run.read(self.samples).samples), self._n_without_gold(run)
+        if n_without:
+            told.append(f"samples that lose all of their gold: {n_without:,} of {n_samples:,}")
+        facts = {**counts, "n_samples_without_gold": n_without}
+        return facts | ({LINE: f"refiner: {', '.join(told)}"} if told else {})
+
+    def _n_without_gold(self, run: Run) -> int:
+        documents = run.read(self.refined[-1])
+        is_left = {own: bool(text.strip()) for own, text in zip(documents.ids, documents.texts, strict=True)}
+        pairs = zip(run.read(self.samples).samples, run.read(self.gold).samples, strict=True)
+        return sum(
+            any(unit.document_id in is_left for unit in before.gold)
+            and not any(is_left.get(unit.document_id) for unit in after.gold)
+            for before, after in pairs
+        )
+
+
+def refiner_reports(
+    refined: tuple[Refined, ...], samples: Samples, gold: Stage[SampleSet]
+) -> tuple[RefinerReport, ...]:
+    """What the step tells, if there is one; `gold` are the samples with gold in places of the refined texts."""
+    return (RefinerReport(refined, samples, gold),) if refined else ()
+
+
+def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
+    """Those for which a language model is asked."""
+    return tuple(stage for stage in refined if isinstance(stage, AskedCorpus))
+
+
+def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, AskedCounts]:
+    """By REFINER, what stages say of the replies of the language models that they asked, if there are some."""
+    return counts_of_step(REFINER, map(run.read, asking))
+
+
+def refiner_mistakes(refiner: Refiner) -> list[str]:
+    """Steps that are to ask what is no language model."""
+    models = [step.llm for step in refiner.steps if isinstance(step, AskingRefinement)]
+    return model_mistakes(REFINER, "documents", models)

@@ -1,0 +1,164 @@
+"""Several corpora side by side: each is indexed apart, and a query is searched for in its own.
+
+A sub-corpus is the documents whose ids begin alike (`Sample.corpus_prefix`): a range, since documents and chunks are
+sorted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import Documents, Hits, Passages, Queries, Spans, Terms
+from runner.engine.codecs import Parts
+from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.loaded_data import Data, Samples
+from runner.pipeline.corpus.partition import first_and_last
+
+Rows = slice | NDArray[np.int64]
+
+ALL = slice(None)
+
+
+class SubCorpus(NamedTuple):
+    """`chunks` and `queries` are its rows among all; `number` counts the sub-corpora. A single corpus is one."""
+
+    number: int | None = None
+    chunks: slice = ALL
+    queries: Rows = ALL
+
+
+@dataclass(frozen=True)
+class OneCorpus(StageGroup):
+    """All documents are searched together."""
+
+    def ranges(self, run: Run) -> list[SubCorpus]:
+        """The one corpus."""
+        return [SubCorpus()]
+
+
+@dataclass(frozen=True)
+class SideBySide(StageGroup):
+    """Several corpora, by the beginnings of their documents' ids."""
+
+    prefixes: tuple[str, ...]
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+
+    def ranges(self, run: Run) -> list[SubCorpus]:
+        """The sub-corpora in the order of the prefixes; their queries are not looked up."""
+        ids = run.read(self.corpus).ids
+        document = run.read(self.chunks).document
+        found = []
+        for number, prefix in enumerate(self.prefixes):
+            first, last = np.searchsorted(document, first_and_last(ids, prefix))
+            found.append(SubCorpus(number, slice(int(first), int(last))))
+        return found
+
+
+SubCorpora = OneCorpus | SideBySide
+
+
+@dataclass(frozen=True)
+class SearchedSideBySide(StageGroup):
+    """Several corpora with the queries that search in each."""
+
+    corpora: SideBySide
+    queries: Stage[Queries]
+    samples: Samples
+
+    def ranges(self, run: Run) -> list[SubCorpus]:
+        """The sub-corpora with the rows of their queries."""
+        samples = run.read(self.samples).samples
+        prefixes = [samples[i].corpus_prefix for i in run.read(self.queries).sample.tolist()]
+        return [
+            SubCorpus(part.number, part.chunks, np.flatnonzero([own == prefix for own in prefixes]))
+            for part, prefix in zip(self.corpora.ranges(run), self.corpora.prefixes, strict=True)
+        ]
+
+
+SearchedCorpora = OneCorpus | SearchedSideBySide
+
+
+def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
+    """How the corpus of a data set is indexed."""
+    if not any(data.corpus_prefixes):
+        return OneCorpus()
+    return SideBySide(data.corpus_prefixes, data.corpus, chunks)
+
+
+def searched(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
+    """How the queries search in it."""
+    return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
+
+
+def among(parts: Sequence[SubCorpus], chosen: Rows) -> list[SubCorpus]:
+    """The sub-corpora with the rows of their queries among the chosen ones."""
+    if isinstance(chosen, slice):  # all of them
+        return list(parts)
+    return [
+        part
+        if isinstance(part.queries, slice)
+        else part._replace(queries=np.flatnonzero(np.isin(chosen, part.queries)))
+        for part in parts
+    ]
+
+
+def join(indexes: Sequence[Parts]) -> Parts:
+    """The arrays of all sub-corpora's indexes under names of their own; those of a single one as they are."""
+    if len(indexes) == 1:
+        return dict(indexes[0])
+    return {f"{number}.{name}": array for number, index in enumerate(indexes) for name, array in index.items()}
+
+
+def take(joined: Parts, part: SubCorpus) -> Parts:
+    """The arrays of one sub-corpus's index."""
+    beginning = f"{part.number}."
+    own = {name.removeprefix(beginning): array for name, array in joined.items() if name.startswith(beginning)}
+    return own or dict(joined)
+
+
+def split(joined: Parts) -> list[Parts]:
+    """The arrays of each index that `join` was given."""
+    numbers = sorted({number for name in joined for number, dot, _ in [name.partition(".")] if dot}, key=int)
+    return [take(joined, SubCorpus(int(number))) for number in numbers] or [joined]
+
+
+def rows(passages: Passages, chosen: Rows) -> Passages:
+    """Some of the passages, with their terms and titles."""
+    if isinstance(chosen, slice):
+        if chosen == ALL:
+            return passages
+        texts: Sequence[str] = passages.texts[chosen]
+        titles: Sequence[str] = passages.titles[chosen]
+    else:
+        texts = [passages.texts[row] for row in chosen]
+        titles = [passages.titles[row] for row in chosen] if passages.titles else ()
+    terms = passages.terms
+    chosen_terms = terms and Terms(terms.ids, terms.first[chosen], terms.last[chosen], terms.n_vocabulary)
+    return Passages(texts, chosen_terms, titles)
+
+
+def merge(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+    """The hits of all queries, by positions among the chunks of all sub-corpora; those found are by positions among
+    their own.
+    """
+    shifted = [
+        Hits(np.where(hits.chunk >= 0, hits.chunk + np.int32(part.chunks.start or 0), -1), hits.score)
+        for hits, part in zip(found, parts, strict=True)
+    ]
+    return put_together(shifted, parts, n_queries)
+
+
+def put_together(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+    """The hits of all queries, from those of each sub-corpus."""
+    width = max(hits.chunk.shape[1] for hits in found)
+    chunk = np.full((n_queries, width), -1, dtype=np.int32)
+    score = np.full((n_queries, width), -np.inf, dtype=np.float32)
+    for hits, part in zip(found, parts, strict=True):
+        chunk[part.queries, : hits.chunk.shape[1]] = hits.chunk
+        score[part.queries, : hits.score.shape[1]] = hits.score
+    return Hits(chunk, score)

@@ -1,0 +1,104 @@
+"""Rerankers one after another, and what each made of the hits."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from components.json_value import Json
+from components.protocols import PlainReranker, RerankerCascade
+from components.records import Documents, Hits, Spans
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.step_reports import StepReport
+
+_SCORED_TYPE = pa.list_(
+    pa.struct([("document_id", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("score", pa.float32())])
+)
+
+
+@dataclass(frozen=True)
+class Reranking:
+    """The stages of a reranker: the ranking that later steps read, and by name that of every step, with its depth. The
+    only step of one that is no cascade has the name of the whole.
+    """
+
+    hits: Stage[Hits]
+    steps: Mapping[str, Stage[Hits]]
+    depths: Mapping[str, int]
+
+
+Rerank = Callable[[PlainReranker, Stage[Hits]], Stage[Hits]]
+"""Puts hits in the order of a reranker."""
+
+
+def reranking(reranker: PlainReranker | RerankerCascade, hits: Stage[Hits], rerank: Rerank, name: str) -> Reranking:
+    """All steps, each of the hits of the one before."""
+    named: dict[str, PlainReranker] = {}
+    if isinstance(reranker, RerankerCascade):
+        named = {f"{name}/{step}": own for step, own in reranker.steps.items()}
+    else:
+        named[name] = reranker
+    steps: dict[str, Stage[Hits]] = {}
+    for step, own in named.items():
+        steps[step] = hits = rerank(own, hits)
+    return Reranking(hits, steps, {step: own.depth for step, own in named.items()})
+
+
+@dataclass(frozen=True)
+class CascadeReport(StepReport):
+    """How many hits each step put in order, and how it scored them."""
+
+    step: ClassVar[str] = "reranker"
+
+    names: tuple[str, ...]
+    depths: tuple[int, ...]
+    hits: tuple[Stage[Hits], ...]
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """`n_pairs` by step."""
+        return {"n_pairs": {name: int(np.count_nonzero(head.chunk >= 0)) for name, head in self._heads(run).items()}}
+
+    def columns(self, run: Run) -> Mapping[str, pa.Array]:
+        """`reranker/<step>`: the hits that it scored, best first. Places are in the texts that were searched: those of
+        the refined corpus, where there is a refiner.
+        """
+        documents, chunks = run.read(self.corpus), run.read(self.chunks)
+        return {name: _scored(head, documents, chunks) for name, head in self._heads(run).items()}
+
+    def _heads(self, run: Run) -> dict[str, Hits]:
+        heads = {}
+        for name, depth, stage in zip(self.names, self.depths, self.hits, strict=True):
+            hits = run.read(stage)
+            heads[name] = Hits(hits.chunk[:, :depth], hits.score[:, :depth])
+        return heads
+
+
+def _scored(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
+    rows = []
+    for own, scores in zip(head.chunk.tolist(), head.score.tolist(), strict=True):
+        found = [(chunk, score) for chunk, score in zip(own, scores, strict=True) if chunk >= 0]
+        rows.append(
+            [
+                {
+                    "document_id": documents.ids[chunks.document[chunk]],
+                    "start": int(chunks.start[chunk]),
+                    "end": int(chunks.end[chunk]),
+                    "score": score,
+                }
+                for chunk, score in found
+            ]
+        )
+    return pa.array(rows, _SCORED_TYPE)
+
+
+def cascade_reports(reranked: Reranking, corpus: Stage[Documents], chunks: Stage[Spans]) -> tuple[CascadeReport, ...]:
+    """What the steps tell, if there are several."""
+    if len(reranked.steps) < 2:
+        return ()
+    names, depths, hits = tuple(reranked.steps), tuple(reranked.depths.values()), tuple(reranked.steps.values())
+    return (CascadeReport(names, depths, hits, corpus, chunks),)

@@ -1,0 +1,125 @@
+"""Putting the first hits in order by asking a language model about several of them, or about each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.json_value import Json
+from components.protocols import ListReranker
+from components.records import Hits
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.prompt_passages import ChunkPassages, QueryPassages
+from runner.pipeline.corpus.asked_counts import reply_counts
+
+PURPOSE = "reranking"
+
+
+@dataclass(frozen=True)
+class HitOrders:
+    """What a model made of the hits of every query: `places` int32[n_queries, n_hits] in the ranking before, best
+    first, padded with -1. `replies` are, by query, as `reply_counts` gives them. `usage` is what the requests cost.
+    """
+
+    places: NDArray[np.int32]
+    replies: Mapping[str, Json]
+    usage: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class AskedHitOrders(Stage[HitOrders]):
+    """The order that a language model gives the first `reranker.depth` hits of each query."""
+
+    kind: ClassVar[str] = "hit_orders"
+    in_words: ClassVar[str] = "reranking by a language model"
+    version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[HitOrders]] = Columns(HitOrders)
+
+    reranker: ListReranker
+    hits: Stage[Hits]
+    queries: QueryPassages
+    chunks: ChunkPassages
+    n_samples: int = runtime_only(0, "the samples stand in the key of the queries")
+    n_hits: int = runtime_only(0, "the hits stand in the key themselves")
+    """Of a query, at most."""
+
+    must_read_replies: ClassVar[bool] = True
+
+    @property
+    def n_requests(self) -> int:
+        """As many as the reranker makes for a query, for each."""
+        return self.n_samples * self.reranker.n_requests(min(self.n_hits, self.reranker.depth))
+
+    @property
+    def n_rounds(self) -> int:
+        """As the reranker says."""
+        return self.reranker.n_rounds(min(self.n_hits, self.reranker.depth))
+
+    def make(self, run: Run) -> HitOrders:
+        """Asks the model."""
+        queries, chunks = self.queries.read(run), self.chunks.read(run)
+        head = run.read(self.hits).chunk[:, : self.reranker.depth]
+        require_one_query_each(self.reranker, len(queries), len(head))
+        texts = [[chunks.texts[chunk] for chunk in row if chunk >= 0] for row in head.tolist()]
+        ask = run.ask(self.reranker.llm, PURPOSE)
+        orders = self.reranker.rank(list(queries.texts), texts, ask)
+        places = np.full(head.shape, -1, dtype=np.int32)
+        for row, (order, own) in enumerate(zip(orders, texts, strict=True)):
+            if sorted(order.order) != list(range(len(own))):
+                raise ComponentError(
+                    f"{type(self.reranker).__name__}: got the order {list(order.order)} for {len(own)} hits, wanted "
+                    "each place once"
+                )
+            places[row, : len(own)] = order.order
+        return HitOrders(places, reply_counts(orders, sum(len(own) > 1 for own in texts)), dict(ask.usage))
+
+
+@dataclass(frozen=True, eq=False)
+class ReorderedHits(Stage[Hits]):
+    """The hits in the order that a model gave them; those behind them stay behind. Scores fall by one from hit to hit:
+    a model that puts hits in order says no more.
+    """
+
+    kind: ClassVar[str] = "reordered_hits"
+    in_words: ClassVar[str] = "reranked hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    hits: Stage[Hits]
+    orders: AskedHitOrders
+
+    def make(self, run: Run) -> Hits:
+        """Takes them from their places."""
+        chunks, places = run.read(self.hits).chunk, run.read(self.orders).places
+        head = np.take_along_axis(chunks, np.maximum(places, 0), axis=1)
+        ordered = np.concatenate([np.where(places >= 0, head, -1), chunks[:, places.shape[1] :]], axis=1)
+        scores = np.where(ordered >= 0, -np.arange(ordered.shape[1]), -np.inf)
+        return Hits(ordered.astype(np.int32), scores.astype(np.float32))
+
+
+RERANKER = "reranker"
+"""How a reranker that asks a language model is called where judges have their names; a step of a cascade has its own
+name behind it, "reranker/<step>".
+"""
+
+
+def asked_orders(rankings: Mapping[str, Stage[Hits]]) -> dict[str, AskedHitOrders]:
+    """By name of the ranking, the stage that asked for the order of its hits, if one did."""
+    return {name: hits.orders for name, hits in rankings.items() if isinstance(hits, ReorderedHits)}
+
+
+def require_one_query_each(reranker: object, n_queries: int, n_samples: int) -> None:
+    """Raises ComponentError where it is not plain by which query the hits of a sample are to be judged."""
+    if n_queries != n_samples:
+        raise ComponentError(
+            f"{type(reranker).__name__}: {n_queries} queries came for {n_samples} samples; the first variant of the "
+            "expander must give one query per sample, by which the hits are scored"
+        )

@@ -1,0 +1,177 @@
+"""Scoring the first hits anew."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.encodings import Encodings
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
+from components.records import Hits, Passages, Queries, Spans
+from components.text.ranking import in_front
+from runner.engine.codecs import Codec, Columns
+from runner.engine.identity import describe, key_of
+from runner.engine.stage import ServerRequests, Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.prompt_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.server_requests import to_rerank, to_rerank_at_most
+from runner.pipeline.corpus.sub_corpora import SubCorpora
+from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
+from runner.pipeline.search.encoded_search import encoded_chunks, encoded_queries
+
+
+@dataclass(frozen=True, eq=False)
+class RerankedHits(Stage[Hits]):
+    """The first `reranker.depth` hits by their new scores; the others stay behind them in their old order, and so do
+    hits with equal new scores among themselves: a reranker that cannot tell hits apart does not move them.
+
+    Scores are kept by (query, chunk): another depth, another k1 or another fusion has only those pairs scored that no
+    earlier ranking held, and a stage that was killed those that it had not come to.
+    """
+
+    kind: ClassVar[str] = "reranked_hits"
+    in_words: ClassVar[str] = "reranking"
+    version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    reranker: Reranker
+    hits: Stage[Hits]
+    queries: QueryPassages
+    chunks: ChunkPassages
+    corpora: SubCorpora
+    encoded: tuple[Stage[Encodings], ...] = ()  # queries and chunks, for a reranker that scores what an encoder made
+    n_hits: int = runtime_only(0, "the hits stand in the key themselves")
+    """Of a query, at most."""
+
+    def make(self, run: Run) -> Hits:
+        """Scores and sorts. Hits behind the scored ones get scores below all of theirs: scores fall from hit to hit."""
+        hits = run.read(self.hits)
+        head, tail = np.split(hits.chunk, [self.reranker.depth], axis=1)
+        pairs, query, column = _pairs(head)
+        scored = np.full(head.shape, -np.inf, dtype=np.float32)
+        scored[query, column] = self._scores(run, pairs)
+        order = np.argsort(-scored, axis=1, kind="stable")  # what pads the head has -inf, and stays last
+        return in_front(Hits(np.take_along_axis(head, order, axis=1), np.take_along_axis(scored, order, axis=1)), tail)
+
+    def server_requests(self, run: Run) -> ServerRequests | None:
+        """For the pairs without a score, or for as many as there may be where the hits are not known yet."""
+        if not isinstance(self.reranker, AsksInBatches):
+            return None
+        queries = self.queries.read(run)
+        if not run.is_kept(self.hits):
+            n_hits, chunks = min(self.n_hits, self.reranker.depth), self.chunks.some(run).texts
+            return to_rerank_at_most(
+                self.reranker, queries.texts, n_hits, chunks, self._block_size(len(queries) * n_hits)
+            )
+        pairs, _, _ = _pairs(run.read(self.hits).chunk[:, : self.reranker.depth])
+        missing = np.isnan(run.pair_scores(self.scores_key).look_up(queries.texts, pairs))
+        new, _ = _distinct(queries, pairs[missing])
+        chunks = self.chunks.read(run).texts
+        blocks = (new[block].tolist() for block in self._blocks(len(new)))
+        return to_rerank(
+            self.reranker, ([(queries.texts[query], chunks[chunk]) for query, chunk in block] for block in blocks)
+        )
+
+    @property
+    def scores_key(self) -> str:
+        """What a score depends on besides its query: the reranker (whatever its depth) and the chunks."""
+        read: list[Stage[object]] = [self.chunks.corpus, self.chunks.chunks, *self.chunks.terms]
+        prefixes = getattr(self.corpora, "prefixes", ())
+        return key_of([describe(self.reranker, without=["depth"]), [stage.key for stage in read], list(prefixes)])
+
+    def _scores(self, run: Run, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        queries = self.queries.read(run)
+        n_samples = len(run.read(self.hits))
+        require_one_query_each(self.reranker, len(queries), n_samples)
+        kept = run.pair_scores(self.scores_key)
+        scores = kept.look_up(queries.texts, pairs)
+        missing = np.isnan(scores)
+        if missing.any():
+            new, row = _distinct(queries, pairs[missing])
+            new_scores = np.zeros(len(new), dtype=np.float32)
+            chunks = self.chunks.read(run)
+            for block in self._blocks(len(new)):
+                new_scores[block] = self._new_scores(run, queries, chunks, new[block])
+                kept.add(queries.texts, new[block], new_scores[block])
+                run.received.drop()  # they are kept by pair now
+                run.report(block.stop, len(new))
+            scores[missing] = new_scores[row]
+        return scores
+
+    def _blocks(self, n_pairs: int) -> Iterator[slice]:
+        """All at once, unless the reranker takes its time."""
+        for first in range(0, n_pairs, size := self._block_size(n_pairs)):
+            yield slice(first, min(first + size, n_pairs))
+
+    def _block_size(self, n_pairs: int) -> int:
+        return self.reranker.n_pairs_per_block if isinstance(self.reranker, SlowReranker) else max(n_pairs, 1)
+
+    def _new_scores(
+        self, run: Run, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """Several corpora are scored apart, as they are searched."""
+        if isinstance(self.reranker, EncodedReranker):  # it scores a pair by itself, whatever else is in the corpus
+            of_queries, of_chunks = (run.read(stage) for stage in self.encoded)
+            return _checked(self.reranker.score_encoded(of_queries, of_chunks, pairs), len(pairs), self.reranker)
+        all_scores = np.zeros(len(pairs), dtype=np.float32)
+        for part in self.corpora.ranges(run):
+            first, last, _ = part.chunks.indices(len(chunks.texts))
+            own = (pairs[:, 1] >= first) & (pairs[:, 1] < last)
+            shifted = pairs[own] - np.array([0, first], dtype=np.int32)
+            scores = np.asarray(self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted))
+            all_scores[own] = _checked(scores, len(shifted), self.reranker)
+        return all_scores
+
+
+def _pairs(hits: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
+    """int32[n_pairs, 2] of (query, chunk), and the row and the column of each."""
+    query, column = np.nonzero(hits >= 0)
+    return np.stack([query.astype(np.int32), hits[query, column]], axis=1), query, column
+
+
+def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Pairs, each once though its query may stand for several samples, and for every pair which of them it is."""
+    place = {text: number for number, text in enumerate(queries.texts)}
+    same = np.array([place[text] for text in queries.texts], dtype=np.int32)
+    distinct, row = np.unique(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1), axis=0, return_inverse=True)
+    return distinct, row.ravel()
+
+
+def _checked(scores: NDArray[np.float32], n_wanted: int, reranker: Reranker) -> NDArray[np.float32]:
+    if scores.shape != (n_wanted,) or not np.isfinite(scores).all():
+        raise ComponentError(
+            f"{type(reranker).__name__}: got scores of shape {scores.shape} for {n_wanted} pairs "
+            f"({int((~np.isfinite(scores)).sum())} of them not finite), wanted one finite score per pair"
+        )
+    return scores
+
+
+def reranked_hits(
+    reranker: PlainReranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits], n_hits: int
+) -> Stage[Hits]:
+    """The ranking after the reranker; as it was for one with a depth of 0. `queries` hold one text per sample, and
+    there are at most `n_hits` for each.
+    """
+    if not reranker.depth:
+        return hits
+    if isinstance(reranker, ListReranker):
+        texts = QueryPassages(queries), ChunkPassages(data.corpus, chunks)
+        return ReorderedHits(hits, AskedHitOrders(reranker, hits, *texts, data.n_samples, n_hits))
+    return RerankedHits(
+        reranker,
+        hits,
+        QueryPassages(queries, query_terms(reranker.tokenizer, queries, data)),
+        ChunkPassages(data.corpus, chunks, corpus_terms(reranker.tokenizer, data)),
+        sub_corpora.sub_corpora(data, chunks),
+        (encoded_queries(reranker.encoder, queries), encoded_chunks(reranker.encoder, data, chunks))
+        if isinstance(reranker, EncodedReranker)
+        else (),
+        n_hits,
+    )

@@ -1,0 +1,272 @@
+"""Choosing a reranker for each set on one part of the samples, and reporting on the rest."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from components.clusters import clusters_of
+from components.errors import ComponentError
+from components.json_value import Json
+from components.protocols import AnyReranker, Metric, RankingMetric, RerankerSelection
+from components.records import Documents, Hits, Sample, Spans
+from runner.engine.codecs import Codec, Columns, Single
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.ranking.cascading import Rerank, cascade_reports, reranking
+from runner.pipeline.ranking.list_reranking import RERANKER
+from runner.pipeline.scoring.score_stages import Scoring
+
+Chosen = Mapping[str, Json]
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionSplit(Stage[NDArray[np.bool_]]):
+    """bool[n_samples]: which samples choose. Of each top-level subset `share` of the labelled ones, rounded up to whole
+    groups of samples that depend on one another; one group at least is left to report on.
+    """
+
+    kind: ClassVar[str] = "selection_split"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[NDArray[np.bool_]]] = Single("held_out")
+
+    share: float
+    seed: int
+    samples: Samples
+    corpus: Stage[Documents]
+
+    def make(self, run: Run) -> NDArray[np.bool_]:
+        """Draws them."""
+        return self.drawn(run.read(self.samples).samples, set(run.read(self.corpus).ids))
+
+    def drawn(self, samples: Sequence[Sample], present: set[str]) -> NDArray[np.bool_]:
+        """The samples that choose, where these documents are `present`: drawn by the id of the first sample of each
+        group, so that other samples change nothing for it.
+        """
+        group = clusters_of(samples)
+        first = dict(zip(reversed(group.tolist()), reversed([sample.id for sample in samples]), strict=True))
+        chosen: list[int] = []
+        for own in self._groups_by_set(samples, group, present).values():
+            n_wanted, n_chosen = self.share * sum(own.values()), 0
+            for cluster in sorted(own, key=lambda cluster: self._draw(first[cluster]))[:-1]:
+                if n_chosen < n_wanted:
+                    chosen.append(cluster)
+                    n_chosen += own[cluster]
+        held_out: NDArray[np.bool_] = np.isin(group, chosen)
+        return held_out
+
+    def _groups_by_set(
+        self, samples: Sequence[Sample], group: NDArray[np.int64], present: set[str]
+    ) -> dict[str, dict[int, int]]:
+        """By set the groups with their numbers of labelled samples; one of several sets is of its first sample's."""
+        home: dict[int, str] = {}
+        found: dict[str, dict[int, int]] = {}
+        for sample, cluster in zip(samples, group.tolist(), strict=True):
+            if any(unit.document_id in present for unit in sample.gold):
+                own = found.setdefault(home.setdefault(cluster, set_of(sample)), {})
+                own[cluster] = own.get(cluster, 0) + 1
+        return found
+
+    def _draw(self, sample_id: str) -> bytes:
+        return hashlib.sha256(f"{self.seed}\0{sample_id}".encode()).digest()
+
+
+def set_of(sample: Sample) -> str:
+    """Its top-level subset."""
+    return sample.subset.split("/")[0]
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedSamples(Stage[SampleSet]):
+    """All samples; those that chose are marked, and count in no aggregate."""
+
+    kind: ClassVar[str] = "reported_samples"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
+
+    samples: Samples
+    split: SelectionSplit
+
+    def make(self, run: Run) -> SampleSet:
+        """Marks them."""
+        sample_set, held_out = run.read(self.samples), run.read(self.split).tolist()
+        marked = [replace(each, held_out=own) for each, own in zip(sample_set.samples, held_out, strict=True)]
+        return SampleSet(tuple(marked), sample_set.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenByScores(Stage[Chosen]):
+    """By set, in `sets`: which candidate was `chosen`, the metric of each (`values`), and the number of samples that it
+    is the mean of (`n`). Where none of a set's own samples could choose, the choice is that over all sets together,
+    which stands in `overall`, and `n` is 0. Of equal candidates the first is chosen.
+    """
+
+    kind: ClassVar[str] = "chosen_rerankers"
+    version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[Chosen]] = Single("chosen")
+
+    name: str
+    metric: Metric
+    candidates: tuple[tuple[str, Stage[Scoring]], ...]
+    """By name, in the order by which equal ones are told apart: that of a mapping would not stand in the key."""
+    samples: Samples
+    split: SelectionSplit
+
+    def make(self, run: Run) -> Chosen:
+        """Compares them. Raises ComponentError if no sample that chooses has a score."""
+        samples, held_out = run.read(self.samples).samples, run.read(self.split)
+        values = self._values(run)
+        can_choose = held_out & ~np.isnan(np.stack(list(values.values()))).any(axis=0)
+        if not can_choose.any():
+            raise ComponentError(
+                f"reranker=selected: none of the {len(samples)} samples can be scored by {self.name} on the part that "
+                "chooses; wanted two or more labelled samples of a set that do not depend on one another (see "
+                "`runner.datasets describe`), or a reranker that is named"
+            )
+        sets = np.array([set_of(sample) for sample in samples])
+        overall = self._best(values, can_choose)
+        of_sets: dict[str, Json] = {}
+        for name in dict.fromkeys(sets.tolist()):
+            own = can_choose & (sets == name)
+            of_sets[name] = self._best(values, own) if own.any() else {**overall, "values": {}, "n": 0}
+        return {"overall": overall, "sets": dict(sorted(of_sets.items()))}  # as it is read from its file
+
+    def _values(self, run: Run) -> dict[str, NDArray[np.float64]]:
+        """By candidate the metric of every sample, NaN where it has none."""
+        column = f"score/{self.name}"
+        tables = {name: run.read(stage).scores for name, stage in self.candidates}
+        return {name: np.array(table[column].to_pylist(), dtype=np.float64) for name, table in tables.items()}
+
+    def _best(self, values: Mapping[str, NDArray[np.float64]], rows: NDArray[np.bool_]) -> dict[str, Json]:
+        means = {name: float(of_samples[rows].mean()) for name, of_samples in values.items()}
+        sign = 1 if self.metric.larger_is_better else -1
+        return {"chosen": max(means, key=lambda name: sign * means[name]), "values": means, "n": int(rows.sum())}
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedHits(Stage[Hits]):
+    """Of every sample the hits of the candidate that was chosen for its set."""
+
+    kind: ClassVar[str] = "selected_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    candidates: Mapping[str, Stage[Hits]]
+    chosen: ChosenByScores
+
+    def make(self, run: Run) -> Hits:
+        """Takes them over."""
+        names = names_by_sample(run.read(self.chosen.samples).samples, run.read(self.chosen))
+        rankings = {name: run.read(stage) for name, stage in self.candidates.items()}
+        first = next(iter(rankings.values()))
+        chunk, score = first.chunk.copy(), first.score.copy()
+        for name, hits in rankings.items():
+            rows = np.array([own == name for own in names], dtype=bool)
+            chunk[rows], score[rows] = hits.chunk[rows], hits.score[rows]
+        return Hits(chunk, score)
+
+
+def names_by_sample(samples: Sequence[Sample], chosen: Chosen) -> list[str]:
+    """Of each sample the candidate that was chosen for its set."""
+    return [chosen["sets"][set_of(sample)]["chosen"] for sample in samples]
+
+
+@dataclass(frozen=True)
+class SelectionReport(StepReport):
+    """What was chosen, and on what evidence."""
+
+    step: ClassVar[str] = "reranker"
+
+    metric: str
+    chosen: ChosenByScores
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """`metric`, `n_held_out` of `n_samples`, and what `ChosenByScores` says of `overall` and of all `sets`."""
+        chosen, held_out = run.read(self.chosen), run.read(self.chosen.split)
+        n_held_out = int(held_out.sum())
+        told = ", ".join(f"{name} -> {own['chosen']}" for name, own in chosen["sets"].items())
+        line = (
+            f"reranker: chosen by {self.metric} on {n_held_out:,} of {len(held_out):,} samples, which count in no "
+            f"metric; {told}"
+        )
+        return {"metric": self.metric, "n_held_out": n_held_out, "n_samples": len(held_out), **chosen, LINE: line}
+
+    def columns(self, run: Run) -> Mapping[str, pa.Array]:
+        """`reranker`: the candidate that was chosen for the sample; `held_out`: whether the sample helped to choose."""
+        names = names_by_sample(run.read(self.chosen.samples).samples, run.read(self.chosen))
+        return {
+            "reranker": pa.array(names, pa.string()),
+            "held_out": pa.array(run.read(self.chosen.split).tolist(), pa.bool_()),
+        }
+
+
+@dataclass(frozen=True)
+class CellReranking:
+    """What a cell's reranker comes to: the ranking that later steps read, by name those of all steps and candidates,
+    what is told of them, and the samples, with a mark on those that count in no aggregate.
+    """
+
+    hits: Stage[Hits]
+    steps: Mapping[str, Stage[Hits]]
+    reports: tuple[StepReport, ...]
+    reported: Stage[SampleSet]
+
+
+@dataclass(frozen=True)
+class RankedCell:
+    """What rerankers of a cell have in common: how each reranks, how a ranking is scored by the cell's `metrics`, and
+    what is ranked.
+    """
+
+    rerank: Rerank
+    scores_of: Callable[[Stage[Hits]], Stage[Scoring]]
+    metrics: Mapping[str, RankingMetric]
+    samples: Samples
+    original: Stage[Documents]
+    searched: Stage[Documents]
+    chunks: Stage[Spans]
+
+
+def cell_reranking(reranker: AnyReranker, hits: Stage[Hits], ranked: RankedCell) -> CellReranking:
+    """The stages of any reranker; every candidate of a selection is what a cell has that uses it alone."""
+    if not isinstance(reranker, RerankerSelection):
+        whole = reranking(reranker, hits, ranked.rerank, RERANKER)
+        reports = cascade_reports(whole, ranked.searched, ranked.chunks)
+        return CellReranking(whole.hits, whole.steps, reports, ranked.samples)
+    candidates = {
+        name: reranking(candidate, hits, ranked.rerank, f"{RERANKER}/{name}")
+        for name, candidate in reranker.candidates.items()
+    }
+    metric = next(metric for metric in ranked.metrics.values() if reranker.metric in metric.names)
+    split = SelectionSplit(reranker.share, reranker.seed, ranked.samples, ranked.original)
+    scored = tuple((name, ranked.scores_of(own.hits)) for name, own in candidates.items())
+    chosen = ChosenByScores(reranker.metric, metric, scored, ranked.samples, split)
+    of_candidates = [cascade_reports(own, ranked.searched, ranked.chunks) for own in candidates.values()]
+    return CellReranking(
+        SelectedHits({name: own.hits for name, own in candidates.items()}, chosen),
+        {step: stage for own in candidates.values() for step, stage in own.steps.items()},
+        (*chain(*of_candidates), SelectionReport(reranker.metric, chosen)),
+        ReportedSamples(ranked.samples, split),
+    )
+
+
+def selection_mistakes(reranker: RerankerSelection, metrics: Mapping[str, RankingMetric]) -> list[str]:
+    """A metric that the cell does not compute, or that ranks nothing."""
+    names = [name for metric in metrics.values() if metric.larger_is_better is not None for name in metric.names]
+    if reranker.metric in names:
+        return []
+    return [
+        f"reranker.metric: got {reranker.metric!r}, wanted one of the cell's that score rankings: "
+        f"{', '.join(names) or 'there is none'}"
+    ]

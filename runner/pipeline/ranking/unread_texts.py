@@ -1,0 +1,125 @@
+"""What models do not read: texts that are longer than a model's limit are cut off, and that is counted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.json_value import Json
+from components.protocols import DenseArm, EncodedArm, ReadsTokens, Reranker, Retriever
+from components.records import Hits, Queries, Spans
+from runner.engine.codecs import Codec, Single
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.prompt_passages import ChunkPassages, QueryPassages
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.ranking.rerank_stages import RerankedHits
+
+
+@runtime_checkable
+class ReadsPairs(Reranker, ReadsTokens, Protocol):
+    """A reranker whose model reads tokens."""
+
+
+_BLOCK = 32_768
+"""Texts whose tokens are counted at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class CutTexts(Stage[Json]):
+    """How many texts an embedder reads in part: its `model`, what the `texts` are ("chunks" or "queries"), `n` of them
+    and `n_cut` of these, the `limit` and the `longest` in tokens, and how many tokens there are and are cut off. For a
+    model without a limit nothing is counted.
+    """
+
+    kind: ClassVar[str] = "cut_texts"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[Json]] = Single("cut")
+
+    embedder: ReadsTokens
+    passages: ChunkPassages | QueryPassages
+
+    def make(self, run: Run) -> Json:
+        """Counts the tokens of all texts."""
+        are_queries = isinstance(self.passages, QueryPassages)
+        count = self.embedder.count_query_tokens if are_queries else self.embedder.count_chunk_tokens
+        texts, limit = self.passages.read(run).texts, self.embedder.token_limit()
+        what = "queries" if are_queries else "chunks"
+        facts = {"model": model_name(self.embedder), "texts": what, "n": len(texts), "n_cut": 0, "limit": limit}
+        if limit is None:
+            return facts
+        counts = [np.zeros(0, dtype=np.int64)]
+        for first in range(0, len(texts), _BLOCK):
+            counts.append(count(texts[first : first + _BLOCK]))
+            run.report(min(first + _BLOCK, len(texts)), len(texts))
+        return facts | _beyond(np.concatenate(counts), limit)
+
+
+@dataclass(frozen=True, eq=False)
+class CutPairs(Stage[Json]):
+    """How many pairs of a query and a chunk a reranker reads in part: as for `CutTexts`, the `texts` being "pairs"."""
+
+    kind: ClassVar[str] = "cut_pairs"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[Json]] = Single("cut")
+
+    reranker: ReadsPairs
+    hits: Stage[Hits]
+    queries: QueryPassages
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> Json:
+        """Counts the tokens of each query and each chunk once."""
+        head = run.read(self.hits).chunk[:, : self.reranker.depth]
+        query, column = np.nonzero(head >= 0)
+        used, chunk = np.unique(head[query, column], return_inverse=True)
+        limit = self.reranker.token_limit()
+        facts = {"model": model_name(self.reranker), "texts": "pairs", "n": len(query), "n_cut": 0, "limit": limit}
+        if limit is None:
+            return facts
+        texts = self.chunks.read(run).texts
+        of_chunks = self.reranker.count_chunk_tokens([texts[position] for position in used.tolist()])
+        of_queries = self.reranker.count_query_tokens(list(self.queries.read(run).texts))
+        return facts | _beyond(of_queries[query] + of_chunks[chunk.ravel()], limit)
+
+
+def _beyond(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
+    beyond = np.maximum(n_tokens - limit, 0)
+    return {
+        "n_cut": int(np.count_nonzero(beyond)),
+        "longest": int(n_tokens.max(initial=0)),
+        "n_tokens": int(n_tokens.sum()),
+        "n_tokens_cut": int(beyond.sum()),
+    }
+
+
+def cut_pairs(rankings: Iterable[Stage[Hits]]) -> tuple[CutPairs, ...]:
+    """A count of the pairs that a reranker read for each of these rankings, if one did whose model reads tokens."""
+    return tuple(
+        CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks)
+        for hits in rankings
+        if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs)
+    )
+
+
+def cut_texts(
+    retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[Stage[Queries]]
+) -> tuple[CutTexts, ...]:
+    """A count of the chunks, and of each variant of the queries, for every embedder whose model reads tokens."""
+    read: list[ChunkPassages | QueryPassages] = [ChunkPassages(data.corpus, chunks), *map(QueryPassages, queries)]
+    models = [
+        arm.embedder if isinstance(arm, DenseArm) else arm.encoder
+        for arm in retriever.arms
+        if isinstance(arm, DenseArm | EncodedArm)
+    ]
+    stages = [CutTexts(own, passages) for own in models if isinstance(own, ReadsTokens) for passages in read]
+    return tuple({stage.key: stage for stage in stages}.values())
+
+
+def model_name(component: object) -> str:
+    """What a reader knows it by."""
+    return str(getattr(component, "model", type(component).__name__))

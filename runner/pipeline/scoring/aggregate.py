@@ -1,0 +1,198 @@
+"""From scores per sample to metrics per subset, each with its count, what was left out and why, and an interval."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.clusters import clusters_of
+from components.errors import ComponentError
+from components.json_value import Json
+from components.means import combine_mean
+from components.metrics.interval import Column, Intervals
+from components.protocols import Metric
+from components.records import Interval, Sample, Scores, ScoreState
+from components.subsets import BY_CONVERSATION, MACRO, TURN, subsets_of
+from components.turns import ConversationTurn, conversation_turns
+from runner.pipeline.scoring.matrix_pooling import pooled_entries
+
+
+class Scored(NamedTuple):
+    """Scores with the metric that can join them."""
+
+    metric: Metric
+    scores: Scores
+
+
+def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
+    """Positions of the samples of every subset, overall first, in order of appearance."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for i, sample in enumerate(samples):
+        for name in subsets_of(sample.subset, sample.topic, sample.task):
+            rows[name].append(i)
+    return dict(rows)
+
+
+def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
+    """Positions of the samples by the data set's own subsets, each sample once: "read" without those of "read/qa"."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for i, sample in enumerate(samples):
+        rows[sample.subset].append(i)
+    return dict(rows)
+
+
+def aggregate(
+    scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Intervals
+) -> dict[str, dict[str, dict[str, Json]]]:
+    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`: the samples that count are in
+    `n_clusters` groups that depend on each other (`interval.groups`), and `method` made the interval from these. The
+    value is None where n is 0; interval and method are None where there are too few groups for one. Fields of the
+    topic x task matrix have `pooled`, `pooled_low` and `pooled_high` beside these.
+
+    `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
+    one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.) With `interval.by_turn`,
+    `turn/1` holds the first turns of conversations, and so on; `turn/by_conversation` is the mean over conversations of
+    what a metric is for the turns of each, and its `n_conversations` says how many had anything to score.
+    """
+    clusters = clusters_of(samples, interval.groups)
+    turns = _turns(samples) if interval.by_turn else [None] * len(samples)
+    subsets = rows_by_subset(samples) | _rows_by_turn(turns)
+    columns = _columns(scored)
+    rows = list(subsets.values())
+    intervals = interval.of_subsets(columns, rows, clusters)
+    metrics = dict(zip(subsets, _entries_of_subsets(scored, rows, intervals), strict=True))
+    for name, column, own in zip(scored, columns, zip(*intervals, strict=True), strict=True):
+        pooled = pooled_entries(list(subsets), own, interval.confidence, is_share=column.is_share)
+        for subset, entry in pooled.items():
+            metrics[subset][name] |= entry
+    finest = list(_rows_by_own_subset(samples).values())
+    if len(finest) > 1:
+        metrics[MACRO] = _macro(scored, finest, interval, clusters)
+    if any(turns):
+        metrics[BY_CONVERSATION] = _over_conversations(scored, turns, interval, clusters)
+    return metrics
+
+
+def _turns(samples: Sequence[Sample]) -> list[ConversationTurn | None]:
+    return conversation_turns([(*(turn.question for turn in s.history), s.question) for s in samples])
+
+
+def _rows_by_turn(turns: Sequence[ConversationTurn | None]) -> dict[str, list[int]]:
+    """Positions of the turns of each number, in order; those of no conversation are in none."""
+    numbers = sorted({turn.number for turn in turns if turn})
+    return {f"{TURN}/{n}": [row for row, turn in enumerate(turns) if turn and turn.number == n] for n in numbers}
+
+
+def _over_conversations(
+    scored: Mapping[str, Scored],
+    turns: Sequence[ConversationTurn | None],
+    interval: Intervals,
+    clusters: NDArray[np.int64],
+) -> dict[str, dict[str, Json]]:
+    """Each conversation is one value, of the sums over its turns."""
+    conversations: dict[str, list[int]] = defaultdict(list)
+    for row, turn in enumerate(turns):
+        if turn:
+            conversations[turn.opening].append(row)
+    rows = list(conversations.values())
+    of_turns = [row for own in rows for row in own]
+    columns = []
+    for column in _columns(scored):
+        values = column.combine(np.array([column.statistics[own].sum(axis=0) for own in rows]))
+        known = np.isfinite(values)
+        statistics = np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)])
+        columns.append(Column(statistics, combine_mean, column.is_share))
+    (bounds,) = interval.of_subsets(columns, [slice(None)], clusters[[own[0] for own in rows]])
+    return {
+        name: {
+            **_entry(own, _state_counts(scores.states, [of_turns])[0]),
+            "n_conversations": int(column.statistics[:, 1].sum()),
+        }
+        for (name, (_, scores)), own, column in zip(scored.items(), bounds, columns, strict=True)
+    }
+
+
+def score_subsets(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
+) -> list[dict[str, dict[str, Json]]]:
+    """For each of the subsets `{metric: {value, n, ...}}`; `clusters` are those of all samples."""
+    return _entries_of_subsets(scored, subsets, interval.of_subsets(_columns(scored), subsets, clusters))
+
+
+def _entries_of_subsets(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], intervals: Sequence[Sequence[Interval]]
+) -> list[dict[str, dict[str, Json]]]:
+    counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
+    for of_metric, bounds in zip(scored.items(), zip(*intervals, strict=True), strict=True):
+        _require_values(*of_metric, subsets, [own.value for own in bounds])
+    return [_entries(scored, own, [c[i] for c in counts]) for i, own in enumerate(intervals)]
+
+
+def _require_values(name: str, scored: Scored, subsets: Sequence[list[int]], values: Sequence[float | None]) -> None:
+    """Raise ComponentError for an infinite value, and for an undefined one over all samples if any has a score. A small
+    subset may have an undefined value.
+    """
+    for rows, value in zip(subsets, values, strict=True):
+        is_undefined = value is None or np.isnan(value)
+        is_refused = len(rows) == len(scored.scores.states) if is_undefined else value in (np.inf, -np.inf)
+        if is_refused and (n := sum(scored.scores.states[row] is ScoreState.VALUE for row in rows)):
+            raise ComponentError(
+                f"{type(scored.metric).__name__}.combine: got {value} for {name} from the scores of {n} samples, "
+                "wanted a finite number"
+            )
+
+
+def _entries(
+    scored: Mapping[str, Scored], intervals: Sequence[Interval], counts: Sequence[Counter[ScoreState]]
+) -> dict[str, dict[str, Json]]:
+    return {name: _entry(bounds, states) for name, bounds, states in zip(scored, intervals, counts, strict=True)}
+
+
+def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) -> list[Counter[ScoreState]]:
+    """How often each state is among the samples of every subset."""
+    distinct = list(dict.fromkeys(states))
+    if len(distinct) == 1:
+        return [Counter({distinct[0]: len(rows)}) for rows in subsets]
+    place = {state: i for i, state in enumerate(distinct)}
+    codes = np.array([place[state] for state in states], dtype=np.int64)
+    counts = [np.bincount(codes[rows], minlength=len(distinct)).tolist() for rows in subsets]
+    return [Counter({state: n for state, n in zip(distinct, own, strict=True) if n}) for own in counts]
+
+
+def _macro(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
+) -> dict[str, dict[str, Json]]:
+    intervals = interval.of_mean(_columns(scored), subsets, clusters)
+    results = {}
+    for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True):
+        by_subset = _state_counts(scores.states, subsets)
+        n_subsets = sum(states[ScoreState.VALUE] > 0 for states in by_subset)
+        results[name] = {**_entry(bounds, sum(by_subset, Counter())), "n_subsets": n_subsets}
+    return results
+
+
+def _columns(scored: Mapping[str, Scored]) -> list[Column]:
+    return [
+        Column(scores.statistics, partial(metric.combine, name), getattr(metric, "is_share", True))
+        for name, (metric, scores) in scored.items()
+    ]
+
+
+def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Json]:
+    excluded = {state.value: n for state, n in sorted(states.items()) if state is not ScoreState.VALUE}
+    return {
+        "value": _finite(bounds.value),
+        "n": states[ScoreState.VALUE],
+        "n_excluded": excluded,
+        "ci_low": _finite(bounds.low),
+        "ci_high": _finite(bounds.high),
+        "n_clusters": bounds.n_clusters,
+        "method": bounds.method and bounds.method.value,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

@@ -1,0 +1,104 @@
+"""Scoring citations: whether what an answer cites holds the gold."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from components.gold_copies import Credit, GoldCopies
+from components.metrics.interval import Intervals
+from components.protocols import CitationMetric
+from components.records import Answer, ChunkOrigins, Documents, PassagePlaces, Sample, Spans
+from components.text.citations import without_citations
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.answer_stages import AnswersCodec
+from runner.pipeline.answers.prompt_passages import RetrievedPassages
+from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.scoring.retrieval_scores import is_strict
+from runner.pipeline.scoring.score_stages import (
+    SCORING,
+    Scoring,
+    mark_gold_outside_corpus,
+    rows_to_score,
+    scoring,
+    spread,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CitationScores(Stage[Scoring]):
+    """What the citations of the answers are worth. Failed answers are left out and counted."""
+
+    kind: ClassVar[str] = "citation_scores"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Columns[Scoring]] = SCORING
+
+    metrics: Mapping[str, CitationMetric]
+    interval: Intervals
+    samples: Stage[SampleSet]
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    """In the original texts, where gold is."""
+    passages: RetrievedPassages
+    answers: Stage[Sequence[Answer]]
+    copies: Stage[GoldCopies]
+
+    def make(self, run: Run) -> Scoring:
+        """Scores them by every metric; a copy of the gold counts as the gold, save for metrics that are `strict`."""
+        samples, documents, answers = run.read(self.samples).samples, run.read(self.corpus), run.read(self.answers)
+        rows, states = rows_to_score(answers)
+        alone = list(self._places(run))
+        credited = _with_copies(samples, alone, documents, run.read(self.copies))
+        answered, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
+        scored = []
+        for metric in self.metrics.values():
+            passages = alone if is_strict(metric) else credited
+            found = metric.score_citations(answered, documents, texts, [passages[row] for row in rows])
+            marked = mark_gold_outside_corpus(found, answered)
+            scored.append((metric, {name: spread(scores, rows, states) for name, scores in marked.items()}))
+        return scoring(samples, scored, self.interval)
+
+    def _places(self, run: Run) -> Iterator[list[PassagePlaces]]:
+        """Per sample, those of the passages in its prompt."""
+        spans = run.read(self.chunks)
+        # A chunk of a refined text has come from several places, or from none.
+        chunk = spans.chunk if isinstance(spans, ChunkOrigins) else np.arange(len(spans))
+        rows = list(zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True))
+        for passages in self.passages.chunks_of(run):
+            first, last = (
+                [np.searchsorted(chunk, passage, side=side).tolist() for passage in passages]
+                for side in ("left", "right")
+            )
+            yield [
+                PassagePlaces(tuple(row for low, high in zip(*ends, strict=True) for row in rows[low:high]))
+                for ends in zip(first, last, strict=True)
+            ]
+
+
+def _with_copies(
+    samples: Sequence[Sample], places: Sequence[Sequence[PassagePlaces]], documents: Documents, copies: GoldCopies
+) -> list[list[PassagePlaces]]:
+    """The same, with what of a sample's gold stands in its passages as copies."""
+    owners = [sample for sample, own in zip(samples, places, strict=True) for _ in own]
+    spans = iter(Credit(owners, documents, copies).spans([passage.own for own in places for passage in own]))
+    return [[replace(passage, copied=tuple(next(spans)[len(passage.own) :])) for passage in own] for own in places]
+
+
+@dataclass(frozen=True, eq=False)
+class UncitedAnswers(Stage[Sequence[Answer]]):
+    """The answers without their citations, for metrics that compare them with references, in which there are none."""
+
+    kind: ClassVar[str] = "uncited_answers"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+
+    answers: Stage[Sequence[Answer]]
+
+    def make(self, run: Run) -> Sequence[Answer]:
+        """Takes the marks out."""
+        return [replace(answer, text=without_citations(answer.text)) for answer in run.read(self.answers)]

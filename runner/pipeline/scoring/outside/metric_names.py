@@ -1,0 +1,80 @@
+"""From names of metrics to the components that compute them, configured as in the options of conf/metrics/."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib.resources import files
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from components.errors import ConfigError
+from components.json_value import Json
+from components.metrics.trec import TrecMeasures
+from components.protocols import ContextMetric, Metric, Tokenizer
+from runner.pipeline.building import build_component
+from runner.pipeline.scoring.outside.quest_lines import QuestAnswers
+
+Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: told apart where they are called
+
+
+def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Scorer]:
+    """The component for every name, made for a language of conf/language/; names of the same component share it. Raises
+    ConfigError with the known names.
+    """
+    known, unusable = _known(language)
+    found: dict[str, Scorer] = {}
+    unknown = []
+    for name in names:
+        if not (trec := TrecMeasures((name,))).check():
+            found[name] = trec
+        elif name in known:
+            found[name] = known[name]
+        else:
+            unknown.append(name)
+    if unknown:
+        raise ConfigError([_mistake(name, list(known), unusable) for name in unknown])
+    return found
+
+
+def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
+    if name in unusable:
+        return f"--metrics: {name} cannot be used here: {unusable[name]}"
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"--metrics: got {name!r}; {hint}Known are {', '.join(sorted(known))} (any k in name@k)"
+
+
+def languages() -> list[str]:
+    """The options of conf/language/."""
+    return sorted(file.name.removesuffix(".yaml") for file in files("conf").joinpath("language").iterdir())
+
+
+def _known(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
+    """The metrics of answers and rankings by name; and for those that cannot be used here (a missing extra, say), the
+    reason by the name of their node.
+    """
+    text = files("conf").joinpath("language", f"{language}.yaml").read_text(encoding="utf-8")
+    chosen: Json = OmegaConf.to_container(OmegaConf.create(text))
+    quest = QuestAnswers(build_component(chosen["words"], Tokenizer, "language.words"))
+    known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)
+    unusable: dict[str, str] = {}
+    for component, node in _nodes(chosen).items():
+        try:
+            metric = build_component(node, Metric, component)
+        except ConfigError as error:
+            unusable[component] = "; ".join(error.mistakes)
+            continue
+        if not isinstance(metric, ContextMetric):
+            known |= dict.fromkeys(metric.names, metric)
+    return known, unusable
+
+
+def _nodes(language: Json) -> dict[str, Mapping[str, Json]]:
+    """The metrics of all options, made for a language."""
+    nodes: dict[str, Mapping[str, Json]] = {}
+    for option in sorted(files("conf").joinpath("metrics").iterdir(), key=lambda file: file.name):
+        if option.name.endswith(".yaml"):
+            written = OmegaConf.create(option.read_text(encoding="utf-8"))
+            config: Json = OmegaConf.to_container(OmegaConf.merge(written, {"language": language}), resolve=True)
+            nodes |= config.get("scores", {})  # an option may only join others
+    return nodes

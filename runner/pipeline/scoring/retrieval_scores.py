@@ -1,0 +1,111 @@
+"""Scoring what was found: the ranking of documents, and what of the gold reached the prompt."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.gold_copies import Credit, GoldCopies
+from components.metrics.interval import Intervals
+from components.protocols import ContextMetric, Metric, RankingMetric
+from components.records import Context, Documents, Evidence, Hits, Spans
+from runner.engine.codecs import Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.scoring.score_stages import SCORING, Scoring, mark_gold_outside_corpus, scoring
+
+
+@dataclass(frozen=True, eq=False)
+class RankingScores(Stage[Scoring]):
+    """Document-level metrics of the whole ranking, whatever top_k is."""
+
+    kind: ClassVar[str] = "ranking_scores"
+    version: ClassVar[int] = 3
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Columns[Scoring]] = SCORING
+
+    metrics: Mapping[str, RankingMetric]
+    interval: Intervals
+    samples: Stage[SampleSet]
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    hits: Stage[Hits]
+    copies: Stage[GoldCopies]
+
+    def make(self, run: Run) -> Scoring:
+        """Scores the rankings; a copy of the gold counts as the gold, save for metrics that are `strict`."""
+        samples, documents = run.read(self.samples).samples, run.read(self.corpus)
+        rankings = document_rankings(run.read(self.hits), run.read(self.chunks), documents)
+        present = set(documents.ids)
+        relevant = [relevant_documents(sample.gold, present) for sample in samples]
+        credited = Credit(samples, documents, run.read(self.copies)).rankings(rankings)
+        scored = [
+            (metric, metric.score_rankings(rankings if is_strict(metric) else credited, relevant))
+            for metric in self.metrics.values()
+        ]
+        marked = [(metric, mark_gold_outside_corpus(scores, samples)) for metric, scores in scored]
+        return scoring(samples, marked, self.interval)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextScores(Stage[Scoring]):
+    """What of the gold reached the prompt, and what it cost."""
+
+    kind: ClassVar[str] = "context_scores"
+    version: ClassVar[int] = 3
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Columns[Scoring]] = SCORING
+
+    metrics: Mapping[str, ContextMetric]
+    interval: Intervals
+    samples: Stage[SampleSet]
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    context: Stage[Context]
+    copies: Stage[GoldCopies]
+
+    def make(self, run: Run) -> Scoring:
+        """Scores the contexts; what a copy of the gold holds counts as the gold, save for metrics that are `strict`."""
+        samples, documents, context = run.read(self.samples).samples, run.read(self.corpus), run.read(self.context)
+        spans = context_spans(context, run.read(self.chunks))
+        credited = Credit(samples, documents, run.read(self.copies)).spans(spans)
+        scored = [
+            (metric, metric.score_contexts(samples, documents, spans if is_strict(metric) else credited, context))
+            for metric in self.metrics.values()
+        ]
+        marked = [(metric, mark_gold_outside_corpus(scores, samples)) for metric, scores in scored]
+        return scoring(samples, marked, self.interval)
+
+
+def is_strict(metric: Metric) -> bool:
+    """True for a metric that counts the gold alone and none of its copies: it says so in `strict`."""
+    return bool(getattr(metric, "strict", False))
+
+
+def document_rankings(hits: Hits, chunks: Spans, documents: Documents) -> list[list[str]]:
+    """Per sample the distinct documents, each at the rank of its best chunk."""
+    ids = documents.ids
+    return [
+        [ids[document] for document in dict.fromkeys(chunks.document[row[row >= 0]].tolist())] for row in hits.chunk
+    ]
+
+
+def relevant_documents(gold: Sequence[Evidence], present: set[str]) -> dict[str, int]:
+    """The gold documents that are in the corpus, each with the highest grade of its units."""
+    grades: dict[str, int] = {}
+    for unit in gold:
+        if unit.document_id in present:
+            grades[unit.document_id] = max(unit.grade, grades.get(unit.document_id, 0))
+    return grades
+
+
+def context_spans(context: Context, chunks: Spans) -> list[list[tuple[int, int, int]]]:
+    """Per sample the (document position, start, end) of every chunk in its context."""
+    return [
+        list(
+            zip(
+                *(column[row[row >= 0]].tolist() for column in (chunks.document, chunks.start, chunks.end)), strict=True
+            )
+        )
+        for row in context.chunk
+    ]

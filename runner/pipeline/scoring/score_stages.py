@@ -1,0 +1,147 @@
+"""What all stages that score have in common: metrics per subset, and scores per sample."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from components.errors import ComponentError
+from components.json_value import Json
+from components.metrics.interval import Intervals
+from components.protocols import Metric
+from components.records import Answer, AnswerState, Sample, Scores, ScoreState
+from runner.engine.codecs import Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.scoring.aggregate import Scored, aggregate
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The result of a stage that scores.
+
+    `metrics` is `{subset: {metric: {value, n, ...}}}`; `scores` a table with a row per sample, in which the column
+    `judge/<name>` holds what a judge said of each; `usage` is what a judge's requests take, its preparation included.
+    """
+
+    metrics: Mapping[str, Mapping[str, Json]]
+    scores: pa.Table
+    usage: Mapping[str, int | None]
+
+
+SCORING = Columns(Scoring)
+
+
+def scoring(
+    samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]], interval: Intervals
+) -> Scoring:
+    """Metrics per subset, and scores per sample. Raises ComponentError for a metric that breaks its contract."""
+    flat: dict[str, Scored] = {}
+    for metric, scores in scored:
+        if set(scores) != set(metric.names):
+            raise ComponentError(
+                f"{type(metric).__name__}: got {sorted(scores)}, wanted one Scores for each of {list(metric.names)}"
+            )
+        for name, score in scores.items():
+            _require_finite(metric, name, score, samples)
+        flat |= {name: Scored(metric, _of_reported(score, samples)) for name, score in scores.items()}
+    return Scoring(aggregate(flat, samples, interval), _score_table(flat), {})
+
+
+def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence[Sample]) -> None:
+    """A sum that one NaN spoils would look as if no sample had a value."""
+    is_wrong = ~np.isfinite(scores.statistics).all(axis=1)
+    if not np.isnan(scores.values).all():  # as they are for a metric that exists for a corpus only
+        has_value = np.array([state is ScoreState.VALUE for state in scores.states])
+        is_wrong |= has_value & ~np.isfinite(scores.values)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        statistics = scores.statistics[row].tolist()
+        raise ComponentError(
+            f"{type(metric).__name__}: {name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics "
+            f"are {statistics}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
+            "alike); wanted finite numbers, or for a sample without a value zeros and the ScoreState that says why"
+        )
+
+
+def _of_reported(scores: Scores, samples: Sequence[Sample]) -> Scores:
+    """Samples by which something was chosen have no value: a mean with them in it would flatter the choice."""
+    held_out = np.array([sample.held_out for sample in samples], dtype=bool)
+    if not held_out.any():
+        return scores
+    return Scores(
+        np.where(held_out[:, None], 0.0, scores.statistics),
+        tuple(
+            ScoreState.HELD_OUT if own else state for own, state in zip(held_out.tolist(), scores.states, strict=True)
+        ),
+        np.where(held_out, np.nan, scores.values),
+    )
+
+
+def _score_table(flat: Mapping[str, Scored]) -> pa.Table:
+    """`score/<metric>` (null where there is no value), `score_state/<metric>`, and for metrics that exist for a corpus
+    only their summands in `score_statistics/<metric>`.
+    """
+    columns: dict[str, pa.Array] = {}
+    for name, (_, scores) in flat.items():
+        columns[f"score/{name}"] = pa.array(scores.values, pa.float64(), from_pandas=True)
+        columns[f"score_state/{name}"] = pa.array([state.value for state in scores.states], pa.string())
+        if np.isnan(scores.values).all() and ScoreState.VALUE in scores.states:
+            columns[f"score_statistics/{name}"] = pa.array(list(scores.statistics), pa.list_(pa.float64()))
+    return pa.table(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class NotApplicableScores(Stage[Scoring]):
+    """Metrics of retrieval in a cell that retrieves nothing: no sample has a value."""
+
+    kind: ClassVar[str] = "not_applicable_scores"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Columns[Scoring]] = SCORING
+
+    metrics: Mapping[str, Metric]
+    interval: Intervals
+    samples: Stage[SampleSet]
+
+    def make(self, run: Run) -> Scoring:
+        """A state instead of each value."""
+        samples = run.read(self.samples).samples
+        none = Scores(
+            np.zeros((len(samples), 2)),
+            (ScoreState.NOT_APPLICABLE,) * len(samples),
+            np.full(len(samples), np.nan),
+        )
+        scored = [(metric, dict.fromkeys(metric.names, none)) for metric in self.metrics.values()]
+        return scoring(samples, scored, self.interval)
+
+
+def mark_gold_outside_corpus(scores: Mapping[str, Scores], samples: Sequence[Sample]) -> dict[str, Scores]:
+    """Metrics see the gold that is in the corpus alone: where there is other gold, the state says so."""
+
+    def of_sample(state: ScoreState, sample: Sample) -> ScoreState:
+        return ScoreState.NO_GOLD_IN_CORPUS if state is ScoreState.NO_GOLD and sample.gold else state
+
+    return {name: replace(own, states=tuple(map(of_sample, own.states, samples))) for name, own in scores.items()}
+
+
+def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState]]:
+    """Positions of the answers that can be scored, and the state that each of the others has for it."""
+    # A cell without a model, such as one of retrieval alone, has no answers by design: none is missing from its means.
+    why_not = {AnswerState.ERROR: ScoreState.ANSWER_ERROR, AnswerState.NOT_ASKED: ScoreState.NOT_APPLICABLE}
+    rows = [row for row, answer in enumerate(answers) if answer.state not in why_not]
+    return rows, [why_not.get(answer.state, ScoreState.VALUE) for answer in answers]
+
+
+def spread(scores: Scores, rows: Sequence[int], states: Sequence[ScoreState]) -> Scores:
+    """Scores of some samples as scores of all: the others have no value, for the reason that `states` says."""
+    statistics = np.zeros((len(states), scores.statistics.shape[1]))
+    values = np.full(len(states), np.nan)
+    statistics[list(rows)], values[list(rows)] = scores.statistics, scores.values
+    all_states = list(states)
+    for row, state in zip(rows, scores.states, strict=True):
+        all_states[row] = state
+    return Scores(statistics, tuple(all_states), values)

@@ -1,0 +1,106 @@
+"""Keeping the first hits from saying the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.errors import ComponentError
+from components.json_value import Json
+from components.protocols import Diversity, TextDiversity, VectorDiversity
+from components.records import Hits, Spans
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.prompt_passages import ChunkPassages, corpus_terms
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.search.dense_search import Vectors, chunk_vectors
+
+
+@dataclass(frozen=True, eq=False)
+class DiverseHits(Stage[Hits]):
+    """The hits after a comparison of their texts."""
+
+    kind: ClassVar[str] = "diverse_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    diversity: TextDiversity
+    hits: Stage[Hits]
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> Hits:
+        """Compares them. Raises ComponentError if other hits come than there were."""
+        hits = run.read(self.hits)
+        return _checked(self.diversity, hits, self.diversity.diversify(hits, self.chunks.read(run)))
+
+
+@dataclass(frozen=True, eq=False)
+class DiverseHitsByVectors(Stage[Hits]):
+    """The hits after a comparison of their vectors."""
+
+    kind: ClassVar[str] = "diverse_hits_by_vectors"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    diversity: VectorDiversity
+    hits: Stage[Hits]
+    vectors: Stage[Vectors]
+
+    def make(self, run: Run) -> Hits:
+        """Compares them. Raises ComponentError if other hits come than there were."""
+        hits = run.read(self.hits)
+        return _checked(self.diversity, hits, self.diversity.diversify_vectors(hits, run.read(self.vectors)))
+
+
+def _checked(diversity: object, before: Hits, after: Hits) -> Hits:
+    """A hit that was not found, or that stands twice, would be a made-up one."""
+    for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):
+        found = [chunk for chunk in new if chunk >= 0]
+        if len(set(found)) < len(found) or not set(found) <= set(old):
+            raise ComponentError(
+                f"{type(diversity).__name__}: of query {row} the hits {found} came for {old}, wanted some or all of "
+                "them, each once"
+            )
+    return after
+
+
+@dataclass(frozen=True)
+class DiversityReport(StepReport):
+    """How many hits were left out."""
+
+    step: ClassVar[str] = "diversity"
+
+    before: Stage[Hits]
+    after: Stage[Hits]
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """`n_hits`, `n_dropped` of them, and `n_samples_with_fewer`."""
+        n_before, n_after = (np.count_nonzero(run.read(hits).chunk >= 0, axis=1) for hits in (self.before, self.after))
+        n_hits, n_dropped = int(n_before.sum()), int((n_before - n_after).sum())
+        facts = {
+            "n_hits": n_hits,
+            "n_dropped": n_dropped,
+            "n_samples_with_fewer": int(np.count_nonzero(n_after < n_before)),
+        }
+        line = f"diversity: {n_dropped:,} of {n_hits:,} hits say what a better one says, and were left out"
+        return facts | ({LINE: line} if n_dropped else {})
+
+
+def diverse_hits(diversity: Diversity, data: Data, chunks: Stage[Spans], hits: Stage[Hits]) -> Stage[Hits]:
+    """The ranking after the comparison; as it was for one with a depth of 0."""
+    if not diversity.depth:
+        return hits
+    if isinstance(diversity, VectorDiversity):
+        return DiverseHitsByVectors(diversity, hits, chunk_vectors(diversity.embedder, data, chunks))
+    terms = corpus_terms(diversity.tokenizer, data)
+    return DiverseHits(diversity, hits, ChunkPassages(data.corpus, chunks, terms))
+
+
+def diversity_reports(hits: Stage[Hits]) -> tuple[StepReport, ...]:
+    """What the step tells, if these hits are its result."""
+    return (DiversityReport(hits.hits, hits),) if isinstance(hits, DiverseHits | DiverseHitsByVectors) else ()

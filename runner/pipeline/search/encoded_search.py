@@ -1,0 +1,254 @@
+"""The searches by an encoder with three heads: one pass over the chunks, then a ranking by each head."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components import late_interaction
+from components.encodings import Encodings
+from components.errors import ComponentError
+from components.protocols import (
+    EncodedArm,
+    EncodedDenseArm,
+    EncodedSparseArm,
+    ThreeWayEncoder,
+    TokenIndex,
+)
+from components.records import Hits, Passages, Queries, Spans
+from components.text.ranking import sort_hits
+from runner.engine.codecs import Codec, Columns, Named, Parts, Single
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.engine.store.part_files import read_part
+from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
+from runner.pipeline.answers.prompt_passages import ChunkPassages, QueryPassages
+from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
+from runner.pipeline.search.dense_search import BuiltVectorIndex, DenseHits
+from runner.pipeline.search.searching import Search
+
+BLOCK_CHARACTERS = 250_000
+"""Of the chunks encoded at a time. A token has a vector of its own, and hardly a token has less than a character: a
+block of 1,024 dimensions takes 0.5 GB at most.
+"""
+
+_OFFSETS = {"weight_offsets", "vector_offsets"}
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedChunks(Stage[Encodings]):
+    """All that the encoder makes of the chunks."""
+
+    kind: ClassVar[str] = "encoded_chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Encodings]] = Columns(Encodings)
+
+    encoder: ThreeWayEncoder
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> Encodings:
+        """Encodes block by block: a run that was broken off goes on behind the last whole block."""
+        chunks, spans = self.chunks.read(run), run.read(self.chunks.chunks)
+        blocks = []
+        for rows in _blocks(spans.end - spans.start):
+            blocks.append(self._block(run, sub_corpora.rows(chunks, rows), rows))
+            run.report(rows.stop, len(chunks))
+        if not blocks:
+            return self.encoder.encode_chunks(chunks)
+        return Encodings(**{field.name: _joined(run, field.name, blocks) for field in fields(Encodings)})
+
+    def _block(self, run: Run, chunks: Passages, rows: slice) -> Encodings:
+        names = {field.name: f"{rows.start}-{rows.stop}-{field.name}" for field in fields(Encodings)}
+        kept: dict[str, Any] = {field: read_block(run.workspace, name) for field, name in names.items()}
+        if any(part is None for part in kept.values()):
+            made = _checked(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
+            # Read back from the disk: the memory is for the next one.
+            kept = {
+                field: read_part(write_block(run.workspace, name, getattr(made, field)))
+                for field, name in names.items()
+            }
+        return Encodings(**kept)
+
+
+def _blocks(lengths: NDArray[np.int32]) -> Iterator[slice]:
+    """Rows in a row, of so many characters together, or a single longer one."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    first = 0
+    while first < len(ends):
+        most = (ends[first - 1] if first else 0) + BLOCK_CHARACTERS
+        last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
+        yield slice(first, last)
+        first = last
+
+
+def _joined(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
+    """One array of all blocks; offsets go on where those of the block before end."""
+    parts: list[NDArray[Any]] = [getattr(block, field) for block in blocks]
+    if field not in _OFFSETS:
+        return joined_blocks(run.workspace / f"{field}.npy", parts)
+    return np.cumsum([0, *np.concatenate([np.diff(part) for part in parts])], dtype=np.int64)
+
+
+def _checked(made: Encodings, n_wanted: int, encoder: ThreeWayEncoder) -> Encodings:
+    found = [len(made.dense), len(made.weight_offsets) - 1, len(made.vector_offsets) - 1]
+    if found != [n_wanted] * 3:
+        raise ComponentError(
+            f"{type(encoder).__name__}: got {found[0]} vectors, token weights of {found[1]} and token vectors of "
+            f"{found[2]} texts, wanted each of {n_wanted}"
+        )
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedQueries(Stage[Encodings]):
+    """All that the encoder makes of the queries."""
+
+    kind: ClassVar[str] = "encoded_queries"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Encodings]] = Columns(Encodings)
+
+    encoder: ThreeWayEncoder
+    queries: QueryPassages
+
+    def make(self, run: Run) -> Encodings:
+        """Encodes all queries."""
+        queries = self.queries.read(run)
+        return _checked(self.encoder.encode_queries(queries), len(queries), self.encoder)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseHead(Stage[NDArray[np.float32]]):
+    """The vectors of whole texts alone, for the stages that search vectors."""
+
+    kind: ClassVar[str] = "dense_head"
+    in_words: ClassVar[str] = "vectors of chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[NDArray[np.float32]]] = Single("vectors")
+
+    encoded: Stage[Encodings]
+
+    def make(self, run: Run) -> NDArray[np.float32]:
+        """Passes them on."""
+        return run.read(self.encoded).dense
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltTokenIndex(Stage[Parts]):
+    """The index over the weights of the chunks' tokens, one for each sub-corpus."""
+
+    kind: ClassVar[str] = "token_index"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Parts]] = Named()
+
+    index: TokenIndex
+    encoded: Stage[Encodings]
+    corpora: SubCorpora
+
+    def make(self, run: Run) -> Parts:
+        """Builds it."""
+        weights = run.read(self.encoded).sparse
+        return sub_corpora.join([self.index.build(weights.rows(part.chunks)) for part in self.corpora.ranges(run)])
+
+
+@dataclass(frozen=True, eq=False)
+class TokenHits(Search):
+    """The chunks whose tokens weigh most for every query."""
+
+    kind: ClassVar[str] = "token_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    index: TokenIndex
+    depth: int
+    built: BuiltTokenIndex
+    queries: Stage[Encodings]
+    corpora: SearchedCorpora
+
+    def make(self, run: Run) -> Hits:
+        """Searches."""
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """The chunks whose tokens weigh most for the chosen ones among the queries."""
+        built, queries = run.read(self.built), run.read(self.queries).sparse.rows(chosen)
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
+        found = [self.index.search(sub_corpora.take(built, part), queries.rows(part.queries), depth) for part in parts]
+        return sub_corpora.merge(found, parts, len(queries))
+
+
+@dataclass(frozen=True, eq=False)
+class LateInteractionHits(Search):
+    """The candidates, or all chunks where there are no searches for them, by late interaction with every query."""
+
+    kind: ClassVar[str] = "late_interaction_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    depth: int
+    chunks: Stage[Encodings]
+    queries: Stage[Encodings]
+    candidates: tuple[Search, ...]
+    corpora: SearchedCorpora
+
+    def make(self, run: Run) -> Hits:
+        """Scores and sorts."""
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """The chunks that interact most with the chosen ones among the queries."""
+        chunks, queries = run.read(self.chunks).multi, run.read(self.queries).multi.rows(chosen)
+        if self.candidates:
+            union = _union([_hits_of(hits, run, depth, chosen) for hits in self.candidates])
+            query, place = np.nonzero(union >= 0)
+            scores = np.zeros(union.shape, dtype=np.float32)
+            pairs = np.stack([query.astype(np.int32), union[query, place]], axis=1)
+            scores[query, place] = late_interaction.score_pairs(queries, chunks, pairs)
+            return sort_hits(union, scores, min(depth, union.shape[1]))
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
+        found = [late_interaction.search(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts]
+        return sub_corpora.merge(found, parts, len(queries))
+
+
+def _hits_of(search: Search, run: Run, depth: int, chosen: Rows) -> Hits:
+    """Those that are kept, if they are wanted as they are."""
+    return run.read(search) if depth == search.depth and chosen is ALL else search.search(run, depth, chosen)
+
+
+def _union(rankings: Sequence[Hits]) -> NDArray[np.int32]:
+    """int32[n_queries, n]: the chunks of all rankings, each once, and -1."""
+    chunk = np.sort(np.concatenate([hits.chunk for hits in rankings], axis=1), axis=1)
+    chunk[:, 1:][chunk[:, 1:] == chunk[:, :-1]] = -1
+    return chunk
+
+
+def encoded_chunks(encoder: ThreeWayEncoder, data: Data, chunks: Stage[Spans]) -> EncodedChunks:
+    """What all searches and rerankers with this encoder share."""
+    return EncodedChunks(encoder, ChunkPassages(data.corpus, chunks))
+
+
+def encoded_queries(encoder: ThreeWayEncoder, queries: Stage[Queries]) -> EncodedQueries:
+    """Likewise for queries."""
+    return EncodedQueries(encoder, QueryPassages(queries))
+
+
+def encoded_hits(arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> Search:
+    """The ranking of an arm that searches what an encoder made."""
+    of_chunks, of_queries = encoded_chunks(arm.encoder, data, chunks), encoded_queries(arm.encoder, queries)
+    corpora = sub_corpora.sub_corpora(data, chunks)
+    searched = sub_corpora.searched(corpora, queries, data.samples)
+    if isinstance(arm, EncodedDenseArm):
+        vectors = DenseHead(of_chunks)
+        built = BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora)
+        return DenseHits(arm.vector_index, depth, built, vectors, DenseHead(of_queries), searched)
+    if isinstance(arm, EncodedSparseArm):
+        index = BuiltTokenIndex(arm.token_index, of_chunks, corpora)
+        return TokenHits(arm.token_index, depth, index, of_queries, searched)
+    candidates = tuple(encoded_hits(other, data, chunks, queries, depth) for other in arm.candidates)
+    return LateInteractionHits(depth, of_chunks, of_queries, candidates, searched)

@@ -1,0 +1,226 @@
+"""Leaving out documents that may not be found, before the depth is cut."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.fields import runtime_only
+from components.json_value import Json
+from components.protocols import Filter
+from components.records import AllowedDocuments, Documents, Hits, Queries, Spans
+from components.text.ranking import without
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.chunk_stages import ChunkFacts, chunk_facts
+from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.search.searching import Search, read_by
+
+_DEEPER = 8
+"""So many times as deep is the next search for queries that lack hits."""
+_HITS_AT_ONCE = 20_000_000
+"""Of a deeper search, 8 bytes each."""
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredDocuments(Stage[AllowedDocuments]):
+    """Which documents may be found for which sample."""
+
+    kind: ClassVar[str] = "allowed_documents"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[AllowedDocuments]] = Columns(AllowedDocuments)
+
+    filter: Filter
+    samples: Samples
+    corpus: Stage[Documents]
+
+    def make(self, run: Run) -> AllowedDocuments:
+        """Asks the filter."""
+        return self.filter.allow(run.read(self.samples).samples, run.read(self.corpus))
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkRecords(Stage[Documents]):
+    """What a filter sees of chunks of which facts are known: a record for each, with the id and the metadata of its
+    document and these facts, and without a text.
+    """
+
+    kind: ClassVar[str] = "chunk_records"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    facts: ChunkFacts
+
+    def make(self, run: Run) -> Documents:
+        """Joins what is known."""
+        documents, own = run.read(self.corpus), run.read(self.chunks).document.tolist()
+        metadata = documents.metadata or [{}] * len(documents)
+        known = [{**metadata[i], **facts} for i, facts in zip(own, run.read(self.facts), strict=True)]
+        return Documents([documents.ids[i] for i in own], [documents.titles[i] for i in own], [""] * len(own), known)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSpans(Stage[Spans]):
+    """Every chunk as that of its own record."""
+
+    kind: ClassVar[str] = "record_spans"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunks: Stage[Spans]
+
+    def make(self, run: Run) -> Spans:
+        """Numbers them."""
+        chunks = run.read(self.chunks)
+        return Spans(np.arange(len(chunks), dtype=np.int32), chunks.start, chunks.end)
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredHits(Stage[Hits]):
+    """The best chunks of the documents that may be found: as many as the search gives without a filter, if there are as
+    many. Scores are those of the search in the whole corpus.
+
+    The search without a filter comes first, and is shared with the cells that have none; queries that lack hits are
+    searched for again, deeper, until they have them or nothing is left.
+    """
+
+    kind: ClassVar[str] = "filtered_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    search: Search
+    queries: Stage[Queries]
+    allowed: Stage[AllowedDocuments]
+    chunks: Stage[Spans]
+    read_by_search: tuple[Stage[object], ...] = runtime_only((), "they stand in the key of the search")
+
+    def make(self, run: Run) -> Hits:
+        """Filters, and searches deeper where that leaves too few."""
+        found, chunks = run.read(self.search), run.read(self.chunks)
+        sieve = _Sieve(run.read(self.allowed), run.read(self.queries), chunks)
+        everyone = np.arange(len(found), dtype=np.int64)
+        hits = sieve.sifted(found, everyone)
+        depth, lacking = found.chunk.shape[1], everyone[sieve.lacks(found, hits, everyone)]
+        while len(lacking) and depth < len(chunks):
+            depth = min(max(depth * _DEEPER, sieve.likely_depth(lacking, hits.chunk.shape[1])), len(chunks))
+            still = []
+            for some in np.array_split(lacking, -(-len(lacking) * depth // _HITS_AT_ONCE)):
+                deeper = self.search.search(run, depth, some)
+                best = sieve.sifted(deeper, some)
+                n = min(hits.chunk.shape[1], best.chunk.shape[1])
+                hits.chunk[some, :n], hits.score[some, :n] = best.chunk[:, :n], best.score[:, :n]
+                still.append(some[sieve.lacks(deeper, Hits(hits.chunk[some], hits.score[some]), some)])
+            lacking = np.concatenate(still)
+            run.report(len(everyone) - len(lacking), len(everyone))
+        return hits
+
+
+class _Sieve:
+    """Which chunks may be found for which queries; these are given by their places among all."""
+
+    def __init__(self, allowed: AllowedDocuments, queries: Queries, chunks: Spans) -> None:
+        self._allowed, self._document = allowed, chunks.document
+        self._group = allowed.group[queries.sample]
+        self._n_documents = 1 + max(int(chunks.document.max(initial=-1)), int(allowed.document.max(initial=-1)))
+        n_chunks = np.bincount(chunks.document, minlength=self._n_documents)
+        self._n_chunks = np.array(
+            [n_chunks[allowed.of_group(i)].sum() for i in range(allowed.n_groups)], dtype=np.int64
+        )
+
+    def sifted(self, found: Hits, queries: NDArray[np.int64]) -> Hits:
+        """The hits that may be found."""
+        group = self._group[queries]
+        dropped = np.ones(found.chunk.shape, dtype=bool)
+        for own in np.unique(group).tolist():
+            is_allowed = np.zeros(self._n_documents, dtype=bool)
+            is_allowed[self._allowed.of_group(own)] = True
+            rows = group == own
+            dropped[rows] = ~is_allowed[self._document[found.chunk[rows]]]
+        return without(found, dropped)
+
+    def likely_depth(self, queries: NDArray[np.int64], n_hits: int) -> int:
+        """To which the hits are found of the queries with the fewest chunks, if these were spread over the ranking."""
+        n_allowed = np.maximum(self._n_chunks[self._group[queries]], 1)
+        return int((np.minimum(n_hits, n_allowed) * len(self._document) / n_allowed).max())
+
+    def lacks(self, found: Hits, sifted: Hits, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """True for a query that has fewer hits than there is room for and chunks that may be found, if a deeper search
+        may find more: this one found as many as it was to.
+        """
+        n_wanted = np.minimum(self._n_chunks[self._group[queries]], sifted.chunk.shape[1])
+        is_short = np.count_nonzero(sifted.chunk >= 0, axis=1) < n_wanted
+        result: NDArray[np.bool_] = is_short & (found.chunk >= 0).all(axis=1)
+        return result
+
+
+@dataclass(frozen=True)
+class FilterReport(StepReport):
+    """What the filter left."""
+
+    step: ClassVar[str] = "filter"
+
+    samples: Samples
+    corpus: Stage[Documents]
+    allowed: Stage[AllowedDocuments]
+    hits: Stage[Hits]
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """`n_documents`, or `n_chunks` where these have facts of their own, the smallest and the largest number of them
+        that a sample may find (`n_allowed_min`, `_max`), `n_samples_without_documents` (or `_chunks`),
+        `n_samples_without_hits`, and `n_samples_without_gold`: those all of whose gold in the corpus is left out.
+        """
+        samples, allowed, ids = run.read(self.samples).samples, run.read(self.allowed), run.read(self.corpus).ids
+        what = "chunks" if isinstance(self.corpus, ChunkRecords) else "documents"
+        n_allowed = np.diff(allowed.offsets)[allowed.group]
+        known = set(ids)
+        groups = [{ids[i] for i in allowed.of_group(group).tolist()} for group in range(allowed.n_groups)]
+        gold = [{unit.document_id for unit in sample.gold} & known for sample in samples]
+        n_blind = sum(
+            bool(own) and own.isdisjoint(groups[group]) for own, group in zip(gold, allowed.group.tolist(), strict=True)
+        )
+        facts = {
+            f"n_{what}": len(ids),
+            "n_allowed_min": int(n_allowed.min(initial=len(ids))),
+            "n_allowed_max": int(n_allowed.max(initial=0)),
+            f"n_samples_without_{what}": int(np.count_nonzero(n_allowed == 0)),
+            "n_samples_without_hits": int(np.count_nonzero((run.read(self.hits).chunk < 0).all(axis=1))),
+            "n_samples_without_gold": n_blind,
+        }
+        ends = dict.fromkeys(f"{facts[name]:,}" for name in ("n_allowed_min", "n_allowed_max"))
+        line = (
+            f"filter: {' to '.join(ends)} of {len(ids):,} {what} may be found; {n_blind:,} of {len(samples):,} "
+            "samples have gold, and none that may be"
+        )
+        return {**facts, LINE: line}
+
+
+def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> FilteredDocuments | None:
+    """Which documents may be found, or which chunks where facts are known of these; None where all may be."""
+    if a_filter.is_open:
+        return None
+    facts = chunk_facts(chunks)
+    corpus = ChunkRecords(data.corpus, chunks, facts[0]) if facts else data.corpus
+    return FilteredDocuments(a_filter, data.samples, corpus)
+
+
+def filter_reports(data: Data, allowed: FilteredDocuments | None, hits: Stage[Hits]) -> tuple[StepReport, ...]:
+    """What the step tells, if there is one."""
+    return () if allowed is None else (FilterReport(data.samples, allowed.corpus, allowed, hits),)
+
+
+def filtered_hits(
+    search: Search, queries: Stage[Queries], allowed: FilteredDocuments | None, chunks: Stage[Spans]
+) -> Stage[Hits]:
+    """The search among the documents that may be found; as it is where all may be."""
+    if allowed is None:
+        return search
+    spans = RecordSpans(chunks) if isinstance(allowed.corpus, ChunkRecords) else chunks
+    return FilteredHits(search, queries, allowed, spans, tuple(read_by(search)))

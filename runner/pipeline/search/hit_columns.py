@@ -1,0 +1,194 @@
+"""What the table of samples shows of hits: where they stand in which ranking, and what of the gold they hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from components.found_gold import GoldPieces, GoldPlaces, SpansOfSamples
+from components.records import ChunkOrigins, Context, Hits, Sample, Spans
+from runner.pipeline.corpus.listed_documents import DocumentList
+
+GOLD_TYPE = pa.list_(
+    pa.struct(
+        [
+            ("document_id", pa.string()),
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            ("grade", pa.int32()),
+            ("n_characters", pa.int32()),
+            ("n_in_context", pa.int32()),
+        ]
+    )
+)
+
+RETRIEVED_TYPE = pa.list_(
+    pa.struct(
+        [
+            ("document_id", pa.string()),
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            ("score", pa.float32()),
+            ("in_context", pa.bool_()),
+            ("rank", pa.int32()),
+            ("gold_grade", pa.int32()),
+            ("rank_dense", pa.int32()),
+            ("rank_sparse", pa.int32()),
+            ("rank_before_rerank", pa.int32()),
+        ]
+    )
+)
+"""Of a cell whose searches have no other names."""
+
+FOUND_GOLD_TYPE = pa.list_(
+    pa.struct([("rank", pa.int32()), ("gold", pa.int32()), ("start", pa.int32()), ("end", pa.int32())])
+)
+
+
+@dataclass(frozen=True)
+class HitTable:
+    """The hits of all samples in a row, best first: `row` int64 is the sample of each, `chunk` its chunk, `place` its
+    place in the original texts (a chunk of a refined text may have several), `rank` that of the chunk, from 1.
+    """
+
+    n_samples: int
+    row: NDArray[np.int64]
+    chunk: NDArray[np.int64]
+    place: NDArray[np.int64]
+    rank: NDArray[np.int64]
+
+    def lists(self, values: pa.Array, rows: NDArray[np.int64]) -> pa.Array:
+        """Values of samples, in their order, as a list for each."""
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n_samples))]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), values)
+
+
+def hit_table(hits: Hits, chunks: Spans) -> HitTable:
+    """Of hits by place."""
+    row, column = np.nonzero(hits.chunk >= 0)
+    place = hits.chunk[row, column].astype(np.int64)
+    chunk = chunks.chunk[place].astype(np.int64) if isinstance(chunks, ChunkOrigins) else place
+    is_new_row = np.diff(row, prepend=-1) != 0
+    is_new = is_new_row | (np.diff(chunk, prepend=-1) != 0)
+    count = np.cumsum(is_new)
+    before = (count - 1)[is_new_row]
+    rank = count - np.repeat(before, np.bincount(row, minlength=len(hits))[row[is_new_row]])
+    return HitTable(len(hits), row.astype(np.int64), chunk, place, rank)
+
+
+def retrieved_column(
+    table: HitTable,
+    hits: Hits,
+    chunks: Spans,
+    listed: DocumentList,
+    context: Context,
+    grades: pa.Array,
+    ranks: Mapping[str, pa.Array],
+) -> pa.Array:
+    """`retrieved`: of each hit its document, place and score, whether it is in the context, its rank, the grade of the
+    gold that it holds, and its `ranks` elsewhere, each as `rank_<name>`.
+    """
+    is_found = hits.chunk >= 0
+    in_context = np.zeros(hits.chunk.shape, dtype=bool)
+    for column in context.chunk.T:
+        in_context |= (hits.chunk == column[:, None]) & is_found
+    document_ids = listed.documents["id"].combine_chunks()
+    columns = {
+        "document_id": pa.DictionaryArray.from_arrays(chunks.document[table.place], document_ids).dictionary_decode(),
+        "start": pa.array(chunks.start[table.place], pa.int32()),
+        "end": pa.array(chunks.end[table.place], pa.int32()),
+        "score": pa.array(hits.score[is_found], pa.float32()),
+        "in_context": pa.array(in_context[is_found]),
+        "rank": pa.array(table.rank, pa.int32()),
+        "gold_grade": grades,
+        **{f"rank_{name}": own for name, own in ranks.items()},
+    }
+    return table.lists(pa.StructArray.from_arrays(list(columns.values()), names=list(columns)), table.row)
+
+
+def spans_of(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) -> SpansOfSamples:
+    """Places of chunks as spans of the samples in `rows`."""
+    return SpansOfSamples(
+        rows,
+        chunks.document[places].astype(np.int64),
+        chunks.start[places].astype(np.int64),
+        chunks.end[places].astype(np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class GoldColumns:
+    """What became of the gold of samples: what the hits of a `table` hold of it, what the contexts hold."""
+
+    samples: Sequence[Sample]
+    places: GoldPlaces
+    table: HitTable
+    of_hits: GoldPieces
+    of_contexts: GoldPieces
+
+    def gold(self) -> pa.Array:
+        """`gold`: each unit with its place and its grade, how many characters it has (null if its document is not in
+        the corpus) and how many of them are in the context.
+        """
+        return gold_column(self.samples, self.places.lengths, self.of_contexts.n_characters(len(self.places.lengths)))
+
+    def found(self) -> pa.Array:
+        """`found_gold`: the characters [start, end) of a gold unit, by its place in `gold`, that the hit at `rank`
+        holds, in place or as a copy.
+        """
+        n_units = [len(sample.gold) for sample in self.samples]
+        first = np.cumsum([0, *n_units[:-1]])
+        row = self.table.row[self.of_hits.span]
+        columns = {
+            "rank": self.table.rank[self.of_hits.span],
+            "gold": self.of_hits.gold - first[row],
+            "start": self.of_hits.start,
+            "end": self.of_hits.end,
+        }
+        arrays = [pa.array(column, pa.int32()) for column in columns.values()]
+        return self.table.lists(pa.StructArray.from_arrays(arrays, names=list(columns)), row)
+
+    def grades(self) -> pa.Array:
+        """Of each hit the highest grade of the gold that it holds; null for one without any."""
+        of_units = np.array([unit.grade for sample in self.samples for unit in sample.gold], dtype=np.int64)
+        grades = np.zeros(len(self.table.row), dtype=np.int64)
+        np.maximum.at(grades, self.of_hits.span, of_units[self.of_hits.gold])
+        return pa.array(grades, pa.int32(), mask=grades == 0)
+
+
+def gold_columns(
+    samples: Sequence[Sample], places: GoldPlaces, table: HitTable, chunks: Spans, context: Context
+) -> GoldColumns:
+    """Of hits and contexts by place."""
+    row, column = np.nonzero(context.chunk >= 0)
+    in_context = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), chunks)
+    in_hits = spans_of(table.row, table.place, chunks)
+    return GoldColumns(samples, places, table, places.held_by(in_hits), places.held_by(in_context))
+
+
+def gold_column(
+    samples: Sequence[Sample],
+    n_characters: Sequence[int | None],
+    n_in_context: Sequence[int | None] | NDArray[np.int64],
+) -> pa.Array:
+    """Each unit with its place and its grade, and the two counts of each of the units of all samples in a row. A data
+    set with alternatives also has `one_of`.
+    """
+    units = [unit for sample in samples for unit in sample.gold]
+    columns: dict[str, Sequence[int | str | None] | NDArray[np.int64]] = {
+        "document_id": [unit.document_id for unit in units],
+        "start": [unit.start for unit in units],
+        "end": [unit.end for unit in units],
+        "grade": [unit.grade for unit in units],
+        "n_characters": n_characters,
+        "n_in_context": n_in_context,
+    }
+    fields = list(GOLD_TYPE.value_type)
+    if any(unit.one_of for unit in units):
+        columns["one_of"] = [unit.one_of for unit in units]
+        fields.append(pa.field("one_of", pa.int32()))
+    arrays = [pa.array(column, own.type) for column, own in zip(columns.values(), fields, strict=True)]
+    offsets = np.cumsum([0, *(len(sample.gold) for sample in samples)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays(arrays, fields=fields))

@@ -1,0 +1,99 @@
+"""Where the hits of a cell stood in the rankings before: in that of each search, and before the reranker."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from components.protocols import Arm, DenseArm, EncodedDenseArm, EncodedSparseArm, Retriever, SparseArm
+from components.records import Hits, Spans
+from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.parent_chunks import parents_of
+from runner.pipeline.search.fusing import Ranking
+from runner.pipeline.search.hit_columns import HitTable
+
+DENSE, SPARSE = "dense", "sparse"
+BEFORE_RERANK = "before_rerank"
+
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RankingOfArm(StageGroup):
+    """One ranking of a search, for one variant of the query, and the names under which its ranks are told."""
+
+    names: tuple[str, ...]
+    ranking: Ranking
+
+
+@dataclass(frozen=True)
+class HitRanks(StageGroup):
+    """The rankings before. `family` are the chunks that were searched and those that are read, where these differ;
+    `before_reranker` is what the reranker read, if there is one.
+    """
+
+    arms: tuple[RankingOfArm, ...] = ()
+    family: tuple[Stage[Spans], ...] = ()
+    before_reranker: tuple[Stage[Hits], ...] = ()
+
+    def columns(self, run: Run, table: HitTable) -> dict[str, pa.Array]:
+        """By name of a ranking, the rank of every hit in it, from 1; null where it is not in it. Of several variants of
+        the query, and of several searches with one name, the best counts, and of a chunk its best part.
+        """
+        found: dict[str, Ranks] = {name: np.zeros(len(table.row), dtype=np.int64) for name in (DENSE, SPARSE)}
+        for arm in self.arms:
+            for hits in self._as_read(run, arm.ranking.by_sample(run)):
+                ranks = _ranks_in(hits, table)
+                for name in arm.names:
+                    found[name] = _better(found[name], ranks) if name in found else ranks
+        found[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
+        for stage in self.before_reranker:  # one at most
+            found[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
+        return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in found.items()}
+
+    def _as_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
+        """By the chunks that are read."""
+        if not self.family:
+            yield from rankings
+            return
+        searched, read = (run.read(stage) for stage in self.family)
+        parents = np.append(parents_of(searched, read), -1)
+        yield from (Hits(parents[hits.chunk], hits.score) for hits in rankings)
+
+
+def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
+    """Of each search the sort that it is of, and, where several are of that sort, its own name in `arm_names`, if the
+    retriever has names. A sort says all of a single search: it is the same whatever it is called.
+    """
+    sorts = [_sort_of(arm) for arm in retriever.arms]
+    own: Sequence[str] = getattr(retriever, "arm_names", sorts)
+    return [
+        tuple(dict.fromkeys((sort, name))) if sorts.count(sort) > 1 else (sort,)
+        for sort, name in zip(sorts, own, strict=True)
+    ]
+
+
+def _sort_of(arm: Arm) -> str:
+    if isinstance(arm, DenseArm | EncodedDenseArm):
+        return DENSE
+    return SPARSE if isinstance(arm, SparseArm | EncodedSparseArm) else "late_interaction"
+
+
+def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
+    """int64 of every hit of the table: its rank among these hits of its sample, 0 where it is none of them."""
+    n_chunks = 2 + max(int(hits.chunk.max(initial=-1)), int(table.chunk.max(initial=-1)))
+    order = np.argsort(hits.chunk, axis=1, kind="stable")  # of a chunk that stands there twice the first is found
+    first_keys = np.arange(len(hits))[:, None] * n_chunks + 1
+    keys = (first_keys + np.take_along_axis(hits.chunk, order, axis=1)).ravel()  # sorted: what pads a row comes first
+    wanted = table.row * n_chunks + 1 + table.chunk
+    if not len(keys):
+        return np.zeros(len(wanted), dtype=np.int64)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, order.ravel()[place] + 1, 0)
+
+
+def _better(one: Ranks, other: Ranks) -> Ranks:
+    return np.where((one == 0) | ((other > 0) & (other < one)), other, one)

@@ -1,0 +1,133 @@
+"""The search by shared terms: index, search."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.fields import runtime_only
+from components.protocols import SparseArm, SparseIndex
+from components.records import Documents, Hits, IndexBlock, Passages, Queries, Spans
+from components.text.tables import TermTable
+from runner.engine.codecs import Codec, Columns, Named, Parts
+from runner.engine.stage import Stage, StageGroup, Work
+from runner.engine.stage_run import Run
+from runner.engine.store.part_files import Part
+from runner.pipeline.answers.prompt_passages import BlockPassages
+from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.chunk_stages import chunk_blocks
+from runner.pipeline.corpus.corpus_blocks import DocumentBlock, positions_of, searched_blocks, whole_corpora
+from runner.pipeline.corpus.corpus_terms import BlockTerms, QueryWords
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora
+from runner.pipeline.search.checked_hits import checked_hits
+from runner.pipeline.search.searching import Search
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltSparseIndex(Stage[Parts]):
+    """The index over the terms of a block's chunks."""
+
+    kind: ClassVar[str] = "sparse_index"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[Parts]] = Named()
+
+    index: SparseIndex
+    chunks: BlockPassages
+
+    def make(self, run: Run) -> Parts:
+        """Builds it."""
+        return self.index.build(self.chunks.read(run))
+
+
+@dataclass(frozen=True)
+class SearchedBlock(StageGroup):
+    """A block of chunks with its index."""
+
+    documents: DocumentBlock
+    terms: Stage[TermTable]
+    built: BuiltSparseIndex
+
+    def read(self, run: Run, chunks: Spans, wanted: TermTable) -> IndexBlock:
+        """As a search by the `wanted` terms of queries reads it, among all `chunks` of the corpus."""
+        number_of = run.read(self.terms).number_of
+        term_ids = np.array([number_of.get(term, -1) for term in wanted.vocabulary], dtype=np.int32)
+        return IndexBlock(_ReadWhenAsked(run, self.built), positions_of(chunks, self.documents.rows(run)), term_ids)
+
+
+class _ReadWhenAsked(Mapping[str, Part]):
+    """The arrays of an index: those of several blocks are not in memory together."""
+
+    def __init__(self, run: Run, built: BuiltSparseIndex) -> None:
+        self._run, self._built = run, built
+
+    def __getitem__(self, name: str) -> Part:
+        return self._run.read(self._built)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._run.read(self._built))
+
+    def __len__(self) -> int:
+        return len(self._run.read(self._built))
+
+
+_PARTED = "an index gives the same hits, however its corpus is parted"
+
+
+@dataclass(frozen=True, eq=False)
+class SparseHits(Search):
+    """The chunks that share most with every query."""
+
+    kind: ClassVar[str] = "sparse_hits"
+    version: ClassVar[int] = 3
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    index: SparseIndex
+    depth: int
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    queries: Stage[Queries]
+    words: QueryWords
+    corpora: SearchedCorpora
+    blocks: tuple[tuple[SearchedBlock, ...], ...] = runtime_only((), _PARTED)
+
+    def make(self, run: Run) -> Hits:
+        """Searches."""
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """The chunks that share most with the chosen ones among the queries."""
+        words = run.read(self.words)
+        queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), chosen)
+        chunks = run.read(self.chunks)
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
+        found = []
+        for part, own in zip(parts, self.blocks, strict=True):
+            blocks = [block.read(run, chunks, words) for block in own]
+            own_queries = sub_corpora.rows(queries, part.queries)
+            hits = self.index.search(blocks, own_queries, depth)
+            found.append(checked_hits(hits, len(own_queries), len(chunks), self.index))
+        return sub_corpora.put_together(found, parts, len(queries))
+
+
+def sparse_hits(arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> SparseHits:
+    """The ranking of an arm that searches by terms."""
+    index, corpus = arm.sparse_index, data.corpus
+    corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
+    parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
+    blocks = tuple(_indexed(index, chunks, own) for own in parts)
+    words = QueryWords(index.tokenizer, queries)
+    return SparseHits(index, depth, corpus, chunks, queries, words, corpora, blocks)
+
+
+def _indexed(
+    index: SparseIndex, chunks: Stage[Spans], documents: tuple[DocumentBlock, ...]
+) -> tuple[SearchedBlock, ...]:
+    return tuple(_searched(index, block.documents, block.spans) for block in chunk_blocks(chunks, documents))
+
+
+def _searched(index: SparseIndex, documents: DocumentBlock, spans: Stage[Spans]) -> SearchedBlock:
+    terms = BlockTerms(index.tokenizer, documents)
+    return SearchedBlock(documents, terms, BuiltSparseIndex(index.as_built, BlockPassages(documents, spans, (terms,))))

@@ -1,0 +1,121 @@
+"""The cell to take: the report, MLflow's note and the name `best` all mean this one.
+
+Among the cells that may be the best it is the cheapest: few tokens first, then time beyond its noise, and of cells that
+cost about the same the one with the best mean.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.statistics import PairedTest
+from runner.results.costs import EQUALLY_CHEAP, TOKENS, Cost, cheap_places, known_costs, per_given, share_given
+from runner.results.files import CellResult, sees_prompts
+from runner.results.timing import noise_of_seconds
+from runner.results.undecided import undecided
+
+COVERAGE = "passage_coverage"
+"""The metric that says how much of the gold is in the prompt."""
+
+CONDITION = "retriever.noise_rate"
+"""The axis that sets how hard a test is: a condition under which cells are compared, and no choice of a user's."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The cell to take among the `compared` ones. `tied` are the cells that may be the best, those with the same value
+    for every sample together, the best mean first; `cell` is one of them, in the group `equal`. `means` are over the
+    samples that all compared cells have, by cell id. A metric that does not see prompts (`weighs_tokens` False) cannot
+    tell the cells of a group apart: of these `cell` brings most of the gold into the prompt.
+    """
+
+    cell: CellResult
+    tied: tuple[tuple[CellResult, ...], ...]
+    compared: tuple[CellResult, ...]
+    means: Mapping[str, float]
+    weighs_tokens: bool
+
+    @property
+    def best(self) -> CellResult:
+        """The cell with the best mean: the cell to take if that is equally good."""
+        return self.cell if self.cell in self.tied[0] else self.tied[0][0]
+
+    @property
+    def equal(self) -> tuple[CellResult, ...]:
+        """The cells with the values of the cell to take, itself included."""
+        return next(group for group in self.tied if self.cell in group)
+
+    @property
+    def spans_conditions(self) -> bool:
+        """Whether the compared cells were tested under different conditions."""
+        return len({cell.axes.get(CONDITION) for cell in self.compared} - {None}) > 1
+
+    @property
+    def n_tied(self) -> int:
+        """The number of cells that may be the best."""
+        return sum(map(len, self.tied))
+
+    @property
+    def emptiest(self) -> CellResult | None:
+        """The equal cell that brings least of the gold into the prompt; None where all bring the same, or it is not
+        known.
+        """
+        least = min(self.equal, key=_covered)
+        return least if not self.weighs_tokens and _covered(least) < _covered(self.cell) else None
+
+    @property
+    def tokens(self) -> Cost | None:
+        """The tokens by which the cells were weighed; None where tokens do not count or are not known."""
+        return _tokens([cell for group in self.tied for cell in group], weighs_tokens=self.weighs_tokens)
+
+    @property
+    def saves_tokens(self) -> bool:
+        """Whether the cell takes noticeably fewer tokens than the one with the best mean."""
+        cost = self.tokens
+        return cost is not None and (cost.of(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.of(self.best) or 0.0)
+
+
+def find_choice(
+    cells: Sequence[CellResult],
+    folder_of: Callable[[CellResult], Path],
+    metric: str,
+    subset: str,
+    *,
+    larger_is_better: bool,
+    test: PairedTest,
+) -> Choice:
+    """Test the cells and choose one. `cells` are those of a sweep that did not fail and have a value, at least one,
+    as for `undecided`. Raises DataError if samples cannot be read.
+    """
+    if len(cells) == 1:
+        return Choice(cells[0], ((cells[0],),), (cells[0],), {}, sees_prompts(cells[0], metric))
+    joined, groups = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
+    tied = [[joined.cells[place] for place in places] for places in groups]
+    means = dict(zip((cell.cell_id for cell in joined.cells), joined.means().tolist(), strict=True))
+    return choose(tied, joined.cells, metric, means)
+
+
+def choose(
+    tied: Sequence[Sequence[CellResult]], compared: Sequence[CellResult], metric: str, means: Mapping[str, float]
+) -> Choice:
+    """Choose among cells that may be the best; see `Choice` for the arguments."""
+    weighs_tokens = sees_prompts(tied[0][0], metric)
+    options = [cell for group in tied for cell in (group if weighs_tokens else [max(group, key=_covered)])]
+    cost = _tokens(options, weighs_tokens=weighs_tokens)
+    noise = noise_of_seconds(compared)
+    shares = [share_given(cell) if weighs_tokens else 1.0 for cell in options]
+    places = cheap_places(
+        [per_given(cost.of(cell) if cost else None, share) for cell, share in zip(options, shares, strict=True)],
+        [per_given(cell.latency_s.get("p50"), share) for cell, share in zip(options, shares, strict=True)],
+        [noise[cell.cell_id] for cell in options],
+    )
+    return Choice(options[places[0]], tuple(map(tuple, tied)), tuple(compared), means, weighs_tokens)
+
+
+def _tokens(cells: Sequence[CellResult], *, weighs_tokens: bool) -> Cost | None:
+    known = known_costs(cells, TOKENS if weighs_tokens else ())
+    return known[0] if known else None
+
+
+def _covered(cell: CellResult) -> float:
+    return cell.value(COVERAGE) or 0.0

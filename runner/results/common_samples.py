@@ -1,0 +1,188 @@
+"""Several cells on the samples that all of them have: the only ones on which cells can be ranked and tested.
+
+A metric may have no value for a sample of one cell (an answer that failed, an answer that was refused) that another
+cell has. Means over different samples then differ although no cell is better.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import ScoreState
+from components.subsets import OVERALL
+from runner.results.files import OK, CellResult, columns_of, combiner, read_cell
+from runner.results.sample_groups import coarsest, recorded_groups
+from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
+
+Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+FolderOf = Callable[[CellResult], Path]
+
+NOT_THERE = "not in this cell"
+
+
+@dataclass(frozen=True)
+class CommonSamples:
+    """A metric of `cells` on the samples of a subset for which all of them have a value.
+
+    `statistics` float64[n, n_cells, d] are what the metric is made of: `combine` of their sums, or their mean if that
+    is None. `clusters` int64[n] are the groups in which samples belong together, `strata` int64[n] the subsets over
+    which a macro mean is taken (a single one for other means). `n_known` is the number of samples that any of the cells
+    has; `left_out` counts, for each cell, those for which it has no value, by reason. `apart` are cells that have no
+    sample in common with the others. `keys` say which samples these are, in their order.
+    """
+
+    cells: tuple[CellResult, ...]
+    keys: tuple[Key, ...]
+    statistics: NDArray[np.float64]
+    clusters: NDArray[np.int64]
+    strata: NDArray[np.int64]
+    combine: Combine | None
+    n_known: int
+    left_out: tuple[Counter[str], ...]
+    apart: tuple[CellResult, ...]
+
+    @property
+    def n(self) -> int:
+        """Samples that all cells have."""
+        return len(self.statistics)
+
+    @property
+    def left_out_differ(self) -> bool:
+        """Whether some cell has a value for samples that another one lacks: its own mean is then over other samples."""
+        return any(left_out.total() < self.n_known - self.n for left_out in self.left_out)
+
+    def n_own(self, place: int) -> int:
+        """Samples for which a cell itself has a value."""
+        return self.n_known - self.left_out[place].total()
+
+    def means(self) -> NDArray[np.float64]:
+        """The metric of every cell on these samples, float64[n_cells]; NaN without any."""
+        if not self.n:
+            return np.full(len(self.cells), np.nan)
+        of_strata = [self.statistics[self.strata == stratum] for stratum in np.unique(self.strata)]
+        combine = self.combine
+        values = [rows.mean(axis=0)[:, 0] if combine is None else combine(rows.sum(axis=0)) for rows in of_strata]
+        means: NDArray[np.float64] = np.mean(values, axis=0)
+        return means
+
+
+@dataclass(frozen=True)
+class CommonMeans:
+    """A metric over the `n` samples, of `n_known`, that several cells have in common, by cell id; empty where the
+    cells' own means are over the same samples anyway.
+    """
+
+    n: int = 0
+    by_cell: Mapping[str, float] = field(default_factory=dict)
+    n_known: int = 0
+
+    def of(self, cell: CellResult, metric: str, subset: str = OVERALL) -> float | None:
+        """The value by which a cell is ranked: on the common samples if it is among these cells, else its own."""
+        return self.by_cell.get(cell.cell_id, cell.value(metric, subset))
+
+
+OWN_MEANS = CommonMeans()
+"""Every cell is ranked by its own mean."""
+
+
+def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, subset: str = OVERALL) -> CommonMeans:
+    """Of the cells that did not fail and have a value. Nothing is read unless some cell leaves a sample out. Raises
+    DataError as `common_samples` does.
+    """
+    valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
+    if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):
+        return OWN_MEANS
+    most, *others = most_samples_first(valued, metric, subset)
+    # As it was written: the caller may have kept only what a leaderboard shows.
+    found = common_samples([read_cell(folder_of(most)), *others], folder_of, metric, subset)
+    if not found.left_out_differ and not found.apart:
+        return OWN_MEANS
+    ids = (cell.cell_id for cell in found.cells)
+    return CommonMeans(found.n, dict(zip(ids, found.means().tolist(), strict=True)), found.n_known)
+
+
+def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) -> list[CellResult]:
+    """The cell with the most values of a metric, with which others are likeliest to have samples in common, and then
+    the others in their order. All of them have the metric.
+    """
+    most = max(cells, key=lambda cell: int(cell.metrics[subset][metric]["n"]))
+    return [most, *(cell for cell in cells if cell is not most)]
+
+
+@dataclass(frozen=True)
+class SampleReader:
+    """The samples of cells, each from the folder that `folder_of` says, with what `metric` made of them: every file is
+    read once, however many subsets are asked for.
+    """
+
+    folder_of: FolderOf
+    metric: str
+    _tables: dict[tuple[str, bool], ScoredSamples] = field(default_factory=dict, repr=False)
+
+    def common(self, cells: Sequence[CellResult], subset: str) -> CommonSamples:
+        """As `common_samples`."""
+        of_a_corpus = is_of_a_corpus(self.folder_of(cells[0]), self.metric)
+        scored = [self._scored(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
+        together, common = _together(scored)
+        kept = [(cells[place], scored[place]) for place in sorted(together)]
+        first = scored[0]
+        order = [key for key in first.rows if key in common]
+        statistics = [own.statistics[[own.rows[key] for key in order]] for _, own in kept]
+        known = dict.fromkeys(key for _, own in kept for key in own.rows)
+        places = [first.rows[key] for key in order]
+        groups = coarsest(cell for cell, _ in kept)
+        grouped = next(own for cell, own in kept if recorded_groups(cell) is groups)
+        return CommonSamples(
+            cells=tuple(cell for cell, _ in kept),
+            keys=tuple(order),
+            statistics=np.stack(statistics, axis=1),
+            clusters=grouped.clusters[[grouped.rows[key] for key in order]],
+            strata=first.strata(subset, places),
+            combine=combiner(cells[0], self.metric) if of_a_corpus else None,
+            n_known=len(known),
+            left_out=tuple(_left_out(own, known) for _, own in kept),
+            apart=tuple(cell for place, cell in enumerate(cells) if place not in together),
+        )
+
+    def _scored(self, cell: CellResult, subset: str, *, of_a_corpus: bool) -> ScoredSamples:
+        place = cell.cell_id, is_of_turns(subset)
+        if place not in self._tables:
+            folder = self.folder_of(cell)
+            self._tables[place] = read_scored(
+                cell, folder, self.metric, of_a_corpus=of_a_corpus, with_history=is_of_turns(subset)
+            )
+        return self._tables[place].within(subset)
+
+
+def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:
+    """Reads the samples of the cells, each from the folder that `folder_of` says.
+
+    A sample of another data set, or with another question, is a different one, whatever its id. The first cell stays;
+    of the others, those with the most values come first where not all have samples in common. Raises DataError if a
+    file cannot be read or lacks the metric.
+    """
+    return SampleReader(folder_of, metric).common(cells, subset)
+
+
+def is_of_a_corpus(folder: Path, metric: str) -> bool:
+    """True for a metric, such as BLEU, for which a single sample has no value."""
+    return f"score_statistics/{metric}" in columns_of(folder)
+
+
+def _together(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
+    """Places of the cells that have samples in common, the first among them, and these samples."""
+    valued = [own.valued() for own in scored]
+    common, together = valued[0], {0}
+    for place in sorted(range(1, len(scored)), key=lambda place: -len(valued[place])):
+        if shared := common & valued[place]:
+            common, together = shared, together | {place}
+    return together, common
+
+
+def _left_out(own: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
+    states = (own.states[own.rows[key]] if key in own.rows else NOT_THERE for key in known)
+    return Counter(str(state) for state in states if state != ScoreState.VALUE)

@@ -1,0 +1,115 @@
+"""Which cells come first: the order of the leaderboard, in the terminal and in MLflow."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from components.json_value import Json
+from components.subsets import GROUPINGS, OVERALL
+from runner.results.common_samples import OWN_MEANS, CommonMeans, common_means
+from runner.results.files import OK, CellResult, larger_is_better
+
+HEADLINES = (
+    "accuracy",
+    "rouge_l",
+    "f1",
+    "contains_all",
+    "right_refusals",
+    "error_detection",
+    "error_correction",
+    "citation_precision",
+    "citation_recall",
+    "bleu",
+    "quest_eval_recall",
+    "completeness",
+    "ndcg@10",
+    "mrr",
+    "recall@10",
+    "passage_coverage",
+    "context_tokens",
+)
+"""Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
+
+N_FIRST = 5
+"""As many of the headline metrics are shown where there is room for a few: MLflow's columns, pictures of a matrix."""
+
+
+def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
+    """The headline metrics that were computed, `headline` (if there is one) before all others, with the user's own
+    behind the first.
+
+    Without a headline metric all are named, those that rank cells first.
+    """
+    cells = list(cells)
+    own = dict.fromkeys(name for cell in cells for name in cell.own_metrics)
+    in_order = dict.fromkeys([headline, *HEADLINES])
+    metrics = [name for name in in_order if any(cell.value(name) is not None for cell in cells)]
+    metrics[1:1] = [name for name in own if name not in metrics and any(cell.value(name) is not None for cell in cells)]
+    if not metrics:
+        computed = {name for cell in cells for name in cell.metrics.get(OVERALL, {}) if cell.value(name) is not None}
+        metrics = sorted(computed, key=lambda name: (larger_is_better(name, cells) is None, name))[: len(HEADLINES)]
+    return metrics
+
+
+def ranked(
+    cells: Iterable[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
+) -> tuple[list[str], list[CellResult]]:
+    """The headline metrics, and the cells sorted by the first, best first, failed ones last: by `common`, its means
+    over the samples that all cells have. Cells that nothing ranks stay in their order.
+    """
+    cells = list(cells)
+    metrics = headlines(cells, headline)
+    sign = direction_sign(metrics[0], cells) if metrics else 0
+
+    def place(cell: CellResult) -> tuple[bool, bool, float]:
+        value = common.of(cell, metrics[0]) if metrics else None
+        return cell.status != OK, value is None, -sign * (value or 0.0)
+
+    return metrics, sorted(cells, key=place)
+
+
+def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
+    """The first headline metric over the samples that all cells have. Raises DataError if samples cannot be read."""
+    cells = list(cells)
+    metrics = headlines(cells, headline)
+    return common_means(cells, lambda cell: sweep_dir / cell.cell_id, metrics[0]) if metrics else OWN_MEANS
+
+
+def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
+    """What leaderboards read of a cell, of which a sweep may have thousands: of the metrics over all samples those that
+    they may show, and of the data set's own subsets the values of what may rank the sweep.
+    """
+    ranking = _may_rank(cell, headline)
+    shown = {headline, *HEADLINES, *cell.own_metrics, *ranking}
+    values = {
+        subset: {name: {"value": entries[name]["value"]} for name in ranking if name in entries}
+        for subset, entries in cell.metrics.items()
+        if subset.partition("/")[0] not in GROUPINGS
+    }
+    overall = {name: entry for name, entry in cell.metrics.get(OVERALL, {}).items() if name in shown}
+    dataset = {name: cell.dataset[name] for name in ("name", "n_samples", "groups") if name in cell.dataset}
+    not_shown: dict[str, Json] = {
+        name: {} for name in ("config", "seconds", "reused", "versions", "signatures", "host")
+    }
+    return replace(cell, metrics=values | {OVERALL: overall}, dataset=dataset, **not_shown)
+
+
+def _may_rank(cell: CellResult, headline: str) -> list[str]:
+    """Metrics of which one ranks any sweep that has this cell: the headline metrics up to the first with a value, as
+    other cells may have one of those before it; all metrics if there is no such.
+    """
+    overall = cell.metrics.get(OVERALL, {})
+    names = [name for name in dict.fromkeys([headline, *HEADLINES]) if name in overall]
+    valued = [cell.value(name) is not None for name in names]
+    return names[: valued.index(True) + 1] if any(valued) else list(overall)
+
+
+def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:
+    """1 if larger is better, -1 if smaller is, 0 if neither."""
+    return {True: 1, False: -1, None: 0}[larger_is_better(metric, cells)]
+
+
+def best_value(values: Iterable[float | None], sign: int) -> float | None:
+    """The best value; None without any, or if none is better than another."""
+    known = [value for value in values if value is not None]
+    return max(known, key=lambda value: sign * value) if known and sign else None

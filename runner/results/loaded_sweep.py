@@ -1,0 +1,275 @@
+"""A sweep read back from its files, and what may be named in it: `runner.run` returns it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.errors import DataError
+from components.json_value import Json
+from components.subsets import GROUPINGS, MACRO, OVERALL
+from runner.results import files as results
+from runner.results.cell_choice import find_choice
+from runner.results.common_samples import common_means
+from runner.results.files import FAILED, OK, RESULTS_DIR, CellResult
+from runner.results.files import varying_axes as axes
+from runner.results.leaderboard_order import headlines
+from runner.results.undecided import paired_test
+
+BEST = "best"
+"""A cell's name: no id, of hexadecimal digits, begins so."""
+
+_BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
+
+
+@dataclass(frozen=True, repr=False)
+class LoadedSweep:
+    """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others.
+
+    Of sweeps that were loaded together, `elsewhere` has the folders of the cells that lie in another one. `headline` is
+    what `SweepResult` says of the first of them: "" for the usual metric.
+    """
+
+    folder: Path
+    cells: tuple[CellResult, ...]
+    unfinished: tuple[str, ...] = ()
+    elsewhere: Mapping[str, Path] = field(default_factory=dict)
+    headline: str = ""
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.cells)} cells, {len(self.failed)} of them failed, {len(self.unfinished)} unfinished"
+        return f"<{type(self).__name__} {self.name}: {counts}>"
+
+    @property
+    def name(self) -> str:
+        """The folder, or all of them."""
+        return ", ".join(map(str, dict.fromkeys((self.folder, *self.elsewhere.values()))))
+
+    def folder_of(self, cell: CellResult) -> Path:
+        """Where the cell's files lie."""
+        return self.elsewhere.get(cell.cell_id, self.folder) / cell.cell_id
+
+    @property
+    def failed(self) -> tuple[CellResult, ...]:
+        """Cells that ended with a failure; each has its `reason`."""
+        return tuple(cell for cell in self.cells if cell.status == FAILED)
+
+    def metric(self, text: str) -> "SubsetMetric":
+        """What "[subset:]metric" stands for in this sweep. Raises DataError naming what there is."""
+        return find_metric(text, self.cells)
+
+    def cell(self, text: str) -> CellResult:
+        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2"; "best" is the cell to take
+        (`best`), "best:rouge_l" or "best:read/qa_1doc:rouge_l" the one by another metric. Raises DataError.
+        """
+        name, _, metric = text.partition(":")
+        return self.best(metric) if name == BEST else find_cell(text, self.cells)
+
+    def axes(self) -> list[str]:
+        """Names of those that tell the cells apart."""
+        return varying_axes(self.cells)
+
+    def headlines(self) -> list[str]:
+        """The metrics of the leaderboard that were computed; the first ranks the cells."""
+        return headlines(self.cells, self.headline)
+
+    def ranked(self, metric: str = "") -> list[CellResult]:
+        """The cells that did not fail and have a value of "[subset:]metric", by default of the one that ranks the
+        leaderboard, the best first: over the samples that all of them have. Raises DataError.
+        """
+        wanted = self.metric(metric or self.headline_metric())
+        sign = 1 if wanted.direction() else -1
+        common = common_means(self.cells, self.folder_of, wanted.metric, wanted.subset)
+        values = {cell.cell_id: common.of(cell, wanted.metric, wanted.subset) for cell in self.cells}
+        valued = [cell for cell in self.cells if cell.status == OK and values[cell.cell_id] is not None]
+        return sorted(valued, key=lambda cell: -sign * (values[cell.cell_id] or 0.0))
+
+    def best(self, metric: str = "") -> CellResult:
+        """The cell to take by "[subset:]metric", by default by the one that ranks the leaderboard: the cheapest of the
+        cells that cannot be told apart from the first of `ranked`, as the report recommends it. Raises DataError.
+        """
+        wanted = self.metric(metric or self.headline_metric())
+        larger_is_better = wanted.direction()
+        valued = [cell for cell in self.cells if cell.status == OK and wanted.value(cell) is not None]
+        if not valued:
+            raise DataError(f"{self.name}: no cell with a value of {metric or wanted.metric}; did all of them fail?")
+        test = paired_test(len(self.cells))
+        return find_choice(
+            valued, self.folder_of, wanted.metric, wanted.subset, larger_is_better=larger_is_better, test=test
+        ).cell
+
+    def headline_metric(self) -> str:
+        """The metric that ranks the leaderboard. Raises DataError if none was computed."""
+        if not (metrics := self.headlines()):
+            raise DataError(f"{self.name}: no cell has a value of any metric; did all of them fail?")
+        return metrics[0]
+
+    def table(self, *metrics: str) -> list[dict[str, Json]]:
+        """A flat record per cell: its id, its status, the axes that vary, and the value of every "[subset:]metric"."""
+        wanted = {text: self.metric(text) for text in metrics}
+        axes = self.axes()
+        return [
+            {
+                "cell_id": cell.cell_id,
+                "status": cell.status,
+                **{axis: cell.axes.get(axis) for axis in axes},
+                **{text: metric.value(cell) for text, metric in wanted.items()},
+            }
+            for cell in self.cells
+        ]
+
+    def left_out(self, n_used: int) -> str:
+        """A line about the cells that a table leaves out; empty if it has all of them."""
+        n = len(self.cells) + len(self.unfinished) - n_used
+        return f"left out: {n} cell(s) that failed, have no value or no result yet" if n else ""
+
+
+@dataclass(frozen=True)
+class SubsetMetric:
+    """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples.
+
+    `larger_is_better` is what its component says: None if neither larger nor smaller values are better.
+    """
+
+    subset: str
+    metric: str
+    larger_is_better: bool | None
+
+    def direction(self) -> bool:
+        """`larger_is_better` for what ranks cells. Raises DataError if neither is."""
+        if self.larger_is_better is None:
+            raise DataError(f"{self.metric}: neither larger nor smaller is better, so it ranks no cells")
+        return self.larger_is_better
+
+    def value(self, cell: CellResult) -> float | None:
+        """Of a cell; None where nothing could be scored."""
+        return cell.value(self.metric, self.subset)
+
+    def __str__(self) -> str:
+        names = {OVERALL: "all samples", MACRO: "all subsets alike"}
+        return f"{self.metric} of {names.get(self.subset, self.subset)}"
+
+
+def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
+    """The sweep in the folder `text`, or of that id in `results_dir`, with all of its cells. Raises DataError."""
+    folder = results.find_sweep(str(text), Path(results_dir))
+    cells = tuple(results.read_cells(folder))
+    sweep = results.read_sweep(folder)
+    unfinished = {cell["cell_id"] for cell in sweep.cells} - {cell.cell_id for cell in cells}
+    return LoadedSweep(folder, cells, tuple(sorted(unfinished)), headline=sweep.headline)
+
+
+def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
+    """The cells of several sweeps, at least one, as one sweep. An experiment that is in several of them is one cell: of
+    the first that it did not fail in. Raises DataError.
+    """
+    loaded = [sweep if isinstance(sweep, LoadedSweep) else load(sweep, results_dir) for sweep in sweeps]
+    found: dict[str, tuple[CellResult, Path]] = {}
+    for sweep in loaded:
+        for cell in sweep.cells:
+            if cell.cell_id not in found or found[cell.cell_id][0].status != OK:
+                found[cell.cell_id] = cell, sweep.folder_of(cell).parent
+    first = loaded[0]
+    unfinished = {cell_id for sweep in loaded for cell_id in sweep.unfinished} - set(found)
+    return LoadedSweep(
+        first.folder,
+        tuple(cell for cell, _ in found.values()),
+        tuple(sorted(unfinished)),
+        {cell_id: own for cell_id, (_, own) in found.items() if own != first.folder},
+        first.headline,
+    )
+
+
+def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
+    """What "[subset:]metric" stands for. Raises DataError naming the metrics or subsets that the cells have."""
+    cells = tuple(cells)
+    subset, _, metric = text.rpartition(":")
+    metrics: dict[str, set[str]] = {}
+    for cell in cells:
+        for name, entries in cell.metrics.items():
+            metrics.setdefault(name, set()).update(entries)
+    if not metrics:
+        raise DataError(f"{text}: no cell of this sweep has any metric; did all of them fail?")
+    subset = _subset_named(subset or OVERALL, metrics, cells, text)
+    if metric not in metrics[subset]:
+        known = ", ".join(sorted(metrics[subset]))
+        raise DataError(f"{text}: no metric {metric!r} in {subset}; there are: {known}")
+    return SubsetMetric(subset, metric, results.larger_is_better(metric, cells))
+
+
+def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:
+    """The subset of that name, or the only one of that label, such as "matrix/Funds/Comparison". Raises DataError."""
+    if wanted in (names := set(subsets)):
+        return wanted
+    labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
+    found = sorted(name for name in names if wanted.casefold() in _labels_of(name, labels))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise DataError(f"{text}: several subsets are called {wanted!r}: {', '.join(found)}; name one of them")
+    raise DataError(f"{text}: no subset {wanted!r}; there are: {_listed(names, wanted)}")
+
+
+def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:
+    """What a subset may be called besides its name: its label, alone or behind the kind of group that it is."""
+    group, _, slugs = subset.partition("/")
+    if group not in GROUPINGS:
+        return {labels[subset].casefold()} if subset in labels else set()
+    label = "/".join(labels.get(slug, slug) for slug in slugs.split("/"))
+    return {label.casefold(), f"{group}/{label}".casefold()}
+
+
+def _listed(subsets: Iterable[str], wanted: str) -> str:
+    """Names of subsets; of the topic x task matrix, which are many, only where one of them was wanted."""
+    in_matrix = wanted.startswith("matrix/")
+    names = sorted(name for name in subsets if name.startswith("matrix/") == in_matrix)
+    return ", ".join([*names, *([] if in_matrix else ["matrix/<topic>/<task>"])])
+
+
+def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
+    """The one cell whose id begins with `text`, or that has axis values such as "retriever=bm25,top_k=2".
+
+    Raises DataError, naming candidates, if there are none or several.
+    """
+    if "=" in text:
+        pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
+        wanted = {axis: _typed(value) for axis, _, value in pairs}
+        found = [
+            cell for cell in cells if all(_typed(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
+        ]
+    else:
+        found = [cell for cell in cells if cell.cell_id.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    axes = varying_axes(cells)
+    listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in found or cells)
+    what = f"{len(found)} cells match, wanted one:" if found else "no cell matches; there are:"
+    raise DataError(f"{text}: {what}{listed}")
+
+
+def _typed(value: str) -> str:
+    """A value without spaces, quotes and case, in which what is typed may differ from what is shown."""
+    return re.sub(r"[\s'\"]", "", value).lower()
+
+
+def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
+    """Per axis the value of every cell as text, None where the cell does not use the axis."""
+    names = dict.fromkeys(name for cell in cells for name in cell.axes)
+    values = {name: [cell.axes.get(name) for cell in cells] for name in names}
+    return {name: [None if value is None else shown(value) for value in row] for name, row in values.items()}
+
+
+def varying_axes(cells: Iterable[CellResult]) -> list[str]:
+    """As `axes.varying_axes`, of these cells."""
+    return axes.varying_axes(cell.axes for cell in cells)
+
+
+def describe(cell: CellResult, axes: Iterable[str]) -> str:
+    """E.g. "retriever=bm25, top_k=2", of the axes that the cell uses."""
+    used = (axis for axis in axes if cell.axes.get(axis) is not None)
+    return ", ".join(f"{axis}={shown(cell.axes[axis])}" for axis in used)
+
+
+def shown(value: object) -> str:
+    """An axis value as it is shown and typed; a dash for an axis that a cell does not use."""
+    return "–" if value is None else str(value)

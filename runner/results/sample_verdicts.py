@@ -1,0 +1,113 @@
+"""Why each sample of a cell failed: what the cell kept of it, held against the rules of `components.forensics`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from components.errors import DataError
+from components.forensics.outcomes import RELATIVE_KINDS
+from components.forensics.stages import THETA, Stage
+from components.forensics.verdicts import COLUMNS, Examined, PromptTexts, Verdict, examine
+from components.json_value import Json
+from runner.results.files import CellResult, columns_of, larger_is_better, read_samples
+from runner.results.hit_texts import corpus_texts, read_hits, texts_of
+from runner.results.loaded_sweep import LoadedSweep
+
+_METRICS_OF_LONG_TEXTS = ("rouge_l", "rouge_l_crud_compat", "rouge_l_omnieval_compat", "bert_score", "f1")
+"""By the first of them that a sweep has, long texts are told apart."""
+
+
+@dataclass(frozen=True)
+class SampleVerdict:
+    """The verdict on one sample, and whose it is."""
+
+    id: str
+    subset: str
+    topic: str | None
+    task: str | None
+    verdict: Verdict
+
+
+def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> list[SampleVerdict]:
+    """One per sample of a cell of the sweep, in the order of its table. Answers that are long texts are compared with
+    those of the sweep's other cells. Raises DataError for a cell without a table of samples, or with one of another
+    version.
+    """
+    folder = sweep.folder_of(cell)
+    metric = metric_of_long_texts(sweep.cells)
+    scored = [f"score/{metric}"] if cell.value(metric) is not None else []
+    rows = _read(folder, ["id", "subset", "topic", "task", *COLUMNS, *scored])
+    valued = tuple(sweep.folder_of(own) for own in sweep.cells if own.value(metric) is not None)
+    low_below = _lower_quartiles(valued, metric) if scored else {}
+    top_k = top_k_of(cell)
+
+    def examined_row(row: Mapping[str, Json]) -> Examined:
+        return examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta)
+
+    examined = list(map(examined_row, rows))
+    cut = [place for place, own in enumerate(examined) if own.stage.stage is Stage.CUT]
+    for place, hits in zip(cut, read_hits(folder, cut) if cut else [], strict=True):
+        examined[place] = examined_row({**rows[place], "retrieved": hits})
+    texts = _prompt_texts(examined, rows, cell, folder)
+    return [
+        SampleVerdict(row["id"], row["subset"], row["topic"], row["task"], own.verdict(texts.get(place)))
+        for place, (row, own) in enumerate(zip(rows, examined, strict=True))
+    ]
+
+
+def top_k_of(cell: CellResult) -> int:
+    """How many hits the prompts of a cell hold, at most."""
+    return int(cell.config.get("top_k", 0))
+
+
+def metric_of_long_texts(cells: Iterable[CellResult]) -> str:
+    """By which answers that are long texts are told apart; "" where a sweep has none."""
+    cells = tuple(cells)
+    return next((name for name in _METRICS_OF_LONG_TEXTS if larger_is_better(name, cells)), "")
+
+
+def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
+    path = folder / "samples.parquet"
+    if "found_gold" not in columns_of(folder):
+        raise DataError(
+            f"{path}: does not say what became of the gold: another version wrote it. Wanted one of this version: give "
+            "the sweep's command again (all but the last stage of each cell is kept)"
+        )
+    return read_samples(folder, columns)
+
+
+@lru_cache(maxsize=8)
+def _lower_quartiles(folders: tuple[Path, ...], metric: str) -> Mapping[str, float]:
+    """By subset, of all samples of these cells whose answers are long texts. Cells that ended do not change."""
+    scores: dict[str, list[float]] = {}
+    score = f"score/{metric}"
+    for folder in folders:
+        for row in read_samples(folder, ["subset", "kind", score]):
+            if row["kind"] in RELATIVE_KINDS and row[score] is not None:
+                scores.setdefault(row["subset"], []).append(row[score])
+    return {subset: float(np.quantile(own, 0.25)) for subset, own in scores.items()}
+
+
+def _prompt_texts(
+    examined: Sequence[Examined], rows: Sequence[Mapping[str, Json]], cell: CellResult, folder: Path
+) -> dict[int, PromptTexts]:
+    """By place of the sample, for those that need them; none where the texts are not kept any more."""
+    wanted = [place for place, own in enumerate(examined) if own.needs_texts]
+    if not wanted:
+        return {}
+    try:
+        corpus = corpus_texts(cell, folder.parent)
+    except DataError:
+        return {}  # verdicts without them say so
+    texts = {}
+    for place, hits in zip(wanted, read_hits(folder, wanted), strict=True):
+        shown = [hit for hit in hits if hit["in_context"]]
+        holds_gold = {piece["rank"] for piece in rows[place]["found_gold"]}
+        texts[place] = PromptTexts(
+            texts_of([hit for hit in shown if hit["rank"] in holds_gold], corpus),
+            texts_of([hit for hit in shown if hit["rank"] not in holds_gold], corpus),
+        )
+    return texts

@@ -1,0 +1,72 @@
+"""The cells that the samples cannot tell from the best one, by the test of `python -m analysis compare`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from components.statistics import PairedTest, SampleScores, best_cells
+from runner.results.common_samples import CommonSamples, common_samples, most_samples_first
+from runner.results.files import CellResult
+
+ALPHA = 0.05
+"""The probability that the truly best cell is not among those that may be."""
+
+MANY_CELLS, N_RESAMPLES_OF_MANY = 100, 1_999
+"""With more cells, pairs of them in resamples take long, so there are fewer resamples."""
+
+_DIGITS = 12
+"""Means that differ in later ones differ by rounding alone."""
+
+
+def paired_test(n_cells: int, alpha: float = ALPHA) -> PairedTest:
+    """Return the test for a sweep of so many cells."""
+    usual = PairedTest(confidence=1 - alpha)
+    return replace(usual, n_resamples=N_RESAMPLES_OF_MANY) if n_cells > MANY_CELLS else usual
+
+
+def equal_groups(joined: CommonSamples, *, larger_is_better: bool, first: CellResult | None = None) -> list[list[int]]:
+    """Return the places of the cells, those with the same values and the same missing samples together: the group of
+    `first` in front if it is given, and then the best mean first.
+    """
+    sign = 1 if larger_is_better else -1
+    means = joined.means().round(_DIGITS)
+    order = sorted(range(len(joined.cells)), key=lambda place: (joined.cells[place] is not first, -sign * means[place]))
+    groups: dict[bytes, list[int]] = {}
+    for place in order:
+        values = joined.statistics[:, place].tobytes() + repr(sorted(joined.left_out[place].items())).encode()
+        groups.setdefault(values, []).append(place)
+    return list(groups.values())
+
+
+def scores_of(joined: CommonSamples, groups: Sequence[Sequence[int]]) -> SampleScores:
+    """Return the scores of one cell of each group, in the order of the groups."""
+    statistics = joined.statistics[:, [places[0] for places in groups]]
+    return SampleScores(statistics, joined.clusters, joined.strata, joined.combine)
+
+
+def undecided(
+    cells: Sequence[CellResult],
+    folder_of: Callable[[CellResult], Path],
+    metric: str,
+    subset: str,
+    *,
+    larger_is_better: bool,
+    test: PairedTest,
+) -> "tuple[CommonSamples, list[list[int]]]":
+    """Return the samples that the cells have in common, and the groups of equal cells that may be the best, best mean
+    first. All cells have a value of the metric, and the first cell of `most_samples_first` is complete, with its
+    configuration. Raises DataError if samples cannot be read.
+    """
+    joined = common_samples(most_samples_first(cells, metric, subset), folder_of, metric, subset)
+    groups = equal_groups(joined, larger_is_better=larger_is_better)
+    if not joined.n or len(groups) < 2:
+        return joined, groups
+    alpha = 1 - test.confidence
+    found = best_cells(
+        scores_of(joined, groups),
+        larger_is_better=larger_is_better,
+        alpha=alpha,
+        n_resamples=test.n_resamples,
+        seed=test.seed,
+    )
+    return joined, [places for places, p in zip(groups, found.p.tolist(), strict=True) if p > alpha]

@@ -1,1 +1,0 @@
-"""Scores answers and rankings that any system produced."""

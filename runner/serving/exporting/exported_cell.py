@@ -1,0 +1,158 @@
+"""What of a sweep's cell goes into an exported folder: found and checked before anything is written."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from components.errors import ConfigError, DataError
+from components.histories.gold import GoldHistory
+from components.json_value import Json
+from components.pretrained.model_folder import local_folder
+from components.protocols import History, PickingArm, RerankerSelection
+from components.records import Sample
+from runner.engine.identity import parts_of
+from runner.engine.plugins.trusted import foreign_targets, require_trusted, trusted_among
+from runner.engine.store import Entry, Store
+from runner.pipeline.building import build_component, plugins_of
+from runner.pipeline.cell import Cell
+from runner.pipeline.ranking.list_reranking import RERANKER
+from runner.results import OK, CellResult, SweepResult, read_sweep
+from runner.results.loaded_sweep import LoadedSweep
+from runner.serving.asked_question import defaults_of
+from runner.serving.exporting.kept_in_store import ExportStore
+from runner.serving.folder_description import Description
+from runner.serving.folder_trust import code_in
+from runner.serving.graph import cell_of, served_graph, served_nodes
+from runner.serving.nodes import model_paths, without_alarms, without_data_sets
+from runner.serving.pipeline import needed_of_all
+
+_ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
+"""Groups of axes that say what is asked, and how answers are judged."""
+
+
+@dataclass(frozen=True)
+class ExportedCell:
+    """All that an exported folder is made of: what it says of itself, its kept stages in the same order, and folders of
+    pretrained models by the names that they get. `samples` are the sweep's own questions, `earlier` the positions of
+    the earlier turns of each whose conversation holds the model's own answers. `store` has the kept stages.
+    """
+
+    sweep: SweepResult
+    folder: Path
+    result: CellResult
+    cell: Cell
+    description: Description
+    entries: tuple[Entry, ...]
+    models: Mapping[str, Path]
+    samples: tuple[Sample, ...]
+    earlier: tuple[tuple[int, ...], ...]
+    store: Store
+
+    @property
+    def parts(self) -> list[object]:
+        """All components that answer."""
+        return [part for name in self.description.components for part in parts_of(getattr(self.cell, name))]
+
+    @property
+    def key_variables(self) -> list[str]:
+        """The environment variables that hold keys for servers."""
+        return sorted({variable for part in self.parts if (variable := getattr(part, "api_key_env", ""))})
+
+    @property
+    def code(self) -> list[str]:
+        """The code besides ours that answering runs."""
+        return code_in(self.description)
+
+    @property
+    def hub_models(self) -> list[str]:
+        """Models that are loaded by their names."""
+        named = [str(getattr(part, "model", "")) for part in self.parts if hasattr(part, "content_hash")]
+        return sorted({model for model in named if model and local_folder(model) is None})
+
+
+def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None = None) -> ExportedCell:
+    """Finds all that a cell's answers need. Raises DataError or ConfigError for a cell that cannot be exported, and
+    DataError for kept stages that are missing or damaged.
+    """
+    if result.status != OK:
+        raise DataError(
+            f"{result.cell_id}: the cell failed ({result.reason}); export another, or mend the cause and sweep again"
+        )
+    folder, plugins = sweep.folder_of(result), trusted_among(plugins_of(result.config))
+    served = served_nodes(result.config, frozenset(result.config))
+    require_trusted(served, f"cell {result.cell_id}")
+    store = ExportStore(result, folder.parent, store_dir)
+    data, samples = store.data()
+    nodes = without_alarms(served)
+    whole = cell_of(nodes, plugins)
+    _require_search(whole)
+    pool = store.pool(whole.examples)
+    chosen = _chosen_rerankers(whole, result)
+    graphs = [served_graph(whole, data, pool, each) for each in (chosen.values() or [None])]
+    used = frozenset[str]().union(*(graph.used for graph in graphs))
+    nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
+    foreign = [target for _, target in foreign_targets(nodes, "", ())]
+    found = [store.kept(stage) for stage in needed_of_all(graphs)]
+    folders = dict(model_paths(nodes))
+    names = _names(folders)
+    description = Description(
+        sweep.folder_of(result).parent.name,
+        result.cell_id,
+        _axes(result),
+        nodes,
+        asdict(data),
+        asdict(defaults_of(samples)),
+        tuple(asdict(files) for files, _ in found),
+        asdict(pool) if pool else {},
+        tuple(name for name in plugins if any(f"{target}.".startswith(f"{name}.") for target in foreign)),
+        chosen,
+        names,
+    )
+    return ExportedCell(
+        read_sweep(folder.parent),
+        folder,
+        result,
+        cell_of(nodes, plugins),
+        description,
+        tuple(entry for _, entry in found),
+        {names[place]: path for place, path in folders.items()},
+        samples,
+        tuple(_history(result, plugins).earlier_turns(samples)),
+        store.store,
+    )
+
+
+def _axes(result: CellResult) -> dict[str, Json]:
+    """Those that count for an answer."""
+    groups = ((name, value, name.partition(".")[0]) for name, value in result.axes.items())
+    return {name: value for name, value, group in groups if value is not None and group not in _ABOUT_THE_SWEEP}
+
+
+def _require_search(cell: Cell) -> None:
+    if any(isinstance(arm, PickingArm) for arm in cell.retriever.arms):
+        raise ConfigError(
+            f"retriever: {type(cell.retriever).__name__} takes the passages that the benchmark names for a sample, "
+            "which a question of yours does not have; export a cell whose retriever searches"
+        )
+
+
+def _chosen_rerankers(cell: Cell, result: CellResult) -> dict[str, str]:
+    """By set, where the cell chose for each; "" is for a question of none: the best over all sets together."""
+    if not isinstance(cell.reranker, RerankerSelection):
+        return {}
+    told: Mapping[str, Json] = result.steps[RERANKER]
+    return {"": told["overall"]["chosen"], **{name: own["chosen"] for name, own in told["sets"].items()}}
+
+
+def _names(folders: Mapping[str, Path]) -> dict[str, str]:
+    """By place the name that a model's folder gets; equal folders have one."""
+    paths = list(dict.fromkeys(path.resolve() for path in folders.values()))
+    return {place: f"models/{paths.index(path.resolve()) + 1}-{path.resolve().name}" for place, path in folders.items()}
+
+
+def _history(result: CellResult, plugins: tuple[str, ...]) -> History:
+    """That of the cell where it counts: no earlier turns stand in other cells, or those of the benchmark."""
+    if result.axes.get("history") is None:
+        return GoldHistory()
+    history: History = build_component(result.config["history"], History, "history", plugins)
+    return history

@@ -1,0 +1,111 @@
+"""The README of an exported folder."""
+
+import re
+from collections.abc import Mapping
+
+from components.json_value import Json
+from components.subsets import OVERALL
+from runner.console.display import printable
+from runner.results import CellResult
+from runner.results.leaderboard_order import headlines
+from runner.results.loaded_sweep import shown
+from runner.serving.exporting.exported_cell import ExportedCell
+
+_PAGE = """\
+# Pipeline of cell {cell_id}
+
+Answers questions as this cell of the sweep {sweep_id} did, on the documents of {dataset} ({n_documents:,} of them).
+
+```bash
+pip install -r requirements.txt                  # Python {python}
+python pipeline.py --check                       # answers the sweep's {n_samples:,} questions anew, and compares
+python pipeline.py "a question"                  # answers, and shows what was read; --help has more
+mlflow models serve -m model --env-manager local # serves it: POST /invocations
+```
+
+```python
+from pipeline import load_pipeline
+
+pipeline = load_pipeline()
+pipeline.answer("a question").text
+pipeline.search("a question", n=10)
+```
+
+```bash
+curl http://127.0.0.1:5000/invocations -H 'Content-Type: application/json' \\
+  -d '{{"input": [{{"role": "user", "content": "a question"}}]}}'
+```
+
+The answer of the server is in `output`, the passages that it is made of in `custom_outputs`.
+
+## The cell
+
+| axis | value |
+|---|---|
+{axes}
+
+| metric | value | 95 % interval | n |
+|---|---|---|---|
+{metrics}
+
+## What is here
+
+| path | what it is |
+|---|---|
+| `model/artifacts/pipeline/pipeline.json` | the configuration, and what else the pipeline is made of |
+| `model/artifacts/pipeline/stages/` | documents, chunks, indexes and what was fitted, as the sweep kept them |
+{model_folders}| `model/code/` | the code |
+| `check/` | the sweep's questions and answers, for `--check` alone |
+| `model/` | all that answers: an MLflow model that can be copied, logged and registered by itself |
+{needs}"""
+
+
+def readme(cell: ExportedCell) -> str:
+    """A page in Markdown."""
+    result, data = cell.result, cell.description.data
+    return _PAGE.format(
+        cell_id=result.cell_id,
+        sweep_id=_plain(cell.description.sweep_id),
+        dataset=_plain(data["name"]),
+        n_documents=data["n_documents"],
+        n_samples=data["n_samples"],
+        python=result.versions.get("python", "3.11"),
+        axes="\n".join(f"| {_plain(name)} | {_plain(shown(value))} |" for name, value in cell.description.axes.items()),
+        metrics="\n".join(_metric_rows(result, cell.sweep.headline)),
+        model_folders="| `model/artifacts/pipeline/models/` | pretrained models |\n" if cell.models else "",
+        needs=_needs(cell) + _code(cell),
+    )
+
+
+def _metric_rows(result: CellResult, headline: str) -> list[str]:
+    """Those of the leaderboard."""
+    overall = result.metrics.get(OVERALL, {})
+    told = [(name, overall[name]) for name in headlines([result], headline) if overall[name].get("value") is not None]
+    return [f"| {_plain(name)} | {own['value']:.4f} | {_interval(own)} | {own['n']:,} |" for name, own in told]
+
+
+def _interval(own: Mapping[str, Json]) -> str:
+    low, high = own.get("ci_low"), own.get("ci_high")
+    return "" if low is None or high is None else f"{low:.4f} to {high:.4f}"
+
+
+def _needs(cell: ExportedCell) -> str:
+    """What is not here."""
+    lines = [f"- the key of a server, in the environment variable `{name}`" for name in cell.key_variables]
+    lines += [f"- the model {_plain(model)}, from the Hugging Face hub or its cache" for model in cell.hub_models]
+    return "\n".join(["\n## What is not here\n", *lines, ""]) if lines else ""
+
+
+def _code(cell: ExportedCell) -> str:
+    """The code besides ours that answering runs."""
+    if not cell.code:
+        return ""
+    lines = [f"- {_plain(each)}" for each in cell.code]
+    how = "Answering wants `--trust`, or `load_pipeline(trust=True)`, for it runs:"
+    return "\n".join(["\n## What it runs\n", how, "", *lines, ""])
+
+
+def _plain(text: str) -> str:
+    """On one line, with what Markdown or HTML would take for markup escaped."""
+    line = " ".join(printable(text).split())
+    return re.sub(r"([\\`*\[\]|~])", r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;")

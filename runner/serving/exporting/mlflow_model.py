@@ -1,0 +1,95 @@
+"""The pipeline as a model of MLflow, which serves it: a `ResponsesAgent`, by its code."""
+
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from runner.serving.exporting.requirements import Requirements
+from runner.serving.folder_description import CODE, PIPELINE
+
+_AGENT = '''\
+"""The model that MLflow loads: questions come as messages, and passages go out in custom_outputs."""
+
+from mlflow.models import set_model
+
+from runner.serving.agent import {maker}
+
+set_model({maker}())
+'''
+
+_FILE = "agent.py"
+_EXAMPLE = {"input": [{"role": "user", "content": "Hello!"}]}
+
+
+def write_model(folder: Path, needed: Requirements, created: str) -> None:
+    """Writes MLflow's own files beside the code and the pipeline that are in `folder`/model. `created` stands in them
+    as the time, so that equal cells are equal files.
+
+    MLflow asks a model "Hello!" as it saves it, which may cost money, and copies what belongs to it. So it is given one
+    that answers nothing and has nothing, and the real one takes its place.
+    """
+    import mlflow
+
+    model = folder / "model"
+    lines = [line.partition("  #")[0] for line in (*needed.answering, *needed.serving)]
+    with TemporaryDirectory() as temporary, _quiet():
+        stand_in = Path(temporary, PIPELINE.name)
+        stand_in.mkdir()
+        agent, saved = Path(temporary, _FILE), Path(temporary, "saved")
+        agent.write_text(_AGENT.format(maker="make_silent_agent"), encoding="utf-8")
+        mlflow.pyfunc.save_model(
+            saved,
+            python_model=str(agent),
+            artifacts={PIPELINE.name: str(stand_in)},
+            pip_requirements=lines,
+            input_example=_EXAMPLE,
+        )
+        shutil.rmtree(saved / "artifacts")
+        shutil.copytree(saved, model, dirs_exist_ok=True)
+    (model / _FILE).write_text(_AGENT.format(maker="make_agent"), encoding="utf-8")
+    _mend(model / "MLmodel", created)
+
+
+def _mend(path: Path, created: str) -> None:
+    """Names what the model has, and takes out what would differ between two exports of one cell."""
+    from mlflow.models import Model
+
+    model = Model.load(str(path))
+    pipeline = path.parent / "artifacts" / PIPELINE.name / "pipeline.json"
+    model.model_uuid = hashlib.sha256(pipeline.read_bytes()).hexdigest()[:32]
+    model.utc_time_created = created
+    model.model_size_bytes = None
+    flavor = model.flavors["python_function"]
+    flavor["code"] = CODE.name
+    flavor["model_code_path"] = _FILE
+    flavor["artifacts"] = {PIPELINE.name: {"path": f"artifacts/{PIPELINE.name}", "uri": f"artifacts/{PIPELINE.name}"}}
+    model.save(str(path))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without MLflow's advice, without traces of its question, and without files of uv that lie in the folder where the
+    command is given.
+    """
+    before = {name: os.environ.get(name) for name in _OFF}
+    logger = logging.getLogger("mlflow")
+    level = logger.level
+    try:
+        os.environ.update(_OFF)
+        logger.setLevel(logging.ERROR)
+        yield
+    finally:
+        logger.setLevel(level)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+_OFF = {"MLFLOW_UV_AUTO_DETECT": "false", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}

@@ -1,0 +1,126 @@
+"""Which packages of others answering needs, in the versions that are installed here."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from runner.serving.exporting.code_imports import Code
+
+_SERVING_CODE = "runner.serving.pipeline_command"
+_SERVER = ("mlflow-skinny", "pandas")
+"""What `mlflow models serve` needs."""
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """Lines of a requirements file: what the code of the pipeline imports with all that that needs in turn, and what a
+    server needs besides.
+    """
+
+    answering: tuple[str, ...]
+    serving: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Both, as a file."""
+        head = "# Exact versions of what answering needs: pip install -r requirements.txt"
+        server = "# ... and what `mlflow models serve` needs besides; leave it out where nothing is served"
+        return "\n".join([head, *self.answering, "", server, *self.serving, ""])
+
+
+def requirements(parts: Iterable[object], code: Path) -> Requirements:
+    """For components of these classes, with the code in a folder."""
+    modules = {type(part).__module__ for part in parts}
+    own = Code(code)
+    imported = own.others([_SERVING_CODE], when_called=False) | own.others(modules, when_called=True)
+    imported |= {str(path) for part in parts if (path := getattr(part, "class_path", ""))}
+    answering = _with_all_they_need(_distributions(imported))
+    serving = _with_all_they_need(_SERVER)
+    return Requirements(tuple(map(_pinned, answering)), tuple(map(_pinned, [n for n in serving if n not in answering])))
+
+
+def _distributions(imported: Iterable[str]) -> set[str]:
+    """The installed distributions that hold modules; a module of none of them is one that is tried and not there."""
+    return {name for module in imported for name in _distributions_of(module)}
+
+
+def _distributions_of(module: str) -> Sequence[str]:
+    top = module.partition(".")[0]
+    candidates = sorted(set(_by_package().get(top, ())))
+    if len(candidates) < 2:
+        return candidates
+    # Several share the package: the one that has the module itself, or the nearest package above it.
+    parts = module.split(".")
+    for n in range(len(parts), 0, -1):
+        path = "/".join(parts[:n])
+        holding = [name for name in candidates if _has(name, (f"{path}.py", f"{path}/__init__.py"))]
+        if holding:
+            return holding
+    return candidates
+
+
+@cache
+def _by_package() -> dict[str, list[str]]:
+    return {name: list(found) for name, found in metadata.packages_distributions().items()}
+
+
+def _has(distribution: str, files: Sequence[str]) -> bool:
+    return any(str(file) in files for file in metadata.files(distribution) or ())
+
+
+def _with_all_they_need(names: Iterable[str]) -> list[str]:
+    """The distributions and what they need in turn, of what is installed, sorted; each by its own name for itself."""
+    found: dict[str, str] = {}
+    waiting = [(name, frozenset[str]()) for name in names]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        name, extras = waiting.pop()
+        key = (_canonical(name), extras)
+        if key in seen:
+            continue
+        seen.add(key)
+        installed = _installed(key[0])
+        if installed is not None:  # else it is for another system
+            found[key[0]] = installed.name
+            waiting += _needed_by(installed.requires, extras)
+    return [found[name] for name in sorted(found)]
+
+
+@dataclass(frozen=True)
+class _Installed:
+    name: str
+    version: str
+    requires: tuple[str, ...]
+
+
+@cache
+def _installed(name: str) -> _Installed | None:
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return None
+    return _Installed(found.metadata["Name"], found.version, tuple(found.requires or ()))
+
+
+def _needed_by(requires: Sequence[str], extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    from packaging.requirements import Requirement
+
+    for line in requires:
+        needed = Requirement(line)
+        if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield needed.name, frozenset(needed.extras)
+
+
+def _canonical(name: str) -> str:
+    from packaging.utils import canonicalize_name
+
+    return str(canonicalize_name(name))
+
+
+def _pinned(name: str) -> str:
+    """Without the mark of a local build ("2.13.0+cpu"), which an index does not have."""
+    version = metadata.version(name)
+    public, _, local = version.partition("+")
+    return f"{name}=={public}" + (f"  # here {version}" if local else "")

@@ -1,0 +1,115 @@
+"""What an exported folder says of itself, in `pipeline.json`: the cell, its configuration, its data, its kept stages.
+
+DIR/README.md, pipeline.py, requirements.txt
+DIR/check/                      questions of the sweep with what it answered: samples.json, expected.parquet
+DIR/model/                      an MLflow model that needs nothing outside of it
+DIR/model/code/                 the packages of this project, and the user's own
+DIR/model/artifacts/pipeline/   pipeline.json, stages/, models/
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from components.errors import DataError
+from components.json_value import Json
+from runner.results.json_types import require_types
+from runner.serving.asked_question import Defaults
+from runner.serving.kept_in_folder import KeptFiles
+
+FORMAT = 1
+PIPELINE = Path("model", "artifacts", "pipeline")
+CODE = Path("model", "code")
+CHECK = Path("check")
+_FILE = "pipeline.json"
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What the graph of a pipeline wants to know of a data set, as `runner.pipeline.corpus.loaded_data.Data` has it; `corpus` and
+    `samples` are hashes of their content, `parts` says how the corpus was parted: its fields are those of
+    `runner.pipeline.corpus.partition.Partition`, `contents` and `of_prefix`, and `documents_per_block`.
+    """
+
+    name: str
+    corpus: str
+    samples: str
+    n_documents: int
+    n_samples: int
+    corpus_prefixes: tuple[str, ...]
+    language: str
+    n_by_turn: tuple[int, ...]
+    parts: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Description:
+    """One `pipeline.json`. `axes` are those that count for an answer, by short name. `components` are the nodes of the
+    configuration by field of the cell, those alone that answering uses; `model_folders` the places in them
+    ("retriever.embedder.model") that name a folder beside the file. `pool` is the data set of the examples in prompts,
+    empty if there are none. `rerankers` says which candidate was chosen for each set, where one was; "" is for a
+    question of no set.
+    """
+
+    sweep_id: str
+    cell_id: str
+    axes: Mapping[str, Json]
+    components: Mapping[str, Json]
+    data: Mapping[str, Json]
+    defaults: Mapping[str, Json]
+    stages: tuple[Mapping[str, Json], ...]
+    pool: Mapping[str, Json] = field(default_factory=dict)
+    plugins: tuple[str, ...] = ()
+    rerankers: Mapping[str, str] = field(default_factory=dict)
+    model_folders: Mapping[str, str] = field(default_factory=dict)
+    format: int = FORMAT
+
+    @property
+    def kept(self) -> list[KeptFiles]:
+        """The kept stages in the folder."""
+        return [KeptFiles(**stage) for stage in self.stages]
+
+    @property
+    def question_defaults(self) -> Defaults:
+        """What a question is taken for."""
+        return Defaults(**self.defaults)
+
+
+def data_facts(raw: Mapping[str, Json]) -> DataFacts:
+    """Those that `pipeline.json` holds."""
+    return DataFacts(**_with_tuples(raw))
+
+
+def _with_tuples(raw: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
+
+
+def write_description(folder: Path, description: Description) -> None:
+    """Writes `pipeline.json`."""
+    text = json.dumps(asdict(description), ensure_ascii=False, indent=2, sort_keys=False, allow_nan=False)
+    (folder / _FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def read_description(folder: Path) -> Description:
+    """Reads `pipeline.json`. Raises DataError."""
+    path = folder / _FILE
+    try:
+        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+        if raw["format"] != FORMAT:
+            raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
+        require_types(raw, Description)
+        description = Description(**_with_tuples(raw))
+        _ = description.kept, description.question_defaults, data_facts(description.data)  # all that it is read for
+        return description
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{path}: not there; wanted a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: cannot be used ({error}); export the cell again") from error
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder was written by `python -m runner.export`, of whatever format."""
+    return (folder / PIPELINE / _FILE).is_file() and (folder / "pipeline.py").is_file()

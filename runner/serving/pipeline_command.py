@@ -1,0 +1,132 @@
+"""`python DIR/pipeline.py`: a question on the command line, or --check."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from components.errors import DataError, RagGridError
+from components.json_value import Json
+from components.records import Kind
+from runner.console.display import printable, say_error
+from runner.serving.asked_question import Question
+from runner.serving.folder_description import CHECK
+from runner.serving.found import Passage
+from runner.serving.pipeline import Pipeline, load_pipeline
+from runner.serving.replay_check import CheckReport, check
+
+_N_SHOWN = 5
+_WIDTH = 300
+"""Characters of a passage that are shown."""
+
+
+def main(folder: Path, arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, 1 if a check found differences, or 2 after one clear message if something cannot be
+    used.
+    """
+    options = _parser().parse_args(arguments)
+    if hasattr(sys.stdout, "reconfigure"):  # what the terminal's encoding lacks is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        if options.check == (options.question is not None):
+            raise DataError('wanted a question, as in `python pipeline.py "..."`, or --check')
+        if options.limit is not None and options.limit < 1:
+            raise DataError(f"--limit: got {options.limit}, wanted at least 1 question")
+        pipeline = load_pipeline(folder, trust=options.trust)
+        if options.check:
+            return _show_check(pipeline, check(pipeline, folder / CHECK, options.limit))
+        _answer(pipeline, options)
+    except RagGridError as error:
+        say_error(error)
+        return 2
+    except BrokenPipeError:  # whoever read the output, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails as it ends
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description="Answers a question as the exported cell does, and shows what it read."
+    )
+    parser.add_argument("question", nargs="?")
+    parser.add_argument("--check", action="store_true", help="answer the sweep's own questions anew, and compare")
+    parser.add_argument(
+        "--trust", action="store_true", help="run the programs and packages that the folder names, besides ours"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="check so many questions, from all over the benchmark")
+    parser.add_argument("--search", action="store_true", help="show what is found, and ask no language model")
+    parser.add_argument("--n", type=int, help="passages to show of a search (default: as many as a prompt holds)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--kind", choices=[kind.value for kind in Kind], help="what the prompt takes the question for")
+    parser.add_argument(
+        "--history",
+        type=_json,
+        default=(),
+        help='earlier turns, as \'[["question", "answer"], ...]\', or a file of them',
+    )
+    parser.add_argument("--subset", default="", help="the set that it is like, where each has a reranker of its own")
+    parser.add_argument("--corpus", default="", help="how ids of documents begin, where there are several corpora")
+    parser.add_argument(
+        "--where", type=_json, default={}, help='conditions on metadata, as \'{"year": {"at_least": 2020}}\''
+    )
+    return parser
+
+
+def _json(text: str) -> Json:
+    """Of the text, or of the file that it names."""
+    try:
+        return json.loads(text if text.lstrip()[:1] in ("[", "{") else Path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON, nor a file that holds some ({error})") from error
+
+
+def _answer(pipeline: Pipeline, options: argparse.Namespace) -> None:
+    question = Question(options.question, options.kind, options.history, options.subset, options.corpus, options.where)
+    if options.search or not pipeline.has_model:
+        passages = pipeline.search(question, options.n)
+        _print([vars(passage) for passage in passages] if options.json else _listed(passages))
+        return
+    answer = pipeline.answer(question)
+    if options.json:
+        _print(answer.as_record())
+    else:
+        state = "" if answer.state == "ok" else f"  ({answer.state})"
+        _print(f"{answer.text}{state}\n\n{_listed(answer.passages)}")
+
+
+def _print(value: Json) -> None:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    print(printable(text))
+
+
+def _listed(passages: tuple[Passage, ...]) -> str:
+    lines = [_line(number, passage) for number, passage in enumerate(passages, 1)]
+    return "\n".join(lines or ["nothing was found"])
+
+
+def _line(number: int, passage: Passage) -> str:
+    text = " ".join(passage.text.split())
+    cut = text if len(text) <= _WIDTH else f"{text[:_WIDTH]} ..."
+    place = "" if passage.start is None else f" [{passage.start}, {passage.end})"
+    score = "" if passage.score is None else f", score {passage.score:.4g}"
+    title = f" {passage.title!r}" if passage.title else ""
+    return f"[{number}]{title} {passage.document_id}{place}{score}\n    {cut}"
+
+
+def _show_check(pipeline: Pipeline, report: CheckReport) -> int:
+    n = len(report.compared)
+    answers = f"{report.n_answers_equal} of {report.n_answers} answers equal" if report.n_answers else "no answers"
+    time_each = f"{1000 * report.seconds_each:.1f} ms per question"
+    print(f"{answers}, {report.n_rankings_equal} of {n} rankings equal ({time_each})")
+    left_out = n - report.n_answers
+    if left_out and pipeline.has_model:
+        have = "question has" if left_out == 1 else "questions have"
+        print(f"{left_out} {have} no answer in the sweep either, and {'was' if left_out == 1 else 'were'} not compared")
+    differing = [own for own in report.compared if own.ranking or own.answer]
+    for own in differing[:_N_SHOWN]:
+        for difference in filter(None, (own.ranking, own.answer)):
+            print(printable(f"  {own.sample_id}: {difference}"))
+    if len(differing) > _N_SHOWN:
+        print(f"  ... and {len(differing) - _N_SHOWN} more")
+    return 0 if report.is_equal else 1

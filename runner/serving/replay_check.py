@@ -1,0 +1,148 @@
+"""Answering the questions of the sweep anew, and comparing what comes with what the sweep kept."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from components.errors import DataError
+from components.json_value import Json
+from components.records import Answer, AnswerState, Sample, Turn
+from runner.engine.store.part_files import read_table
+from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
+from runner.serving.found import told_hits
+from runner.serving.pipeline import Pipeline
+
+_SAMPLES, _EXPECTED = "samples.json", "expected.parquet"
+_PLACE = {
+    "document_id": pa.string(),
+    "start": pa.int32(),
+    "end": pa.int32(),
+    "score": pa.float32(),
+    "in_context": pa.bool_(),
+}
+_PLACES = pa.list_(pa.struct(list(_PLACE.items())))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One question: what differs from what the sweep kept, "" where nothing does; None where there was nothing to
+    compare, since the sweep got no answer either, or has no model.
+    """
+
+    sample_id: str
+    ranking: str
+    answer: str | None
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All that were compared, and the seconds that one took on average."""
+
+    compared: tuple[Compared, ...]
+    seconds_each: float
+
+    @property
+    def n_rankings_equal(self) -> int:
+        """Of all."""
+        return sum(not own.ranking for own in self.compared)
+
+    @property
+    def n_answers(self) -> int:
+        """That could be compared."""
+        return sum(own.answer is not None for own in self.compared)
+
+    @property
+    def n_answers_equal(self) -> int:
+        """Of those."""
+        return sum(own.answer == "" for own in self.compared)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing differs."""
+        return self.n_rankings_equal == len(self.compared) and self.n_answers_equal == self.n_answers
+
+
+def write_check(folder: Path, samples: Sequence[Sample], table: pa.Table, earlier: Sequence[Sequence[int]]) -> None:
+    """Writes the questions and what the sweep kept of them: `table` is its `samples.parquet`. `earlier` are the
+    positions of the earlier turns of each, where the model's own answers stand in its conversation; () elsewhere.
+    """
+    import pyarrow.parquet as pq
+
+    answers = table["answer"].to_pylist()
+    own = [
+        replace(sample, history=tuple(Turn(samples[i].question, answers[i]) for i in turns)) if turns else sample
+        for sample, turns in zip(samples, earlier, strict=True)
+    ]
+    folder.mkdir()
+    text = json.dumps(encode_samples(own), ensure_ascii=False, separators=(",", ":"))
+    (folder / _SAMPLES).write_text(text + "\n", encoding="utf-8")
+    places = [[{name: hit[name] for name in _PLACE} for hit in hits] for hits in table["retrieved"].to_pylist()]
+    expected = {**{name: table[name] for name in ("id", "answer", "state")}, "retrieved": pa.array(places, _PLACES)}
+    pq.write_table(pa.table(expected), folder / _EXPECTED, compression="zstd")
+
+
+def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> CheckReport:
+    """Asks the questions one by one, as any other question: all, or `limit` of them from all over the benchmark.
+
+    Raises DataError if the folder cannot be read.
+    """
+    try:
+        samples = decode_samples(json.loads((folder / _SAMPLES).read_text(encoding="utf-8")))
+        expected = read_table(folder / _EXPECTED).to_pylist()
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise DataError(f"{folder}: cannot be read ({error}); export the cell again") from error
+    pairs = list(zip(samples, expected, strict=True))
+    started = time.perf_counter()
+    compared = tuple(_compared(pipeline, *pair) for pair in _spread(pairs, limit))
+    return CheckReport(compared, (time.perf_counter() - started) / max(len(compared), 1))
+
+
+def _spread(
+    pairs: Sequence[tuple[Sample, Mapping[str, Json]]], limit: int | None
+) -> Iterator[tuple[Sample, Mapping[str, Json]]]:
+    n = len(pairs) if limit is None else min(limit, len(pairs))
+    return (pairs[i * len(pairs) // n] for i in range(n))
+
+
+def _compared(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -> Compared:
+    graph, run = pipeline.run_of(sample)
+    difference = ""
+    if graph.found:
+        difference = _difference_of_rankings(told_hits(graph.found, run), expected["retrieved"])
+    if expected["state"] in (AnswerState.NOT_ASKED, AnswerState.ERROR):
+        return Compared(sample.id, difference, None)
+    (answer,) = run.read(graph.answers)
+    return Compared(sample.id, difference, _difference_of_answers(answer, expected))
+
+
+def _difference_of_answers(answer: Answer, expected: Mapping[str, Json]) -> str:
+    if answer.state is AnswerState.ERROR:
+        return f"no answer came: {answer.error}"
+    if (answer.text, answer.state.value) == (expected["answer"], expected["state"]):
+        return ""
+    return f"{answer.text!r} ({answer.state}) came, the sweep has {expected['answer']!r} ({expected['state']})"
+
+
+def _difference_of_rankings(hits: Sequence[Mapping[str, Json]], expected: Sequence[Mapping[str, Json]]) -> str:
+    if list(map(_place, hits)) == list(map(_place, expected)):
+        return ""
+    pairs = zip(hits, expected, strict=False)
+    n_same = next((n for n, (own, kept) in enumerate(pairs) if _place(own) != _place(kept)), None)
+    rank = min(len(hits), len(expected)) if n_same is None else n_same
+    if n_same is None:
+        return f"{len(hits)} hits came, the sweep has {len(expected)}"
+    own, kept = hits[rank], expected[rank]
+    return f"hit {rank + 1} is {_shown(own)}, the sweep has {_shown(kept)}"
+
+
+def _place(hit: Mapping[str, Json]) -> tuple[Json, ...]:
+    return hit["document_id"], hit["start"], hit["end"], hit["in_context"]
+
+
+def _shown(hit: Mapping[str, Json]) -> str:
+    in_context = "in the context" if hit["in_context"] else "not in the context"
+    return f"{hit['document_id']} [{hit['start']}, {hit['end']}) with {hit['score']:.6g}, {in_context}"

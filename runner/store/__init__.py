@@ -1,1 +1,0 @@
-"""Lists, verifies and prunes the store of stage results."""

@@ -1,0 +1,94 @@
+"""How much of a set people accept, as a whole and in every cell of the topic x task matrix."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from components.clusters import clusters_of
+from components.means import combine_mean
+from components.metrics.interval import Column, Intervals
+from components.records import Interval
+from runner.console.display import no_formula
+from runner.testset.annotating.annotations import Annotation
+from runner.testset.releasing.released_set import Testset
+
+THRESHOLDS = (4, 3)
+"""Good as it is; good, or to be mended. OmniEval rejects what is rated 1 or 2, and mends what is rated 3."""
+
+WHOLE = ("all", "all")
+
+
+@dataclass(frozen=True)
+class CellAcceptance:
+    """Of a topic and a task ("all" for the whole set): how many samples there are, how many were rated, and by
+    threshold how many are accepted, with the share of the rated ones and its interval.
+    """
+
+    topic: str
+    task: str
+    n_samples: int
+    n_rated: int
+    n_accepted: Mapping[int, int]
+    shares: Mapping[int, Interval]
+
+
+def is_accepted(ratings: Sequence[int], at_least: int) -> bool:
+    """By most of those who rated it."""
+    return 2 * sum(rating >= at_least for rating in ratings) > len(ratings)
+
+
+def ratings_of(annotations: Sequence[Annotation]) -> dict[str, list[int]]:
+    """Of every sample that was rated."""
+    found: dict[str, list[int]] = {}
+    for own in annotations:
+        if own.rating is not None:
+            found.setdefault(own.sample, []).append(own.rating)
+    return found
+
+
+def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[CellAcceptance]:
+    """The whole set first, then the cells by name; samples without a rating count in no share.
+
+    Intervals are Wilson's, for as many independent samples as those of connected documents are worth
+    (`components.metrics.interval`); fewer than 5 groups of connected documents have none.
+    """
+    samples = testset.samples
+    cells: dict[tuple[str, str], list[int]] = {WHOLE: list(range(len(samples)))}
+    for row, sample in enumerate(samples):
+        cells.setdefault((sample.topic or "", sample.task or ""), []).append(row)
+    rated = np.array([sample.id in ratings for sample in samples], dtype=bool)
+    accepted = {
+        threshold: np.array([is_accepted(ratings.get(sample.id, ()), threshold) for sample in samples], dtype=bool)
+        for threshold in THRESHOLDS
+    }
+    columns = [Column(np.column_stack([accepted[own], rated]).astype(np.float64), combine_mean) for own in THRESHOLDS]
+    ordered = [WHOLE, *sorted(cells.keys() - {WHOLE})]
+    intervals = Intervals().of_subsets(columns, [cells[cell] for cell in ordered], clusters_of(samples))
+    return [
+        CellAcceptance(
+            *cell,
+            len(cells[cell]),
+            int(rated[cells[cell]].sum()),
+            {threshold: int(accepted[threshold][cells[cell]].sum()) for threshold in THRESHOLDS},
+            dict(zip(THRESHOLDS, own, strict=True)),
+        )
+        for cell, own in zip(ordered, intervals, strict=True)
+    ]
+
+
+def acceptance_csv(cells: Sequence[CellAcceptance]) -> str:
+    """A row for each, without intervals where there are none."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    measures = ("accepted", "share", "low", "high")
+    writer.writerow(["topic", "task", "samples", "rated", *(f"{name} at {t}" for t in THRESHOLDS for name in measures)])
+    for cell in cells:
+        row: list[object] = [no_formula(cell.topic), no_formula(cell.task), cell.n_samples, cell.n_rated]
+        for threshold in THRESHOLDS:
+            share = cell.shares[threshold]
+            row += [cell.n_accepted[threshold], share.value, share.low, share.high]
+        writer.writerow(row)
+    return text.getvalue().rstrip("\n")

@@ -1,0 +1,46 @@
+"""Reads annotations from all files that people hand in."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from components.errors import DataError
+from runner.testset.annotating.annotated_set import Known
+from runner.testset.annotating.annotations import Annotated, joined
+from runner.testset.annotating.label_studio_export import read_export
+from runner.testset.annotating.sheet import read_sheet
+from runner.testset.releasing.released_set import Testset
+
+
+class AnnotatorFrom(StrEnum):
+    """What says who annotated: Label Studio's `completed_by`, or the name of the file. A CSV file is always one of its
+    own annotator.
+    """
+
+    COMPLETED_BY = "completed_by"
+    FILE = "file"
+
+
+def read_annotations(
+    files: Sequence[Path], testset: Testset, annotator_from: AnnotatorFrom, *, of_parent: bool
+) -> Annotated:
+    """Exports of Label Studio (.json) and sheets (.csv); with `of_parent` also those of the version before.
+
+    Raises DataError for what cannot be read, labels of another set, and two annotators with the same name.
+    """
+    known = Known(testset, of_parent=of_parent)
+    parts = []
+    names: dict[str, Path] = {}
+    for file in files:
+        suffix = file.suffix.lower()
+        if suffix not in (".json", ".csv"):
+            raise DataError(f"{file}: the ending '{file.suffix}' came; wanted .json (Label Studio) or .csv (a sheet).")
+        is_one_person = suffix == ".csv" or annotator_from is AnnotatorFrom.FILE
+        if is_one_person and names.setdefault(file.stem, file) != file:
+            raise DataError(
+                f"{file}: its annotator '{file.stem}' is also that of {names[file.stem]}. Rename one of them."
+            )
+        read = read_sheet(file, known, file.stem) if suffix == ".csv" else None
+        read = read or read_export(file, known, file.stem if is_one_person else None)
+        parts.append((str(file), read))
+    return joined(parts)

@@ -1,0 +1,98 @@
+"""How far annotators agree: on ratings, checks, topics and marks, all together and two by two."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.clusters import clusters_of
+from components.means import combine_mean
+from components.metrics.interval import Column, Intervals
+from components.records import Evidence, Interval
+from components.statistics.agreement import Agreement, agree
+from components.statistics.krippendorff import Alpha, Level, krippendorff_alpha
+from runner.testset.annotating.annotations import Annotation, Check
+from runner.testset.releasing.released_set import Testset
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Of two annotators, on the samples that both rated."""
+
+    first: str
+    second: str
+    ratings: Agreement
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """`alphas` by what was annotated: "rating" (ordinal), "topic" and the checks (nominal). `marks` is the mean over
+    samples of the F1 of marked characters, and `n_marked` the number of these samples: those that two marked.
+    """
+
+    n_annotators: int
+    alphas: dict[str, Alpha]
+    marks: Interval
+    n_marked: int
+    pairs: tuple[Pair, ...]
+
+
+def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], seed: int = 0) -> AnnotatorAgreement:
+    """Samples of connected documents count as one in every interval: they are resampled or left out together.
+
+    Alpha: Krippendorff 2011. Weighted kappa of two annotators: Cohen 1968. F1 of characters is that of token-level
+    span annotation, 2 |A and B| / (|A| + |B|), the mean over the pairs of annotators of a sample; Hripcsak & Rothschild
+    2005, "Agreement, the F-Measure, and Reliability in Information Retrieval", say why F1 and not kappa.
+    """
+    cluster = dict(zip((own.id for own in testset.samples), clusters_of(testset.samples).tolist(), strict=True))
+    by_sample: dict[str, list[Annotation]] = {}
+    for own in annotations:
+        by_sample.setdefault(own.sample, []).append(own)
+    units = list(by_sample.values())
+    clusters = [cluster[name] for name in by_sample]
+    alphas = {}
+    for name in ("rating", "topic", *(f"check_{check}" for check in Check)):
+        level = Level.ORDINAL if name == "rating" else Level.NOMINAL
+        said = [[_said(own, name) for own in unit] for unit in units]
+        alphas[name] = krippendorff_alpha(said, level, clusters, seed=seed)
+    marks, n_marked = _marks(units, np.array(clusters, dtype=np.int64), seed)
+    pairs = tuple(_pairs(annotations, cluster, seed))
+    return AnnotatorAgreement(len({own.annotator for own in annotations}), alphas, marks, n_marked, pairs)
+
+
+def _said(annotation: Annotation, name: str) -> Hashable | None:
+    """The rating, the topic, or the answer to a check."""
+    if name == "rating":
+        return annotation.rating
+    return annotation.topic if name == "topic" else annotation.checks.get(Check(name.removeprefix("check_")))
+
+
+def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: int) -> Iterator[Pair]:
+    """All who rated a sample in common."""
+    ratings: dict[str, dict[str, str]] = {}
+    for own in annotations:
+        if own.rating is not None:
+            ratings.setdefault(own.annotator, {})[own.sample] = str(own.rating)
+    for first, second in combinations(sorted(ratings), 2):
+        if both := sorted(ratings[first].keys() & ratings[second].keys()):
+            of_first, of_second = ([ratings[name][sample] for sample in both] for name in (first, second))
+            yield Pair(first, second, agree(of_first, of_second, [cluster[sample] for sample in both], seed))
+
+
+def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], seed: int) -> tuple[Interval, int]:
+    statistics = np.zeros((len(units), 2))
+    for row, unit in enumerate(units):
+        marked = [_characters(own.gold) for own in unit if own.gold is not None]
+        scores = [2 * len(a & b) / (len(a) + len(b)) for a, b in combinations(marked, 2) if a or b]
+        if scores:
+            statistics[row] = float(np.mean(scores)), 1.0
+    ((interval,),) = Intervals(seed=seed).of_subsets([Column(statistics, combine_mean)], [slice(None)], clusters)
+    return interval, int(statistics[:, 1].sum())
+
+
+def _characters(gold: Sequence[Evidence]) -> set[tuple[str, int]]:
+    """Of whole documents, none: nobody marks them."""
+    places = ((unit.document_id, range(unit.start or 0, unit.end or 0)) for unit in gold)
+    return {(name, place) for name, own in places for place in own}

@@ -1,0 +1,76 @@
+"""What annotators read, in two languages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from runner.testset.annotating.annotations import Check
+
+
+class Language(StrEnum):
+    """Of the instructions, not of the samples."""
+
+    ZH = "zh"
+    EN = "en"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Titles of the parts of a task, the five checks as questions, and how to answer."""
+
+    about: str
+    history: str
+    question: str
+    references: str
+    passages: str
+    gold: str
+    checks: Mapping[Check, str]
+    yes: str
+    no: str
+    topic: str
+    rating: str
+
+
+WORDINGS = {
+    Language.EN: Wording(
+        about="What was asked for (task / topic)",
+        history="Earlier turns of the conversation",
+        question="Question: correct it if need be",
+        references="Answers, one per entry: correct, add or remove",
+        passages="Documents: what answers the question is marked; mend the marks so that it is all there, and no more",
+        gold="answers the question",
+        checks={
+            Check.TASK: "Is it a question of the kind that the task asks for?",
+            Check.TOPIC: "Is it about the topic?",
+            Check.QUESTION: "Can it be understood on its own (or after the earlier turns)?",
+            Check.ANSWER: "Is the answer right, and is nothing missing?",
+            Check.EVIDENCE: "Do the marks hold all that the answer rests on, and nothing wrong?",
+        },
+        yes="Yes",
+        no="No",
+        topic="Topic: choose another one if it fits better",
+        rating="The sample as it came: 5 very good, 4 good, 3 has faults that you could mend, 2 poor, 1 useless",
+    ),
+    Language.ZH: Wording(
+        about="出题要求（任务／主题）",
+        history="此前的对话",
+        question="问题：如有不妥请直接修改",
+        references="答案，每条一个：可修改、添加或删除",
+        passages="文档：能回答问题的段落已标出；请调整标注，使其完整且不多余",
+        gold="回答依据",
+        checks={
+            Check.TASK: "这个问题属于该任务所要的题型吗？",
+            Check.TOPIC: "问题与主题有关吗？",
+            Check.QUESTION: "单看这个问题（或结合此前的对话）能看懂吗？",
+            Check.ANSWER: "答案正确、没有遗漏吗？",
+            Check.EVIDENCE: "标出的段落涵盖了答案的全部依据，且没有标错吗？",
+        },
+        yes="是",
+        no="否",
+        topic="主题：如另一个更合适请改选",
+        rating="对原样本的总评：5 很好，4 好，3 有缺陷但可以改好，2 较差，1 不可用",
+    ),
+}
+
+YES = frozenset({"yes", "y", "true", "1", *(wording.yes.lower() for wording in WORDINGS.values())})
+NO = frozenset({"no", "n", "false", "0", *(wording.no.lower() for wording in WORDINGS.values())})

@@ -1,0 +1,44 @@
+"""What people said of a set, made into its next version."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.errors import DataError
+from components.json_value import Json
+from components.testset.protocols import Gate
+from runner.testset.annotating.annotations import Annotation
+from runner.testset.annotating.gating import lines_of, rejected_by
+from runner.testset.annotating.resolving import Conflict, resolve
+from runner.testset.releasing.released_set import Testset
+
+
+@dataclass(frozen=True)
+class Imported:
+    """`rejected` are lines of edited samples that a gate took out."""
+
+    testset: Testset
+    n_edits: int
+    conflicts: tuple[Conflict, ...]
+    rejected: tuple[dict[str, Json], ...]
+
+
+def imported(
+    testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, Gate]
+) -> Imported:
+    """The next version: fields that people changed, less the edited samples that a gate now rejects. Where nothing was
+    changed it is the same one. Raises DataError if nobody is called as `prefer` is.
+    """
+    annotators = sorted({own.annotator for own in annotations})
+    if prefer is not None and prefer not in annotators:
+        raise DataError(f"--prefer: '{prefer}' annotated nothing; annotators are: {', '.join(annotators) or 'none'}")
+    about = {"annotators": annotators}
+    resolved = resolve(testset, annotations, prefer)
+    edited = testset.next_version(resolved.samples, resolved.edits, about)
+    rejected = rejected_by(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
+    names = {own.sample for own in rejected}
+    # Once more without them: what is out must not stand in the histories of the turns after it.
+    remaining = resolve(testset, [own for own in annotations if own.sample not in names], prefer)
+    kept = [sample for sample in remaining.samples if sample.id not in names]
+    edits = [edit for edit in remaining.edits if edit.sample not in names]
+    made = testset.next_version(kept, edits, about)
+    return Imported(made, len(edits), resolved.conflicts, tuple(lines_of(rejected, edited)))

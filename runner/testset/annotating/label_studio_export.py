@@ -1,0 +1,157 @@
+"""Reads what Label Studio exports as JSON.
+
+Format: https://labelstud.io/guide/task_format
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from components.datasets.json_fields import Record, as_list, as_record, optional_texts, required_id, required_text
+from components.datasets.json_files import read_json
+from components.errors import DataError
+from components.records import Sample
+from runner.testset.annotating.annotated_set import Known
+from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
+from runner.testset.annotating.annotator_wording import NO, YES
+from runner.testset.annotating.marks import Mark, gold_of
+
+_EXPECTED = "an export of Label Studio as JSON: a list of tasks with 'data' and 'annotations'"
+_NAMES = ("email", "username", "id")
+"""Of who annotated, the first that is there."""
+
+
+def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
+    """All annotations of a file; `annotator` is who made them, None for whom Label Studio says.
+
+    Skipped ones and drafts are counted. Raises DataError for what is no such export, and as `Known` does.
+    """
+    found: list[Annotation] = []
+    n_skipped = n_drafts = n_untouched = n_of_removed = 0
+    others: set[str] = set()
+    for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, f"{file}: wanted {_EXPECTED}"), start=1):
+        where = f"{file}, task {number}"
+        record = as_record(task, where)
+        if "annotations" not in record:
+            raise DataError(f"{where}: {_what_it_is(record)}. Wanted: {_EXPECTED}.")
+        data = as_record(record.get("data"), f"{where}, field 'data'")
+        sample = known.sample_of(required_id(data, where), required_text(data, "version", where), where)
+        annotations = [as_record(own, where) for own in as_list(record["annotations"], where)]
+        submitted = [own for own in annotations if not own.get("was_cancelled")]
+        n_skipped += len(annotations) - len(submitted)
+        n_drafts += bool(record.get("drafts"))
+        n_untouched += not annotations and not record.get("drafts")
+        if sample is None:
+            n_of_removed += len(submitted)
+            continue
+        names = known.documents_of(optional_texts(data, "documents", where), where)
+        for own in submitted:
+            results = _Results(own, sample, names, known, where)
+            found.append(results.annotation(annotator or _who(own, where)))
+            others |= results.others
+    return Annotated(tuple(found), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(others))
+
+
+def _what_it_is(record: Record) -> str:
+    if "annotator" in record or "annotation_id" in record:
+        return "this is JSON-MIN, which writes annotations over the data of the same name; export as JSON"
+    if "predictions" in record:
+        return "these are tasks that nobody annotated yet: import them into Label Studio, annotate, and export as JSON"
+    return f"a task without annotations, with the fields {', '.join(record) or 'none'}"
+
+
+def _who(annotation: Record, where: str) -> str:
+    who = annotation.get("completed_by")
+    if isinstance(who, dict):
+        who = next((who[name] for name in _NAMES if who.get(name)), None)
+    if isinstance(who, bool) or not isinstance(who, int | str) or not str(who).strip():
+        raise DataError(
+            f"{where}: an annotation does not say who made it (completed_by). Give each annotator a file of their own "
+            "name and --annotator-from file."
+        )
+    return str(who)
+
+
+class _Results:
+    """The controls of one annotation."""
+
+    def __init__(self, annotation: Record, sample: Sample, documents: Sequence[str], known: Known, where: str) -> None:
+        """`documents` are the ids of those that were shown, in their order."""
+        self._sample, self._documents, self._known, self._where = sample, documents, known, where
+        self._values: dict[str, list[Record]] = {}
+        for result in as_list(annotation.get("result", []), where):
+            control = as_record(result, where)
+            if control.get("type") != "relation":
+                value = as_record(control.get("value", {}), where)
+                self._values.setdefault(required_text(control, "from_name", where), []).append(value)
+        of_documents = {f"gold_{number}" for number in range(1, len(self._documents) + 1)}
+        checks = {f"check_{check}" for check in Check}
+        self.others = self._values.keys() - {"question", "references", "topic", "rating"} - checks - of_documents
+
+    def annotation(self, annotator: str) -> Annotation:
+        """What it says."""
+        problems: list[str] = []
+        questions, references = self._texts("question"), self._texts("references")
+        marks = list(self._marks())
+        topic = self._choice("topic")
+        if topic is not None and topic not in self._known.topics:
+            problems.append(f"the topic '{topic}' is none of this set")
+        gold = None
+        # Who began without the prediction has no text at all, and only rates: nothing was taken away then.
+        if questions or references or marks:
+            gold, wrong = gold_of(self._sample, marks, self._known.testset.texts)
+            problems += [*wrong, *self._missing(questions, references, marks)]
+        return Annotation(
+            self._sample.id,
+            annotator,
+            self._rating(),
+            dict(self._checks()),
+            topic,
+            questions[0] if questions else None,
+            references or None,
+            gold,
+            tuple(problems),
+        )
+
+    def _missing(self, questions: Sequence[str], references: Sequence[str], marks: Sequence[Mark]) -> Iterator[str]:
+        if len(questions) != 1:
+            yield f"{len(questions)} questions are there, one was wanted"
+        if self._sample.references and not references:
+            yield "no answer is left"
+        if any(unit.start is not None for unit in self._sample.gold) and not marks:
+            yield "no mark is left: rate it 1 or 2 to have it removed"
+
+    def _texts(self, name: str) -> tuple[str, ...]:
+        return tuple(
+            text for value in self._values.get(name, ()) for text in optional_texts(value, "text", self._where)
+        )
+
+    def _marks(self) -> Iterator[Mark]:
+        for number, name in enumerate(self._documents, start=1):
+            for value in self._values.get(f"gold_{number}", ()):
+                start, end, text = (value.get(field) for field in ("start", "end", "text"))
+                if type(start) is not int or type(end) is not int or not isinstance(text, str | None):
+                    raise DataError(f"{self._where}: the mark {dict(value)} came; wanted whole numbers and a text.")
+                yield Mark(name, start, end, text)
+
+    def _choice(self, name: str) -> str | None:
+        chosen = [one for value in self._values.get(name, ()) for one in optional_texts(value, "choices", self._where)]
+        if len(chosen) > 1:
+            raise DataError(f"{self._where}: {len(chosen)} choices for '{name}' came, one was wanted.")
+        return chosen[0] if chosen else None
+
+    def _checks(self) -> Iterator[tuple[Check, bool]]:
+        for check in Check:
+            chosen = self._choice(f"check_{check}")
+            if chosen is not None:
+                if chosen.lower() not in YES | NO:
+                    raise DataError(f"{self._where}: '{chosen}' for check_{check} came, yes or no was wanted.")
+                yield check, chosen.lower() in YES
+
+    def _rating(self) -> int | None:
+        """None for no star at all."""
+        for value in self._values.get("rating", ()):
+            rating = value.get("rating")
+            if type(rating) is not int or not 0 <= rating <= HIGHEST_RATING:
+                raise DataError(f"{self._where}: the rating {rating!r} came, 1 to {HIGHEST_RATING} was wanted.")
+            return rating or None
+        return None

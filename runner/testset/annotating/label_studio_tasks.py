@@ -1,0 +1,114 @@
+"""Tasks for Label Studio and their labelling configuration.
+
+Controls are called `question`, `references`, `topic`, `rating`, `check_<name>`, and `gold_<n>` on `document_<n>`.
+Not shown of the data are `id`, `version` and `documents`, the ids of those that are shown, in their order.
+Format: https://labelstud.io/guide/task_format, https://labelstud.io/guide/predictions
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree as Xml
+
+from components.errors import DataError
+from components.json_value import Json
+from components.records import Sample
+from runner.testset.annotating.annotations import HIGHEST_RATING, Check
+from runner.testset.annotating.annotator_wording import Wording
+from runner.testset.annotating.shown_to_annotators import documents_of, topics_of
+from runner.testset.releasing.released_set import Testset
+
+SHOWN = "shown_question"
+GOLD_LABEL = "gold"
+
+_NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
+_STYLE = ".htx-text { white-space: pre-wrap; }"
+"""Without it, spaces are trimmed in what is shown, and offsets count what is left."""
+
+
+def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Wording) -> str:
+    """XML, one for all tasks: as many documents as the sample with the most has.
+
+    Raises DataError for a topic that no XML can hold.
+    """
+    root = Xml.Element("View")
+    _add(root, "Style").text = _STYLE
+    _add(root, "Header", value=wording.about)
+    _add(root, "Text", name="shown_cell", value="$cell")
+    if any(sample.history for sample in samples):
+        _add(root, "Header", value=wording.history)
+        _add(root, "Text", name="shown_history", value="$history")
+    _add(root, "Header", value=wording.question)
+    _add(root, "Text", name=SHOWN, value="$question")
+    _add(root, "TextArea", name="question", toName=SHOWN, editable="true", rows="2", maxSubmissions="1")
+    _add(root, "Header", value=wording.references)
+    _add(root, "TextArea", name="references", toName=SHOWN, editable="true", rows="4")
+    _add(root, "Header", value=wording.passages)
+    for number in range(1, max((len(documents_of(sample, testset)) for sample in samples), default=0) + 1):
+        _add(root, "Header", value=f"$title_{number}", size="5")
+        labels = _add(root, "Labels", name=f"gold_{number}", toName=f"document_{number}")
+        _add(labels, "Label", value=wording.gold, alias=GOLD_LABEL)
+        _add(root, "Text", name=f"document_{number}", value=f"$document_{number}", granularity="symbol")
+    for check in Check:
+        _add(root, "Header", value=wording.checks[check], size="5")
+        choices = _choices(root, f"check_{check}")
+        _add(choices, "Choice", value=wording.yes, alias="yes")
+        _add(choices, "Choice", value=wording.no, alias="no")
+    if topics := topics_of(testset):
+        _add(root, "Header", value=wording.topic)
+        choices = _choices(root, "topic")
+        for topic in topics:
+            if _NOT_IN_XML.search(topic):
+                raise DataError(f"the topic {topic!r} holds a control character, which no labelling configuration can.")
+            _add(choices, "Choice", value=topic)
+    _add(root, "Header", value=wording.rating)
+    _add(root, "Rating", name="rating", toName=SHOWN, maxRating=str(HIGHEST_RATING), required="true")
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode")
+
+
+def tasks_of(samples: Sequence[Sample], testset: Testset) -> Iterator[dict[str, Json]]:
+    """A task for each sample, with its texts and gold as a prediction, from which annotators begin."""
+    n_documents = max((len(documents_of(sample, testset)) for sample in samples), default=0)
+    for sample in samples:
+        names = documents_of(sample, testset)
+        shown = {f"document_{number}": testset.texts[name] for number, name in enumerate(names, start=1)}
+        shown |= {f"title_{number}": testset.titles[name] or name for number, name in enumerate(names, start=1)}
+        nothing = {f"{field}_{number}": "" for number in range(1, n_documents + 1) for field in ("document", "title")}
+        data = {
+            "id": sample.id,
+            "version": testset.key,
+            "cell": f"{sample.task or '–'} / {sample.topic or '–'}",
+            "history": "\n".join(f"{turn.question}\n→ {turn.answer}" for turn in sample.history),
+            "question": sample.question,
+            "documents": names,
+            **nothing,
+            **shown,
+        }
+        results = list(_predicted(sample, names, testset))
+        yield {"data": data, "predictions": [{"model_version": testset.key[:12], "result": results}]}
+
+
+def _predicted(sample: Sample, names: Sequence[str], testset: Testset) -> Iterator[dict[str, Json]]:
+    yield _result("question", SHOWN, "textarea", {"text": [sample.question]})
+    if sample.references:
+        yield _result("references", SHOWN, "textarea", {"text": list(sample.references)})
+    if sample.topic:
+        yield _result("topic", SHOWN, "choices", {"choices": [sample.topic]})
+    for place, unit in enumerate(sample.gold):
+        if unit.start is not None:
+            number = names.index(unit.document_id) + 1
+            text = testset.texts[unit.document_id][unit.start : unit.end]
+            value = {"start": unit.start, "end": unit.end, "text": text, "labels": [GOLD_LABEL]}
+            yield {**_result(f"gold_{number}", f"document_{number}", "labels", value), "id": f"gold-{place}"}
+
+
+def _result(control: str, shown: str, kind: str, value: Json) -> dict[str, Json]:
+    return {"id": control, "from_name": control, "to_name": shown, "type": kind, "value": value}
+
+
+def _choices(root: Xml.Element, name: str) -> Xml.Element:
+    return _add(root, "Choices", name=name, toName=SHOWN, choice="single-radio", showInline="true")
+
+
+def _add(parent: Xml.Element, tag: str, **attributes: str) -> Xml.Element:
+    return Xml.SubElement(parent, tag, attributes)

@@ -1,0 +1,204 @@
+"""Annotation in a spreadsheet: CSV that Excel opens as UTF-8, a row for each sample, a file for each annotator.
+
+A cell that a spreadsheet would compute begins with an apostrophe, and so does one that had an apostrophe: reading takes
+one away, and nothing is lost.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from components.datasets.json_fields import as_list, as_record, required_text
+from components.datasets.reading import BYTE_ORDER_MARK, read_bytes
+from components.errors import DataError
+from components.records import Evidence, Sample
+from components.text.spreadsheets import delimiter_of, texts_in
+from runner.console.display import FORMULA_STARTS
+from runner.testset.annotating.annotated_set import Known
+from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
+from runner.testset.annotating.annotator_wording import NO, YES, Wording
+from runner.testset.annotating.marks import Mark, gold_of
+from runner.testset.releasing.released_set import Testset
+
+_TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
+_COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
+_EXPECTED = f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}"
+_MOST_MISTAKES = 10
+"""That are told at once."""
+_ESCAPED = (*FORMULA_STARTS, "'")
+
+
+def sheet_of(samples: Sequence[Sample], testset: Testset, wording: Wording) -> str:
+    """The whole file. `references` hold one answer, or a JSON list of several; `gold` a JSON list of passages."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    titles = {f"check_{check}": f" {wording.checks[check]} ({wording.yes}/{wording.no})" for check in Check}
+    titles["rating"] = f" {wording.rating}"
+    writer.writerow([f"{name}:{titles[name]}" if name in titles else name for name in _COLUMNS])
+    for sample in samples:
+        history = "\n".join(f"{turn.question}\n→ {turn.answer}" for turn in sample.history)
+        own = (sample.id, testset.key, sample.task or "", sample.topic or "", history, sample.question)
+        row = [*own, _answers_cell(sample.references), _gold_cell(sample.gold, testset)]
+        writer.writerow([escaped(cell) for cell in row] + [""] * (len(_COLUMNS) - len(row)))
+    return BYTE_ORDER_MARK + text.getvalue()
+
+
+def escaped(cell: str) -> str:
+    """Of which no spreadsheet makes a formula."""
+    return f"'{cell}" if cell.startswith(_ESCAPED) else cell
+
+
+def unescaped(cell: str) -> str:
+    """The way back; an apostrophe that somebody typed before a word stays."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_ESCAPED) else cell
+
+
+def _answers_cell(references: Sequence[str]) -> str:
+    if len(references) == 1 and not references[0].lstrip().startswith("["):
+        return references[0]
+    return json.dumps(references, ensure_ascii=False) if references else ""
+
+
+def _gold_cell(gold: Sequence[Evidence], testset: Testset) -> str:
+    """Whole documents are not in it: nobody can mark them."""
+    units = [
+        {
+            "document": unit.document_id,
+            "start": unit.start,
+            "end": unit.end,
+            "text": testset.texts[unit.document_id][unit.start : unit.end],
+        }
+        for unit in gold
+        if unit.start is not None
+    ]
+    return json.dumps(units, ensure_ascii=False, indent=0) if units else ""
+
+
+def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
+    """What one person wrote into the file. A row in which nothing was changed or filled in is untouched.
+
+    Raises DataError for a file that is no such sheet, and for all rows together in which a cell is no rating or no yes
+    or no, or of which `Known.sample_of` raises it.
+    """
+    found = []
+    mistakes = []
+    n_untouched = n_of_removed = 0
+    for number, row in enumerate(_rows(file), start=2):
+        where = f"{file}, row {number}"
+        try:
+            sample = known.sample_of(row["id"], row["version"], where)
+            annotation = _annotation(row, sample, known, annotator, where) if sample else None
+        except DataError as error:
+            mistakes.append(str(error))
+            continue
+        if sample is None or annotation is None:
+            n_of_removed += 1
+            continue
+        as_exported = Annotation(
+            sample.id, annotator, None, {}, sample.topic, sample.question, sample.references, sample.gold
+        )
+        if annotation == as_exported:
+            n_untouched += 1
+        else:
+            found.append(annotation)
+    if mistakes:
+        n_more = len(mistakes) - _MOST_MISTAKES
+        raise DataError("\n".join([*mistakes[:_MOST_MISTAKES], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
+    return Annotated(tuple(found), n_untouched=n_untouched, n_of_removed=n_of_removed)
+
+
+def _rows(file: Path) -> Iterator[dict[str, str]]:
+    try:
+        text = read_bytes(file, _EXPECTED).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f'{file}: not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
+        header = [name.partition(":")[0].strip() for name in next(rows, [])]
+        if missing := [name for name in _COLUMNS if name not in header]:
+            raise DataError(f"{file}: no column '{missing[0]}'. Wanted: {_EXPECTED}.")
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                yield dict(zip(header, map(unescaped, [*row, *[""] * (len(header) - len(row))]), strict=False))
+    except csv.Error as error:
+        raise DataError(f"{file}: not CSV ({error}). Wanted: {_EXPECTED}.") from error
+
+
+def _annotation(row: Mapping[str, str], sample: Sample, known: Known, annotator: str, where: str) -> Annotation:
+    """What stands in a row, also where it is as it was."""
+    texts = known.testset.texts
+    problems: list[str] = []
+    question, references, gold = sample.question, sample.references, sample.gold
+    if not _same(row["question"], question):
+        question = row["question"].strip()
+        problems += [] if question else ["the question is blank: rate it 1 or 2 to have it removed"]
+    if not _same(row["references"], _answers_cell(references)):
+        references, unread = _answers(row["references"])
+        problems += unread or ([] if references else ["no answer is left"])
+    if not _same(row["gold"], _gold_cell(gold, known.testset)):
+        marks, wrong = _marks(row["gold"], texts)
+        gold, unplaced = gold_of(sample, marks, texts)
+        problems += [*wrong, *unplaced] or ([] if marks else ["no passage is left: rate it 1 or 2 to have it removed"])
+    topic = row["topic"].strip() or None
+    if topic and topic not in known.topics:
+        problems.append(f"the topic '{topic}' is none of this set")
+    rating, checks = _rating(row["rating"], where), dict(_checks(row, where))
+    return Annotation(sample.id, annotator, rating, checks, topic, question, references, gold, tuple(problems))
+
+
+def _same(cell: str, before: str) -> bool:
+    """Spreadsheets write line breaks in their own way."""
+    first, second = (text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in (cell, before))
+    return first == second
+
+
+def _answers(cell: str) -> tuple[tuple[str, ...], list[str]]:
+    """One answer, or those of a list; and what is wrong with the list."""
+    try:
+        texts = texts_in(cell)
+    except ValueError as error:
+        return (), [f"the cell 'references' cannot be read: {error}"]
+    return tuple(text.strip() for text in texts if text.strip()), []
+
+
+def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
+    """A passage whose place no longer holds its text is looked for by the text, which must be there once."""
+    marks: list[Mark] = []
+    wrong = []
+    try:
+        units = [as_record(unit, "gold") for unit in as_list(json.loads(cell or "[]"), "gold")]
+        for unit in units:
+            name, text = (required_text(unit, field, "gold") for field in ("document", "text"))
+            document, start, end = texts.get(name, ""), unit.get("start"), unit.get("end")
+            if isinstance(start, int) and isinstance(end, int) and document[start:end] == text:
+                marks.append(Mark(name, start, end, text))
+            elif text and document.count(text) == 1:
+                place = document.index(text)
+                marks.append(Mark(name, place, place + len(text), text))
+            else:
+                there = f"there {document.count(text) if text else 0} times, once was wanted"
+                wrong.append(f"the passage {text[:40]!r} of document '{name}' is {there}")
+    except (ValueError, DataError) as error:
+        wrong.append(f"the cell 'gold' cannot be read ({error})")
+    return marks, wrong
+
+
+def _checks(row: Mapping[str, str], where: str) -> Iterator[tuple[Check, bool]]:
+    for check in Check:
+        cell = row[f"check_{check}"].strip().lower()
+        if cell and cell not in YES | NO:
+            raise DataError(f"{where}: '{cell}' for check_{check} came, yes or no was wanted.")
+        if cell:
+            yield check, cell in YES
+
+
+def _rating(cell: str, where: str) -> int | None:
+    if not cell.strip():
+        return None
+    rating = cell.strip().removesuffix(".0")
+    if rating not in map(str, range(1, HIGHEST_RATING + 1)):
+        raise DataError(f"{where}: the rating {cell!r} came, 1 to {HIGHEST_RATING} was wanted.")
+    return int(rating)

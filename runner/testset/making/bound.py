@@ -1,0 +1,184 @@
+"""What a run may ask for, told before anything is asked: if nothing is rejected, and at most."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from components.json_value import Json
+from components.openai_server.gate import Tokens, n_tokens_at_most
+from components.protocols import LLM
+from components.records import Documents, Evidence, Turn
+from components.testset.protocols import Gate, Task
+from components.testset.records import Draft, EvidenceSet, Extract, Topic
+from components.testset.topics.drafting import DraftedTopics
+from components.testset.topics.tree import LONGEST_NAME
+from components.testset.topics.voting import ADJUDICATOR, Voter
+from runner.output.money import price_of
+from runner.testset.making.generation_settings import Generation
+
+_BYTES = 3
+"""Of a character, in most scripts."""
+
+_REPLY = 2000
+"""Characters of a reply that cannot be read, as it is shown to the model again."""
+
+_TIMES_SHOWN = 3
+"""So often the texts of an evidence set stand in one request at most: as extracts, as gold, as distractors."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Requests and what they take. `cost` is None where no price is known."""
+
+    n_requests: int
+    tokens: Tokens
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a run: `smooth` if the first drafts come through, every reply can be read at once and all topics have
+    equally many documents, `most` with as many tries as are allowed, each draft corrected, and each reply asked for as
+    often as allowed.
+    """
+
+    name: str
+    smooth: Asked
+    most: Asked
+
+
+def bound(settings: Generation, documents: Documents, topics: Sequence[Topic]) -> list[Part]:
+    """By part. Kept replies are not taken off. `topics` may be empty where they are yet to be drafted: then as many are
+    counted as may be.
+    """
+    n_most_looked_at = min(len(documents), settings.waves.max_documents or len(documents))
+    tree, voting = settings.topics.tree, settings.topics.voting
+    n_topics = len(topics) or int(getattr(tree, "n_topics", 1))
+    n_smooth_looked_at = _n_looked_at(settings, n_most_looked_at, n_topics)
+    sizes = _Sizes(settings, documents, topics)
+    parts: list[Part] = []
+    if tree and tree.llm and not topics:
+        asked = Counter({0: tree.n_requests})
+        parts.append(sizes.part("topic tree", tree, tree.llm, asked, tree.n_requests))
+    voters = {**voting.voters, ADJUDICATOR: voting.adjudicator} if voting else {}
+    for name, voter in voters.items():
+        asked = Counter({1: 0 if name == ADJUDICATOR else n_smooth_looked_at})
+        parts.append(sizes.part(f"vote: {name}", voter, voter.llm, asked, n_most_looked_at))
+    n_wanted = n_topics * settings.per_cell
+    n_tries = min(n_wanted * settings.waves.most_tries, n_most_looked_at * settings.evidence.most_sets)
+    for name, task in settings.tasks.items():
+        if task.llm:
+            asked = Counter({task.n_documents: n_wanted * task.n_requests})
+            parts.append(sizes.part(f"draft: {name}", task, task.llm, asked, n_tries * task.n_requests))
+    drafts = [draft for name, task in settings.tasks.items() for draft in _typical(name, task, has_topic=bool(tree))]
+    for name, gate in settings.gates.items():
+        if gate.llm:
+            asked = Counter()
+            for draft in drafts:
+                asked[len(draft.evidence.extracts)] += n_wanted * _n_asked(gate, draft)
+            n_most = 2 * n_tries * len(drafts) * gate.n_requests
+            parts.append(sizes.part(f"gate: {name}", gate, gate.llm, asked, n_most))
+    return parts
+
+
+def _n_looked_at(settings: Generation, n_documents: int, n_topics: int) -> int:
+    """How many documents waves look at until there is enough evidence, if all topics have equally many."""
+    n_sets, share = n_topics * settings.per_cell, settings.share_taken_out
+    shares = {share if task.removes_source else 1 - share for task in settings.tasks.values()}
+    needed = min(n_documents, max(n_sets * len(settings.tasks), ceil(n_sets / min(shares))))
+    n_looked_at = wave = 0
+    while n_looked_at < needed:
+        n_looked_at, wave = n_looked_at + settings.waves.size(wave), wave + 1
+    return min(n_looked_at, n_documents)
+
+
+def _typical(name: str, task: Task, *, has_topic: bool) -> list[Draft]:
+    """What comes of one evidence set of a task, without words: its gold in all documents that stay."""
+    extracts = tuple(Extract(str(number), "", 0, 0, "") for number in range(task.n_documents))
+    gold = tuple(Evidence(own.document_id, 0, 0) for own in extracts[int(task.removes_source) :])
+    topic = "topic" if has_topic else ""
+    evidence = EvidenceSet(name, name, topic, extracts)
+    turns = range(int(getattr(task, "most_turns", 1)))
+    return [
+        Draft(name, name, topic, task.kind, evidence, "", (), gold=gold, history=(Turn("", ""),) * turn, turn=turn)
+        for turn in turns
+    ]
+
+
+def _n_asked(gate: Gate, draft: Draft) -> int:
+    """Requests about a draft."""
+    if not gate.applies_to(draft):
+        return 0
+    most_documents = int(getattr(gate, "most_documents", 0))  # a gate that asks about each of them
+    return gate.n_requests * len(draft.gold) // most_documents if most_documents else gate.n_requests
+
+
+def total(asked: Sequence[Asked]) -> Asked:
+    """Of all parts; without a cost if one of them has none."""
+    costs = [own.cost for own in asked if own.n_requests]
+    known = [cost for cost in costs if cost is not None]
+    tokens = sum((own.tokens for own in asked), Tokens())
+    return Asked(sum(own.n_requests for own in asked), tokens, sum(known) if len(known) == len(costs) else None)
+
+
+class _Sizes:
+    """How large requests are: with documents as they are on the average, and with the largest."""
+
+    def __init__(self, settings: Generation, documents: Documents, topics: Sequence[Topic]) -> None:
+        self._settings = settings
+        n_characters = max(1, sum(map(len, documents.texts)))
+        n_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in documents.texts)
+        self._mean_characters = n_characters / max(1, len(documents))
+        self._bytes_of_character = n_bytes / n_characters
+        self._n_bytes_of_topics = sum(len(text.encode()) for topic in topics for text in _texts(topic))
+        self._most_documents = max(task.n_documents for task in settings.tasks.values())
+
+    def part(self, name: str, component: object, llm: LLM, smooth: Mapping[int, int], n_most: int) -> Part:
+        """Of one component. `smooth` are numbers of requests by how many pieces of documents they show."""
+        n_attempts = int(getattr(component, "max_attempts", 1))
+        n_bytes = sum(len(text.encode()) for text in _texts(component)) + self._n_bytes_of_topics
+        n_longest = self._n_characters(component) * _BYTES + (n_attempts - 1) * _REPLY * _BYTES
+        asked = [
+            self._asked(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n) for n_pieces, n in smooth.items()
+        ]
+        return Part(name, total(asked), self._asked(llm, n_bytes + n_longest, n_most * n_attempts))
+
+    def _n_characters(self, component: object) -> int:
+        """Of the documents in its longest request."""
+        if isinstance(component, Voter):
+            return component.n_characters
+        if isinstance(component, DraftedTopics):
+            return component.n_documents * (component.n_characters + LONGEST_NAME)
+        n_distractors = int(getattr(component, "n_distractors", 0))
+        return max(self._most_documents * _TIMES_SHOWN, n_distractors) * self._settings.evidence.n_characters
+
+    def _n_typical_bytes(self, component: object, n_pieces: int) -> int:
+        """Of the documents in a usual request."""
+        if isinstance(component, DraftedTopics):
+            return self._n_characters(component) * _BYTES
+        longest = component.n_characters if isinstance(component, Voter) else self._settings.evidence.n_characters
+        n_pieces = max(n_pieces, int(getattr(component, "n_distractors", 0)))
+        return round(n_pieces * min(longest, self._mean_characters) * self._bytes_of_character)
+
+    def _asked(self, llm: LLM, n_bytes: int, n_requests: int) -> Asked:
+        each = Tokens(n_tokens_at_most(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
+        tokens = Tokens(each.n_prompt * n_requests, each.n_completion * n_requests)
+        price = price_of(llm, self._settings.prices)
+        return Asked(n_requests, tokens, price.of(tokens.n_prompt, tokens.n_completion) if price else None)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """All texts in a component's fields: its wording, and little else."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _texts(getattr(value, field.name))

@@ -1,0 +1,131 @@
+"""The gates that ask no model, on the samples of any data set."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.errors import ConfigError
+from components.json_value import Json
+from components.protocols import Dataset
+from components.records import Benchmark, Sample
+from components.testset.near_duplicates import NearDuplicates
+from components.testset.protocols import Gate
+from components.testset.records import Draft, EvidenceSet, VerdictState
+from runner.testset.making.draft_outcomes import NEAR_DUPLICATE
+from runner.testset.making.drafts import TextsAlone
+from runner.testset.making.no_model import ask_nobody
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    """What is checked, and for what."""
+
+    dataset: Dataset
+    gates: Mapping[str, Gate]
+    near_duplicates: NearDuplicates
+    plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """What a gate says of a sample. `is_remark` if it would not reject a draft for it."""
+
+    sample: Sample
+    gate: str
+    reason: str
+    detail: str
+    is_remark: bool
+
+    def to_json(self) -> dict[str, Json]:
+        """One line of a file of findings."""
+        return {
+            "id": self.sample.id,
+            "subset": self.sample.subset,
+            "topic": self.sample.topic,
+            "task": self.sample.task,
+            "question": self.sample.question,
+            "gate": self.gate,
+            "reason": self.reason,
+            "detail": self.detail,
+            "remark": self.is_remark,
+        }
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All findings, gate by gate and in the order of the samples; a sample may be in several. `n_checked` says for each
+    gate how many samples it has anything to say about.
+    """
+
+    n_samples: int
+    n_checked: Mapping[str, int]
+    findings: tuple[CheckFinding, ...]
+
+    @property
+    def n_samples_found(self) -> int:
+        """Samples of which a gate says something that is no remark."""
+        return len({finding.sample.id for finding in self.findings if not finding.is_remark})
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """Findings by gate and reason."""
+        return Counter((finding.gate, finding.reason) for finding in self.findings)
+
+
+def check_dataset(benchmark: Benchmark, gates: Mapping[str, Gate], near_duplicates: NearDuplicates) -> CheckReport:
+    """What the gates find in the samples, as if these were drafts with known gold, and which samples repeat an earlier
+    one. Where no sample has references none is missed, and a question without an answer in the corpus may have a
+    reference that says so. Raises ConfigError for a gate that asks a model.
+    """
+    if asking := [name for name, gate in gates.items() if gate.llm is not None]:
+        raise ConfigError(f"gates: {', '.join(asking)} came, which ask a model; wanted such as ask none")
+    documents = benchmark.documents
+    corpus = TextsAlone(
+        dict(zip(documents.ids, documents.texts, strict=True)), dict(zip(documents.ids, documents.titles, strict=True))
+    )
+    samples = {sample.id: sample for sample in benchmark.samples}
+    drafts = [_draft(sample) for sample in benchmark.samples]
+    has_references = any(sample.references for sample in benchmark.samples)
+    n_checked: dict[str, int] = {}
+    findings: list[CheckFinding] = []
+    for name, gate in gates.items():
+        own = [draft for draft in drafts if gate.applies_to(draft)]
+        n_checked[name] = len(own)
+        for draft, verdict in zip(own, gate.verdicts(own, corpus, ask_nobody), strict=True):
+            if verdict.reason and not _is_no_mistake(verdict.reason, samples[draft.id], has_references):
+                is_remark = verdict.state is VerdictState.TAGGED
+                findings.append(CheckFinding(samples[draft.id], name, verdict.reason, verdict.detail, is_remark))
+    n_checked[_REPEATS] = len(drafts)
+    findings += _repeats(drafts, samples, near_duplicates)
+    return CheckReport(len(samples), n_checked, tuple(findings))
+
+
+_REPEATS = "near_duplicates"
+
+
+def _repeats(
+    drafts: Sequence[Draft], samples: Mapping[str, Sample], near_duplicates: NearDuplicates
+) -> Iterator[CheckFinding]:
+    for new, earlier in near_duplicates.repeats(drafts, []).items():
+        detail = f"repeats {earlier}: {samples[earlier].question}"
+        yield CheckFinding(samples[new], _REPEATS, NEAR_DUPLICATE, detail, is_remark=False)
+
+
+def _is_no_mistake(reason: str, sample: Sample, has_references: bool) -> bool:
+    return (reason == "reference_empty" and not has_references) or (reason == "non_answer" and not sample.answerable)
+
+
+def _draft(sample: Sample) -> Draft:
+    topic, task = sample.topic or "", sample.task or ""
+    evidence = EvidenceSet(sample.id, task, topic, ())
+    return Draft(
+        sample.id,
+        task,
+        topic,
+        sample.kind,
+        evidence,
+        sample.question,
+        sample.references,
+        (),
+        sample.gold,
+        sample.history,
+    )

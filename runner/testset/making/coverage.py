@@ -1,0 +1,127 @@
+"""The topic x task matrix of a run: what was wanted, what was tried, what came of it."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from components.json_value import Json
+from components.subsets import AVERAGE
+from runner.console.display import no_formula
+from runner.output.heatmap import draw
+from runner.testset.making.draft_outcomes import Outcome
+from runner.testset.making.making import NO_TOPIC, Made
+from runner.testset.making.scheduling import Cell, n_lacking
+
+TOO_RARE = "too few documents"
+NO_DOCUMENTS = "no document is of this topic"
+NO_EVIDENCE = "no more evidence in the documents (evidence.most_sets, evidence.most_contained)"
+NO_REMOVABLE = "no more evidence in removable documents (removable_share)"
+MOST_TRIES = "as often tried as allowed (waves.most_tries)"
+PENDING = "requests failed"
+
+
+@dataclass
+class Count:
+    """Of one cell: tried = accepted + rejected (by reason) + pending. `short` says why it has fewer than wanted."""
+
+    wanted: int
+    n_documents: int = 0
+    tried: int = 0
+    accepted: int = 0
+    pending: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    short: str = ""
+
+    @property
+    def rejected(self) -> int:
+        """For all reasons."""
+        return self.reasons.total()
+
+
+def coverage(made: Made) -> dict[Cell, Count]:
+    """Of every cell, by topic."""
+    counts = {cell: Count(made.wanted.per_cell, made.progress.n_documents[cell[0]]) for cell in made.wanted.cells}
+    for tried in made.tried:
+        count = counts[tried.cell]
+        count.tried += 1
+        count.accepted += tried.outcome is Outcome.ACCEPTED
+        count.pending += tried.outcome is Outcome.PENDING
+        if tried.outcome is Outcome.REJECTED:
+            count.reasons[tried.reason] += 1
+    for cell, count in counts.items():
+        if n_lacking(made.wanted, made.progress, cell):
+            count.short = _why_short(made, cell, count)
+    return counts
+
+
+def _why_short(made: Made, cell: Cell, count: Count) -> str:
+    if made.stopped:
+        return made.stopped
+    if count.n_documents < made.wanted.min_documents:
+        return f"{TOO_RARE} ({count.n_documents}, topics.min_documents={made.wanted.min_documents})"
+    if count.pending >= count.wanted - count.accepted:
+        return PENDING
+    if count.tried >= made.wanted.n_tries:
+        return MOST_TRIES
+    if not count.n_documents:
+        return NO_DOCUMENTS
+    return NO_REMOVABLE if cell[1] in made.wanted.removing else NO_EVIDENCE
+
+
+def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
+    """A row per cell, a column per reason (UTF-8)."""
+    reasons = sorted({reason for count in counts.values() for reason in count.reasons})
+    fields = ["topic", "task", "documents", "wanted", "tried", "accepted", "rejected", "pending", "short", *reasons]
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(fields)
+    for (topic, task), count in counts.items():
+        numbers = [count.n_documents, count.wanted, count.tried, count.accepted, count.rejected, count.pending]
+        rows.writerow(
+            [
+                no_formula(labels.get(topic, topic)),
+                no_formula(task),
+                *numbers,
+                count.short,
+                *(count.reasons[own] for own in reasons),
+            ]
+        )
+    return text.getvalue().encode()
+
+
+def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[dict[str, Json]]:
+    """For the manifest."""
+    return [
+        {
+            "topic": labels.get(topic, topic),
+            "task": task,
+            "wanted": count.wanted,
+            "tried": count.tried,
+            "accepted": count.accepted,
+            "pending": count.pending,
+            "rejected": dict(sorted(count.reasons.items())),
+            "short": count.short,
+        }
+        for (topic, task), count in counts.items()
+    ]
+
+
+def as_svg(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
+    """The share of what was wanted that came through, from none to all of it, with the number of samples in small
+    print.
+    """
+    topics = list(dict.fromkeys(topic for topic, _ in counts))
+    tasks = list(dict.fromkeys(task for _, task in counts))
+    cells = {cell: _shown([count]) for cell, count in counts.items()}
+    cells |= {(topic, AVERAGE): _shown([counts[topic, task] for task in tasks]) for topic in topics}
+    cells |= {(AVERAGE, task): _shown([counts[topic, task] for topic in topics]) for task in tasks}
+    cells[AVERAGE, AVERAGE] = _shown(list(counts.values()))
+    named = {NO_TOPIC: "all documents", **labels}
+    return draw("accepted / wanted", cells, topics, tasks, named, scale=(0.0, 1.0))
+
+
+def _shown(counts: Sequence[Count]) -> dict[str, Json]:
+    n_accepted = sum(count.accepted for count in counts)
+    return {"value": n_accepted / sum(count.wanted for count in counts), "n": n_accepted}

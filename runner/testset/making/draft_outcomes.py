@@ -1,0 +1,182 @@
+"""What came of every evidence set that was tried: samples, or one reason why not."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
+from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Verdict, VerdictState, Written
+from runner.testset.making.generation_stages import Gated, Judged, is_correction
+from runner.testset.making.scheduling import Cell
+
+DRAFTING = "draft"
+"""How the writing is called where gates have their names."""
+
+NEAR_DUPLICATE = "near_duplicate"
+EARLIER_TURN = "earlier_turn_rejected"
+
+
+class Outcome(StrEnum):
+    """PENDING: a request failed, and a later run asks again."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A draft that came through every gate, with what these remarked."""
+
+    draft: Draft
+    tags: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """An evidence set that was tried in wave `wave`. `reason` is why nothing was accepted, "" where something was.
+
+    Of a conversation the turns up to the first that was rejected are accepted; none of them while that one is only
+    FAILED.
+    """
+
+    cell: Cell
+    evidence: EvidenceSet
+    wave: int
+    outcome: Outcome
+    reason: str = ""
+    accepted: tuple[Tagged, ...] = ()
+    rejected: tuple[Judged, ...] = ()
+    not_drafted: NotDrafted | None = None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One way through all gates. The second is that of corrected drafts, and of the turns after them."""
+
+    gates: Sequence[Gated]
+    drafts: Sequence[Draft]
+
+    def survivors(self) -> dict[str, Draft]:
+        """By id, as they were when they left the last gate."""
+        return {draft.id: draft for draft in (self.gates[-1].survivors if self.gates else self.drafts)}
+
+    def judged(self) -> dict[str, list[Judged]]:
+        """By id of the draft, in the order of the gates."""
+        found: dict[str, list[Judged]] = defaultdict(list)
+        for gate in self.gates:
+            for own in gate.judged:
+                found[own.draft.id].append(own)
+        return found
+
+
+def outcomes(
+    batch: Sequence[tuple[Cell, EvidenceSet]], wave: int, written: Written, first: Pass, second: Pass
+) -> list[Tried]:
+    """Of the evidence sets of one task, in their order. `second` is the way of the corrected drafts."""
+    fates = _fates(written.drafts, first, second)
+    drafts: dict[str, list[Draft]] = defaultdict(list)
+    for draft in written.drafts:
+        drafts[draft.evidence.id].append(draft)
+    refused = {own.evidence.id: own for own in written.not_drafted}
+    return [
+        _of_drafts(cell, evidence, wave, [fates[draft.id] for draft in _in_turn(drafts[evidence.id])])
+        if drafts[evidence.id]
+        else _of_refusal(cell, evidence, wave, refused[evidence.id])
+        for cell, evidence in batch
+    ]
+
+
+def _in_turn(drafts: Iterable[Draft]) -> list[Draft]:
+    return sorted(drafts, key=lambda draft: draft.turn)
+
+
+_Fate = Tagged | Judged
+"""Through all gates, or out at the one that is named."""
+
+
+def _fates(drafts: Sequence[Draft], first: Pass, second: Pass) -> dict[str, _Fate]:
+    """By id of the draft as it was written."""
+    survivors, judged = (first.survivors(), second.survivors()), (first.judged(), second.judged())
+    fates: dict[str, _Fate] = {}
+    for draft in drafts:
+        own_id, way = draft.id, 0
+        last = judged[0].get(own_id, [None])[-1]
+        if last and is_correction(last) and last.verdict.draft:
+            own_id, way = last.verdict.draft.id, 1
+        elif own_id in survivors[0] and second.gates and (own_id in survivors[1] or own_id in judged[1]):
+            way = 1  # a turn after one that was corrected
+        tags = judged[way].get(own_id, [])
+        fates[draft.id] = Tagged(survivors[way][own_id], tuple(tags)) if own_id in survivors[way] else _out(tags[-1])
+    return fates
+
+
+def _out(judged: Judged) -> Judged:
+    """What is corrected a second time, or after another turn of its conversation, is out: there is no third way."""
+    if not is_correction(judged):
+        return judged
+    return replace(judged, verdict=Verdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
+
+
+def _of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> Tried:
+    pending = refused.refusal is Refusal.FAILED
+    outcome = Outcome.PENDING if pending else Outcome.REJECTED
+    return Tried(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)
+
+
+def _of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fate]) -> Tried:
+    accepted: list[Tagged] = []
+    rejected: list[Judged] = []
+    for fate in fates:
+        if isinstance(fate, Judged):
+            rejected.append(fate)
+        elif rejected:  # a turn whose history holds one that is out
+            rejected.append(Judged(fate.draft, DRAFTING, Verdict(VerdictState.REJECTED, EARLIER_TURN)))
+        else:
+            accepted.append(fate)
+    if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
+        # How far a conversation comes is not known yet: its other turns wait with this one.
+        waiting = [own if isinstance(own, Judged) else Judged(own.draft, first.gate, first.verdict) for own in fates]
+        return _ended(cell, evidence, wave, (), waiting)
+    return _ended(cell, evidence, wave, accepted, rejected)
+
+
+def _ended(
+    cell: Cell, evidence: EvidenceSet, wave: int, accepted: Sequence[Tagged], rejected: Sequence[Judged]
+) -> Tried:
+    if accepted:
+        outcome, reason = Outcome.ACCEPTED, ""
+    elif rejected[0].verdict.state is VerdictState.FAILED:
+        outcome, reason = Outcome.PENDING, ""
+    else:
+        outcome, reason = Outcome.REJECTED, rejected[0].verdict.reason
+    return Tried(cell, evidence, wave, outcome, reason, tuple(accepted), tuple(rejected))
+
+
+def why_pending(tried: Tried) -> str:
+    """What its failed request ended with."""
+    return tried.not_drafted.detail if tried.not_drafted else tried.rejected[0].verdict.detail
+
+
+def without_duplicates(tried: Tried, repeats: Mapping[str, str]) -> Tried:
+    """As it was, less the drafts that repeat others (ids by id), and the turns after them."""
+    kept: list[Tagged] = []
+    rejected = list(tried.rejected)
+    for own in tried.accepted:
+        if own.draft.id in repeats:
+            detail = f"nearly the same as {repeats[own.draft.id]}"
+            verdict = Verdict(VerdictState.REJECTED, NEAR_DUPLICATE, detail)
+        elif len(rejected) > len(tried.rejected):
+            verdict = Verdict(VerdictState.REJECTED, EARLIER_TURN)
+        else:
+            kept.append(own)
+            continue
+        rejected.append(Judged(own.draft, NEAR_DUPLICATE, verdict))
+    if len(kept) == len(tried.accepted):
+        return tried
+    return _ended(tried.cell, tried.evidence, tried.wave, kept, rejected if kept else _duplicates_first(rejected))
+
+
+def _duplicates_first(rejected: Sequence[Judged]) -> list[Judged]:
+    return sorted(rejected, key=lambda own: own.verdict.reason != NEAR_DUPLICATE)

@@ -1,0 +1,63 @@
+"""python -m runner.generate check dataset=...: the gates that ask no model, on any data set."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from runner.console.display import make_console
+from runner.console.lines_file import write_lines
+from runner.engine.plugins.plugin_loading import load_plugins
+from runner.pipeline.building import build_component, plugins_of
+from runner.testset.making.checking import CheckReport, CheckSettings, check_dataset
+from runner.testset.making.composing import composed
+
+EXIT_FOUND = 1
+
+
+def check(arguments: Sequence[str]) -> int:
+    """Returns the exit code: 0, or 1 if a gate would reject a sample. Raises RagGridError."""
+    options = _parser().parse_intermixed_args(arguments)
+    config = composed(options.overrides, "check")
+    own = {field.name: config[field.name] for field in fields(CheckSettings)}
+    load_plugins(plugins_of({"run": config}))
+    settings: CheckSettings = build_component(own, CheckSettings, "", plugins_of({"run": config}))
+    report = check_dataset(settings.dataset.load(), settings.gates, settings.near_duplicates)
+    if options.out:
+        write_lines(options.out, (json.dumps(finding.to_json(), ensure_ascii=False) for finding in report.findings))
+    console = make_console()
+    show(console, settings.dataset.name, report)
+    if report.findings:
+        told = (
+            f"all of them: {options.out}" if options.out else "--out FILE writes all of them, a line of JSON for each"
+        )
+        console.print(told, markup=False, soft_wrap=True)
+    return EXIT_FOUND if report.n_samples_found else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.generate check", description=__doc__)
+    parser.add_argument("overrides", nargs="*", help="e.g. dataset=omnieval dataset.root=PATH gates=[form,leaks]")
+    parser.add_argument("--out", type=Path, help="a file for the findings, as JSON Lines")
+    return parser
+
+
+def show(console: Console, name: str, report: CheckReport) -> None:
+    """How many samples each gate found something in, of how many, with the first of them."""
+    found = f"{report.n_samples_found:,} of {report.n_samples:,} samples would be rejected"
+    console.print(f"[bold]{escape(name)}[/]: {found}")
+    table = Table("gate", "reason", "samples", "of", "share", "the first", box=None, padding=(0, 2, 0, 0))
+    for (gate, reason), n in report.counts().items():
+        first = next(finding for finding in report.findings if (finding.gate, finding.reason) == (gate, reason))
+        n_checked = report.n_checked[gate]
+        label = f"{reason} (remark)" if first.is_remark else reason
+        table.add_row(gate, label, f"{n:,}", f"{n_checked:,}", f"{n / n_checked:.1%}", escape(first.sample.id))
+    silent = [gate for gate in report.n_checked if gate not in {own for own, _ in report.counts()}]
+    for gate in silent:
+        table.add_row(gate, "–", "0", f"{report.n_checked[gate]:,}", "", "")
+    console.print(table)

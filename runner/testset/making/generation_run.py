@@ -1,0 +1,133 @@
+"""One run: the bound before it, the waves, the files, and what is said of them."""
+
+import shlex
+from collections.abc import Sequence
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from components.errors import BudgetReached
+from components.json_value import Json
+from runner.console.display import make_console
+from runner.engine.environment import versions
+from runner.engine.spending import Spent
+from runner.engine.store.locks import held
+from runner.output.money import spent_text
+from runner.testset.making.bound import bound
+from runner.testset.making.coverage import coverage
+from runner.testset.making.draft_outcomes import Outcome, Tried
+from runner.testset.making.generation_settings import Generation
+from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
+from runner.testset.making.making import Made, Making, stopped_at
+from runner.testset.releasing.release import release
+from runner.testset.releasing.released_set import Testset
+from runner.testset.releasing.set_files import require_replaceable
+
+EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
+
+
+def run(settings: Generation, config: dict[str, Json]) -> int:
+    """Makes the set and says how far it came; returns the exit code. Raises RagGridError."""
+    console = make_console()
+    out, about = Path(settings.out), _about(settings, config)
+    require_replaceable(out, about)
+    with (
+        closing(_Progress(console, is_shown=settings.run.progress)) as progress,
+        closing(Making(settings, progress)) as making,
+    ):
+        try:
+            made = making.begin(ask=not settings.run.plan_only)
+        except BudgetReached as reached:
+            console.print(f"Not begun: {stopped_at(reached)}, with the topics. Every reply is kept.", markup=False)
+            return EXIT_SHORT
+        show_bound(console, made, bound(settings, made.documents, made.topics), settings)
+        if settings.run.plan_only:
+            console.print("Nothing was asked. Without run.plan_only=true the same command makes the set.", markup=False)
+            return EXIT_FULL
+        making.run(made)
+        if made.stopped and all(tried.outcome is Outcome.PENDING for tried in made.tried):
+            console.print(f"Nothing was made or written: {made.stopped}", markup=False)
+            return EXIT_SHORT
+        with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
+            testset = release(out, made, about)
+        spent = making.spent
+    return _told(console, settings, made, testset, spent)
+
+
+def _name_of(out: Path) -> str:
+    return sha256(str(out.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _told(console: Console, settings: Generation, made: Made, testset: Testset, spent: Spent) -> int:
+    """Says what came of it; returns the exit code."""
+    out = Path(settings.out)
+    counts = coverage(made)
+    show_coverage(console, made, counts)
+    if made.votes:
+        console.print(votes_line(made.votes, testset.about["voters_agreement"]), markup=False)
+    console.print(f"spent:    {spent_text(spent, settings.prices) if spent.n_requests else 'nothing'}", markup=False)
+    console.print(f"set:      {out}: {len(testset.samples)} samples, {len(testset.documents)} documents", markup=False)
+    is_short = any(count.short for count in counts.values())
+    if made.stopped:
+        console.print(
+            f"Not finished: {made.stopped}. Every reply is kept: the same command goes on from here.", markup=False
+        )
+    elif is_short:
+        for line in short_lines(counts):
+            console.print(line, markup=False, soft_wrap=True)
+        console.print(f"Some cells are short: {out}/coverage.csv has them all.", markup=False, soft_wrap=True)
+    folder = shlex.quote(str(out))
+    if made.tried:
+        console.print(
+            f"look:     python -m analysis testset {folder} --html {folder}.html", markup=False, soft_wrap=True
+        )
+    if testset.samples:
+        console.print(
+            f"next:     python -m runner dataset=jsonl dataset.documents={folder}/documents.jsonl "
+            f"dataset.samples={folder}/samples.jsonl language={settings.language.name}",
+            markup=False,
+            soft_wrap=True,
+        )
+    return EXIT_SHORT if is_short or made.stopped else EXIT_FULL
+
+
+def _about(settings: Generation, config: dict[str, Json]) -> dict[str, Json]:
+    """What made the set, for its manifest: nothing that differs between two runs of one configuration."""
+    own = {name: value for name, value in config.items() if name not in ("out", "run", "budget", "prices")}
+    models = {name: getattr(model, "model", type(model).__name__) for name, model in _models(settings).items()}
+    return {"models": models, "configuration": own, "versions": versions()}
+
+
+def _models(settings: Generation) -> dict[str, object]:
+    return {"writer": settings.llm, "checker": settings.checker}
+
+
+class _Progress:
+    """One line for each wave, and in a terminal what is asked for at the moment."""
+
+    def __init__(self, console: Console, *, is_shown: bool) -> None:
+        self._console = console
+        self._status = console.status("reading the corpus") if is_shown and console.is_terminal else None
+        if self._status:
+            self._status.start()
+
+    def stage(self, title: str, done: int, total: int) -> None:
+        if self._status:
+            self._status.update(f"{escape(title)}: {done:,} of {total:,} replies")
+
+    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+        n = sum(each.outcome is Outcome.ACCEPTED for each in made.tried)
+        n_wanted = made.wanted.per_cell * len(made.wanted.cells)
+        n_new = sum(each.outcome is Outcome.ACCEPTED for each in tried)
+        self._console.print(
+            f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_wanted} samples",
+            markup=False,
+        )
+
+    def close(self) -> None:
+        """Takes the last line away."""
+        if self._status:
+            self._status.stop()

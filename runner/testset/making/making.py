@@ -1,0 +1,280 @@
+"""A run: waves of documents and drafts, until every cell of the matrix has what it wants or nothing is left to try."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
+
+from components.errors import BudgetReached, ComponentError
+from components.records import Documents
+from components.testset.records import Draft, EvidenceSet, Topic
+from components.testset.topics.voting import TopicVotes
+from runner.engine.cache import Cache
+from runner.engine.plan import make_plan
+from runner.engine.spending import SharedGate, Spent
+from runner.engine.stage import AnyStage, Stage
+from runner.engine.store import open_store
+from runner.engine.worker import Worker, find_or_make, read_kept
+from runner.pipeline.corpus.loaded_data import ReadSource
+from runner.testset.making.corpus_language import check_language
+from runner.testset.making.draft_outcomes import Outcome, Pass, Tried, outcomes, why_pending, without_duplicates
+from runner.testset.making.generation_settings import Generation
+from runner.testset.making.generation_stages import (
+    ChosenTopics,
+    Corrections,
+    Drafts,
+    Evidence,
+    GateVerdicts,
+    Search,
+    VotesOnTopics,
+    is_correction,
+)
+from runner.testset.making.scheduling import Cell, Progress, Wanted, is_full, next_batch
+from runner.testset.making.source_corpus import IndexedSegments, SourceCorpus, is_removable, seeded_order
+
+T = TypeVar("T")
+
+NO_TOPIC = ""
+"""The topic of all documents where there are none."""
+
+
+@dataclass
+class Made:
+    """What a run has made so far. `stopped` says why it ended before its end, "" if it did not."""
+
+    documents: Documents
+    counts: dict[str, int | str]
+    topics: tuple[Topic, ...]
+    wanted: Wanted
+    votes: list[TopicVotes] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
+    progress: Progress = field(default_factory=Progress)
+    n_waves: int = 0
+    stopped: str = ""
+
+    @property
+    def accepted(self) -> list[Draft]:
+        """All that came through, in the order in which they did."""
+        return [own.draft for tried in self.tried for own in tried.accepted]
+
+
+class Announce(Protocol):
+    """Tells a user how far a run is."""
+
+    def stage(self, title: str, done: int, total: int) -> None:
+        """Called from long stages."""
+
+    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+        """Called with what the last wave tried."""
+
+
+class Making:
+    """A run under way."""
+
+    def __init__(self, settings: Generation, announce: Announce) -> None:
+        """Raises StoreError."""
+        self._settings = settings
+        self._announce = announce
+        self.store = open_store(settings.run.store_dir, settings.run.cache_dir, uuid.uuid4().hex)
+        self._ledger = self.store.root / "tmp" / f"spent-{self.store.run_id}"
+        self._leased_keys: set[str] = set()
+        self._leases = ExitStack()
+        self._evidence: list[Evidence] = []
+        self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
+        self._worker = Worker(self.store, self._gate)
+        self.source = ReadSource(settings.corpus, settings.corpus.fingerprint())
+        corpus, share = SourceCorpus(self.source), settings.share_taken_out
+        self.search = Search(
+            corpus,
+            IndexedSegments(settings.chunk, settings.tokenizer, corpus, share, settings.seed if share else 0),
+            settings.tokenizer,
+        )
+        tree = settings.topics.tree
+        self.topics = (ChosenTopics(tree, self.search),) if tree else ()
+
+    @property
+    def spent(self) -> Spent:
+        """By this run."""
+        return self._gate.spent
+
+    def close(self) -> None:
+        """Ends the leases, and removes what the run counted in."""
+        self._leases.close()
+        self._ledger.unlink(missing_ok=True)
+
+    def begin(self, *, ask: bool = True) -> Made:
+        """The corpus and its topics, none if they have to be asked for and `ask` is False. Raises what reading and
+        drafting raise, BudgetReached, and ConfigError where the texts are in another language than the run.
+        """
+        self._run([self.search.corpus])
+        documents: Documents = self._read(self.search.corpus)
+        check_language(self._settings.language.name, documents.texts)
+        known = [stage for stage in self.topics if ask or not stage.source.llm or self._is_kept(stage)]
+        self._run([self.search.index, *known])
+        counts: dict[str, int | str] = read_kept(
+            self.source, self.store, lambda entry: dict(entry.part("counts")), self._gate
+        )
+        # One for all waves, which holds what nearly every stage reads: to decode a large corpus takes seconds.
+        always = [find_or_make(stage, self.store, self._gate) for stage in (self.search.corpus, self.search.index)]
+        self._worker = Worker(self.store, self._gate, Cache(always=always))
+        topics = tuple(leaf for stage in known for leaf in self._read(stage).leaves)
+        settings = self._settings
+        wanted = Wanted(
+            tuple(settings.tasks),
+            tuple(topic.slug for topic in topics) or (NO_TOPIC,),
+            settings.per_cell,
+            settings.waves.most_tries,
+            settings.topics.min_documents,
+            frozenset(name for name, task in settings.tasks.items() if task.removes_source),
+        )
+        return Made(documents, counts, topics, wanted)
+
+    def run(self, made: Made) -> None:
+        """Adds to what was made until nothing is left to do. A budget that is reached is told by `made.stopped`."""
+        try:
+            for wave, documents in enumerate(self._blocks(made.documents.ids)):
+                made.n_waves = wave + 1
+                n_tried = len(made.tried)
+                votes = self._look_at(made, documents)
+                self._try(made, wave)
+                tried = made.tried[n_tried:]
+                self._announce.wave(made, tried)
+                made.stopped = _all_failed(votes, tried)
+                if made.stopped:
+                    return
+                if is_full(made.wanted, made.progress) or not (documents or tried):
+                    return
+        except BudgetReached as reached:
+            made.stopped = stopped_at(reached)
+
+    def _blocks(self, ids: Sequence[str]) -> Iterable[tuple[str, ...]]:
+        """The documents that each wave looks at first; none once all were looked at."""
+        order = seeded_order(ids, self._settings.seed)[: self._settings.waves.max_documents]
+        first = wave = 0
+        while True:
+            size = self._settings.waves.size(wave)
+            yield tuple(order[first : first + size])
+            first, wave = first + size, wave + 1
+
+    def _look_at(self, made: Made, documents: tuple[str, ...]) -> list[TopicVotes]:
+        """Finds the topics of documents, and the evidence in them; the votes."""
+        if not documents:
+            return []
+        share, seed = self._settings.share_taken_out, self._settings.seed
+        evidence = []
+        for name, task in self._settings.tasks.items():
+            own = tuple(i for i in documents if is_removable(i, share, seed) == task.removes_source)
+            if own:
+                evidence.append(Evidence(name, task, self.search, own, self._settings.evidence))
+        voting = self._votes(documents)
+        self._run([*voting, *evidence])
+        votes = [vote for stage in voting for vote in self._read(stage).votes]
+        topic_of = self._topics_of(made, documents, votes)
+        for stage in evidence:
+            made.progress.add_evidence(self._read(stage).sets, topic_of)
+        self._evidence += evidence
+        return votes
+
+    def _votes(self, documents: tuple[str, ...]) -> list[VotesOnTopics]:
+        voting = self._settings.topics.voting
+        return [VotesOnTopics(voting, topics, self.search.corpus, documents) for topics in self.topics if voting]
+
+    def _topics_of(self, made: Made, documents: Sequence[str], votes: Sequence[TopicVotes]) -> dict[str, str]:
+        """Documents without a topic are left out."""
+        made.votes += votes
+        topic_of = {vote.document_id: vote.winner for vote in votes if vote.winner}
+        if not self.topics:
+            topic_of = dict.fromkeys(documents, NO_TOPIC)
+        made.progress.n_documents.update(topic_of.values())
+        return topic_of
+
+    def _try(self, made: Made, wave: int) -> None:
+        """Drafts, gates, and what is new among what came through."""
+        batch = next_batch(made.wanted, made.progress, self._settings.waves.size(wave))
+        by_task: dict[str, list[tuple[Cell, EvidenceSet]]] = {}
+        for cell, evidence in batch:
+            by_task.setdefault(cell[1], []).append((cell, evidence))
+        drafts = {name: self._drafts(name, own) for name, own in by_task.items()}
+        first = {name: self._gates(name, stage) for name, stage in drafts.items()}
+        self._run([gates[-1] if gates else drafts[name] for name, gates in first.items()])
+        gated = {name: [self._read(gate) for gate in gates] for name, gates in first.items()}
+        second = {
+            name: self._gates(name, Corrections(tuple(first[name])))
+            for name, results in gated.items()
+            if any(is_correction(own) for result in results for own in result.judged)
+        }
+        self._run([gates[-1] for gates in second.values()])
+        came: dict[str, Tried] = {}
+        for name, own in by_task.items():
+            written = self._read(drafts[name])
+            again = Pass([self._read(gate) for gate in second.get(name, [])], ())
+            came |= {
+                tried.evidence.id: tried
+                for tried in outcomes(own, wave, written, Pass(gated[name], written.drafts), again)
+            }
+        self._take_up(made, [came[evidence.id] for _, evidence in batch])
+
+    def _take_up(self, made: Made, tried: Sequence[Tried]) -> None:
+        """What repeats an earlier draft is left out."""
+        earlier = made.accepted
+        new = [own.draft for each in tried for own in each.accepted]
+        repeats = self._settings.near_duplicates.repeats(new, earlier)
+        for each in tried:
+            kept = without_duplicates(each, repeats)
+            made.tried.append(kept)
+            made.progress.n_accepted[kept.cell] += kept.outcome is Outcome.ACCEPTED
+
+    def _drafts(self, name: str, batch: Sequence[tuple[Cell, EvidenceSet]]) -> Drafts:
+        wanted = tuple((evidence.id, topic) for (topic, _), evidence in batch)
+        seeds = {evidence.extracts[0].document_id for _, evidence in batch}
+        sources = tuple(
+            stage for stage in self._evidence if stage.name == name and not seeds.isdisjoint(stage.document_ids)
+        )
+        return Drafts(name, self._settings.tasks[name], self.search, self.topics, sources, wanted)
+
+    def _gates(self, task: str, drafts: Drafts | Corrections) -> list[GateVerdicts]:
+        gates: list[GateVerdicts] = []
+        for name, gate in self._settings.gates.items():
+            before: Drafts | Corrections | GateVerdicts = gates[-1] if gates else drafts
+            gates.append(GateVerdicts(name, task, gate, self.search, self.topics, before))
+        return gates
+
+    def _run(self, wanted: Sequence[AnyStage]) -> None:
+        """Makes stages. Raises what one of them failed with, and BudgetReached."""
+        plan = make_plan([(stage, 1) for stage in wanted], self.store)
+        self._lease({stage.key for last in wanted for stage in last.upstream()})
+        for stage in plan.order:
+            run = self._worker.run(stage, partial(self._announce.stage, stage.title))
+            if run.over_budget:
+                raise BudgetReached(run.over_budget)
+            if run.failed:
+                raise ComponentError(run.error)
+
+    def _lease(self, keys: set[str]) -> None:
+        """Keeps these results, and all replies, from being pruned until the run is closed: between two waves too."""
+        if not keys <= self._leased_keys:
+            self._leased_keys |= keys
+            self._leases.enter_context(self.store.leases.take(self.store.run_id, self._leased_keys))
+
+    def _is_kept(self, stage: AnyStage) -> bool:
+        return self.store.find(stage.kind, stage.key) is not None
+
+    def _read(self, stage: Stage[T]) -> T:
+        return read_kept(stage, self.store, lambda entry: stage.codec.decode(entry.parts()), self._gate)
+
+
+def stopped_at(reached: BudgetReached) -> str:
+    """Which budget ended a run, called as this command calls it; the ledger names those of sweeps."""
+    return f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
+
+
+def _all_failed(votes: Sequence[TopicVotes], tried: Sequence[Tried]) -> str:
+    """Why a run ends in which nothing comes back any more; "" while something does."""
+    if tried and all(each.outcome is Outcome.PENDING for each in tried):
+        return f"every request of the last wave failed: {why_pending(tried[0])}"
+    if votes and all(vote.is_pending for vote in votes):
+        asked = [*votes[0].votes.values(), *([votes[0].adjudication] if votes[0].adjudication else [])]
+        return f"every document waits for votes: {next(vote.reason for vote in asked if vote.has_failed)}"
+    return ""

@@ -1,0 +1,180 @@
+"""The documents of a run: which of them samples may take out, and the search among the others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Chunker, WordTokenizer
+from components.records import Documents, IndexBlock, Passages, Spans, SpanTexts, Terms
+from components.sparse_indexes.bm25 import Bm25
+from components.testset.records import Extract, Topic
+from components.text.seeded import fraction_of
+from components.text.tables import TermTable, build_term_table, query_terms, segment
+from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.corpus_terms import TermTableCodec
+from runner.pipeline.corpus.loaded_data import CorpusCodec, ReadSource
+
+_MOST_TERMS = 64
+"""Of a query that is searched for whole."""
+
+_DEEPER = 4
+"""So many times more segments than documents are searched for: several may be of one document."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceCorpus(Stage[Documents]):
+    """The documents alone, by what is in them: counts of what was left out change nothing that follows."""
+
+    kind: ClassVar[str] = "testset_corpus"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+
+    source: ReadSource
+
+    def make(self, run: Run) -> Documents:
+        """Those of the source, sorted by id."""
+        documents = run.read(self.source).documents
+        return documents.at(sorted(range(len(documents)), key=lambda row: documents.ids[row]))
+
+
+@dataclass(frozen=True)
+class SegmentIndex:
+    """BM25 over segments of all documents. `stays` bool[n_spans]: that no sample takes its document out."""
+
+    spans: Spans
+    stays: NDArray[np.bool_]
+    terms: TermTable
+    built: Parts
+
+
+class SegmentIndexCodec:
+    """Arrays, and the vocabulary as a table."""
+
+    def encode(self, result: SegmentIndex) -> Parts:
+        """Every array under a name that says whose it is."""
+        spans, terms = Columns(Spans).encode(result.spans), TermTableCodec().encode(result.terms)
+        parts = {f"spans_{name}": part for name, part in spans.items()}
+        parts |= {f"terms_{name}": part for name, part in terms.items()}
+        return {**parts, "stays": result.stays, **{f"index_{name}": part for name, part in result.built.items()}}
+
+    def decode(self, parts: Parts) -> SegmentIndex:
+        """The index."""
+
+        def own(prefix: str) -> Parts:
+            return {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)}
+
+        spans, terms = Columns(Spans).decode(own("spans_")), TermTableCodec().decode(own("terms_"))
+        return SegmentIndex(spans, parts["stays"], terms, own("index_"))
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedSegments(Stage[SegmentIndex]):
+    """Cuts and indexes the documents."""
+
+    kind: ClassVar[str] = "testset_index"
+    version: ClassVar[int] = 3
+    codec: ClassVar[Codec[SegmentIndex]] = SegmentIndexCodec()
+
+    chunker: Chunker
+    tokenizer: WordTokenizer
+    corpus: Stage[Documents]
+    removable_share: float
+    seed: int
+
+    def make(self, run: Run) -> SegmentIndex:
+        """Builds it."""
+        documents = run.read(self.corpus)
+        stays = np.array([not is_removable(i, self.removable_share, self.seed) for i in documents.ids], dtype=bool)
+        spans = self.chunker.chunk(documents, segment(documents.texts, self.chunker.length_tokenizer))
+        terms = build_term_table(documents.texts, self.tokenizer)
+        built = Bm25(tokenizer=self.tokenizer).build(_passages(documents, spans, terms))
+        return SegmentIndex(spans, stays[spans.document], terms, built)
+
+
+def _passages(documents: Documents, spans: Spans, terms: TermTable) -> Passages:
+    return Passages(SpanTexts(documents.texts, spans), terms.of_chunks(spans), ())
+
+
+def is_removable(document_id: str, share: float, seed: int) -> bool:
+    """Whether samples may take a document out of the corpus: nothing else is made of it then. By its id alone, so that
+    documents that come later change nothing about it.
+    """
+    return fraction_of(f"{seed} removable {document_id}") < share
+
+
+def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
+    """The ids in an order of their own for each seed, into which further ids fall without changing it."""
+    return sorted(ids, key=lambda own: (fraction_of(f"{seed} order {own}"), own))
+
+
+@dataclass(frozen=True)
+class SearchedCorpus:
+    """See `components.testset.protocols.Corpus`."""
+
+    documents: Documents
+    index: SegmentIndex
+    tokenizer: WordTokenizer
+    topics: Sequence[Topic] = ()
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """By id."""
+        return dict(zip(self.documents.ids, self.documents.texts, strict=True))
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """By id."""
+        return dict(zip(self.documents.ids, self.documents.titles, strict=True))
+
+    def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
+        """For each query the best segments, at most `n`, each of another document; none for one without a known word.
+
+        Raises nothing for queries that find nothing.
+        """
+        allowed = self.index.stays if staying else np.ones_like(self.index.stays)
+        if not queries or not allowed.any():
+            return [[] for _ in queries]
+        bm25 = Bm25(tokenizer=self.tokenizer, max_share_without_hits=1.0)
+        terms = self._distinctive(query_terms(queries, self.tokenizer, self.index.terms))
+        depth = ceil(n * _DEEPER / allowed.mean())
+        used, ids = np.unique(terms.ids, return_inverse=True)
+        block = IndexBlock(self.index.built, np.arange(len(allowed), dtype=np.int32), used.astype(np.int32))
+        own_terms = Terms(ids.astype(np.int32), terms.first, terms.last, len(used))
+        hits = bm25.search([block], Passages(queries, own_terms), depth)
+        return [self._of_distinct_documents(row[(row >= 0) & allowed[row]].tolist(), n) for row in hits.chunk]
+
+    def _distinctive(self, terms: Terms) -> Terms:
+        """Of long queries the terms that the fewest segments have, but more than one: those tell what a text is about,
+        and the search takes a twentieth of the time. Source of the idea: Lucene's MoreLikeThis.
+        """
+        n_segments_with = np.diff(self.index.built["indptr"])
+        rows = []
+        for query in range(len(terms)):
+            own = np.unique(terms.row(query))
+            if len(own) <= _MOST_TERMS:
+                rows.append(terms.row(query))
+                continue
+            own = own[n_segments_with[own] > 1]
+            rows.append(own[np.argsort(n_segments_with[own], kind="stable")[:_MOST_TERMS]])
+        ends = np.cumsum([0, *map(len, rows)])
+        ids = np.concatenate([*rows, np.zeros(0, dtype=np.int32)]).astype(np.int32)
+        return Terms(ids, ends[:-1], ends[1:], terms.n_vocabulary)
+
+    def _of_distinct_documents(self, positions: Sequence[int], n: int) -> list[Extract]:
+        found: dict[int, Extract] = {}
+        spans = self.index.spans
+        for position in positions:
+            if len(found) == n:
+                break
+            row, start, end = int(spans.document[position]), int(spans.start[position]), int(spans.end[position])
+            if row not in found:
+                text = self.documents.texts[row][start:end]
+                found[row] = Extract(self.documents.ids[row], self.documents.titles[row], start, end, text)
+        return list(found.values())

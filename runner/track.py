@@ -1,0 +1,73 @@
+"""python -m runner.track SWEEP_FOLDER: logs a sweep to MLflow from its results files."""
+
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.track")
+
+
+import argparse
+import contextlib
+
+from components.errors import DataError
+from runner import results
+from runner.console.display import say_error
+from runner.engine.plugins.trusted import add_option
+from runner.output.logging_process import n_traces, told
+from runner.output.mlflow_runs import Tracker
+from runner.output.tracking import default_uri, samples_line, where_to_look
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Logs the sweep; cells that were logged before are not logged again. Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m runner.track", description="Logs a sweep to MLflow from its results."
+    )
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument(
+        "--uri", default="", help="tracking URI (default: mlflow.db in the folder that holds the results)"
+    )
+    parser.add_argument(
+        "--traces",
+        type=_n_traces,
+        default=0,
+        metavar="N",
+        help="samples that are logged step by step, the same ones of the best cell, of the first one and of up to two "
+        "that may be as good as the best: a number, e.g. 100, or all (default: none)",
+    )
+    parser.add_argument(
+        "--subsets",
+        choices=["headline", "all"],
+        default="headline",
+        help="the metrics of subsets, tasks and topics: the first five of the leaderboard, or all, with those of "
+        "topic x task (default: %(default)s)",
+    )
+    add_option(parser)
+    options = parser.parse_args(arguments)
+    try:
+        folder = results.find_sweep(options.sweep)
+        sweep = results.read_sweep(folder)
+        cells = list(results.cell_folders(folder))
+    except DataError as error:
+        say_error(error)
+        return 2
+    uri = options.uri or default_uri(folder.resolve().parent)
+    try:
+        tracker = Tracker(uri, sweep.name, folder, every=options.subsets == "all")
+        tracker.log_cells(cells)
+        pages, traced = tracker.finish(options.traces)
+    except Exception as error:  # noqa: BLE001 - whatever MLflow raises
+        say_error(f"{uri}: could not be logged to: {told(error)}")
+        return 2
+    print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, pages.cells)}")
+    if options.traces != 0:
+        print(samples_line(pages.samples, str(traced)))
+    return 0
+
+
+def _n_traces(text: str) -> int | None:
+    with contextlib.suppress(ValueError):
+        n = n_traces(text)
+        if n is None or n >= 0:
+            return n
+    raise argparse.ArgumentTypeError(f"got {text!r}, wanted a number of samples, e.g. 100, or all")

@@ -1,1 +1,0 @@
-"""Logs a sweep to MLflow from its results."""

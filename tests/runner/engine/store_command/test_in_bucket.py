@@ -1,0 +1,161 @@
+"""The commands for a store in a bucket."""
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.records import Answer, AnswerState
+from runner.engine.store import Store, open_store
+from runner.engine.store.bucket import packing
+from runner.engine.store.bucket.objects import Objects
+from runner.store import main
+from tests.buckets import Bucket
+
+KEYS = ["aa" * 32, "bb" * 32]
+
+
+@pytest.fixture
+def address(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(packing, "_MOST_OF_A_FILE", 1 << 12)
+    return bucket.address(uuid.uuid4().hex)
+
+
+@pytest.fixture
+def store(address: str, tmp_path: Path) -> Store:
+    """Two results, one of them partial, the other with a large file."""
+    store = open_store(address, str(tmp_path / "cache"), "a run")
+    store.write("chunks", KEYS[0], {"data": np.zeros(5000)}, seconds=1.25, made_from={})
+    store.write("answers", KEYS[1], {"data": b"y"}, seconds=2.0, made_from={}, partial=True)
+    store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+    store.write("prompts", KEYS[0], {"data": b"y"}, seconds=0.5, made_from={})
+    return store
+
+
+@pytest.fixture
+def run(address: str, store: Store) -> Callable[..., int]:
+    return lambda *arguments: main(["--store-dir", address, *arguments])
+
+
+Run = Callable[..., int]
+
+
+def test_ls(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("ls") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in lines if line[:3] == ["answers", "1", "1"]][0][-1] == "2.0"  # noqa: RUF015
+    assert [line for line in lines if line[:3] == ["chunks", "1", "0"]][0][-2:] == ["KiB", "1.2"]  # noqa: RUF015
+    assert "3 results, replies of 1 models and purposes".split() in lines
+
+
+def test_verify(run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("verify") == 0
+    assert "3 results compared with their checksums, 0 damaged" in capsys.readouterr().out
+    objects = Objects(address)
+    (large,) = objects.listed("parts")
+    objects.put(large.path, b"x" * large.n_bytes)
+    objects.put(f"entries/prompts/aa/{KEYS[0]}", b"damaged")
+    assert run("verify") == 1
+    told = capsys.readouterr().out
+    assert "damaged: chunks aaaaaaaaaaaa: data.npy is missing, or does not match its checksum" in told
+    assert "damaged: prompts aaaaaaaaaaaa: it is cut off" in told
+    assert run("verify", "--delete") == 0
+    assert run("verify") == 0
+    assert objects.listed("parts") == []
+
+
+def test_what_others_put_there_is_passed_over(run: Run, address: str, store: Store) -> None:
+    """Folders, as consoles make them, and what a broken tool left."""
+    objects = Objects(address)
+    for path in (
+        "entries",
+        "entries/chunks",
+        "entries/chunks/aa/x/y",
+        "partial/x",
+        "parts/x",
+        "replies/x",
+        "writers/x",
+    ):
+        objects.put(path, b"")
+    objects.put("runs/x", b"{")
+    assert [run("ls"), run("verify"), run("prune", "--dry-run")] == [0, 0, 0]
+    assert [entry.manifest.key for entry in store.entries("chunks")] == [KEYS[0]]
+
+
+def test_verify_compares_sizes(run: Run, address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = Objects(address)
+    path = f"entries/chunks/aa/{KEYS[0]}"
+    found = objects.get(path)
+    assert found is not None
+    (large,) = objects.listed("parts")
+    manifest = found.contents[8:].replace(f", {large.n_bytes}]".encode(), b", 999999999]")
+    objects.put(path, len(manifest).to_bytes(8, "big") + manifest)
+    assert run("verify") == 1
+    assert "data.npy is missing, or does not match its checksum" in capsys.readouterr().out
+
+
+def test_prune(run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = Objects(address)
+    assert run("prune") == 0
+    assert "removed 0 results" in capsys.readouterr().out
+    assert run("prune", "--older-than-days", "0", "--dry-run") == 0
+    assert "would remove 3 results" in capsys.readouterr().out
+    assert run("prune", "--older-than-days", "0", "--stage", "prompts") == 0
+    assert [each.path.split("/")[1] for each in objects.listed("entries")] == ["chunks"]
+    assert run("prune", "--older-than-days", "0", "--stage", "promts") == 2
+    assert run("prune", "--older-than-days", "0") == 0
+    assert objects.listed("entries") == objects.listed("parts") == objects.listed("partial") == []
+    assert len(objects.listed("replies")) == 1  # they were paid for
+    assert run("prune", "--older-than-days", "0", "--stage", "replies") == 0
+    assert objects.listed("replies") == []
+
+
+def test_prune_merges_the_replies_of_processes_that_have_ended(
+    run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = Objects(address)
+    folder = f"replies/{'cc' * 32}"
+    (own,) = objects.listed(folder)
+    own_contents = objects.get(own.path)
+    assert own_contents is not None
+    for number in range(20):
+        objects.put(f"{folder}/ended-{number}/000000", own_contents.contents)
+    assert run("prune", "--dry-run") == 0
+    assert "would merge 20 objects of replies into 1" in capsys.readouterr().out
+    assert run("prune") == 0
+    assert "merged 20 objects of replies into 1" in capsys.readouterr().out
+    assert len(objects.listed(folder)) == 2, "that of a process that lives stays"
+    assert run("prune") == 0
+    assert "merged" not in capsys.readouterr().out
+
+
+def test_prune_leaves_what_running_sweeps_need(
+    run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = Objects(address)
+    with store.leases.take("a run", [KEYS[0]]):
+        assert run("prune", "--older-than-days", "0") == 0
+        assert "a sweep is running: 2 results that it needs are kept" in capsys.readouterr().out
+        assert len(objects.listed("entries")) == 2
+    assert run("prune", "--older-than-days", "0") == 0
+    assert objects.listed("entries") == []
+
+
+def test_a_run_that_was_killed_needs_nothing(run: Run, address: str, store: Store) -> None:
+    objects = Objects(address)
+    objects.put("runs/killed", b'{"process": "nobody-any-more", "keys": ["%s"]}' % KEYS[0].encode())
+    assert run("prune", "--older-than-days", "0") == 0
+    assert objects.listed("entries") == []
+
+
+def test_no_store_is_named_and_not_made(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--store-dir", address, "ls"]) == 2
+    assert "no store here" in capsys.readouterr().err
+    assert Objects(address).listed("") == []
+
+
+def test_an_address_with_a_key_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--store-dir", "s3://key:secret@bucket", "ls"]) == 2
+    assert "secret" not in capsys.readouterr().err

@@ -1,0 +1,280 @@
+import errno
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.records import Answer, AnswerState
+from runner.engine.store import Entry, Store
+from runner.engine.store.stored_blocks import write_block
+from runner.results import read_cells
+from runner.store import main
+from tests.runner.sweeping import (
+    QUIET,
+    RANKING_ONLY,
+    SMALL,
+    cells_in,
+    flip_a_byte,
+    run_command,
+    run_small,
+    start_command,
+    wait_until,
+)
+from tests.runner.sweeping import sweeps as sweep_folders
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", run_id="a run")
+
+
+@pytest.fixture
+def chunks(store: Store) -> Entry:
+    return store.write("chunks", "aa" * 32, {"data": b"x" * 2048}, seconds=1.25, made_from={})
+
+
+@pytest.fixture
+def answers(store: Store) -> Entry:
+    return store.write("answers", "bb" * 32, {"data": b"y"}, seconds=2.0, made_from={}, partial=True)
+
+
+def run(store: Store, *arguments: str) -> int:
+    return main(["--store-dir", str(store.root), *arguments])
+
+
+class TestLs:
+    def test_says_what_is_kept_by_stage(
+        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+        store.workspace("dd" * 32)
+        assert run(store, "ls") == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert ["answers", "1", "1", "1", "B", "2.0"] in lines
+        assert ["chunks", "1", "0", "2.0", "KiB", "1.2"] in lines
+        assert "2 results, replies of 1 models and purposes".split() in lines
+        assert "1 unfinished stages, which go on where they were".split() in lines
+
+    def test_an_empty_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(store, "ls") == 0
+        assert "0 results" in capsys.readouterr().out
+
+
+class TestVerify:
+    def test_a_whole_store(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(store, "verify") == 0
+        assert "1 results compared with their checksums, 0 damaged" in capsys.readouterr().out
+
+    def test_names_what_is_damaged(
+        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        flip_a_byte(chunks.folder / "data")
+        assert run(store, "verify") == 1
+        output = capsys.readouterr().out
+        assert "damaged: chunks aaaaaaaaaaaa: data does not match its checksum" in output
+        assert "2 results compared with their checksums, 1 damaged; verify --delete removes them, and" in output
+        assert chunks.folder.exists()
+
+    def test_names_folders_without_manifest(
+        self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (chunks.folder / "manifest.json").unlink()
+        assert run(store, "verify") == 1
+        assert f"no manifest: {chunks.folder}" in capsys.readouterr().out
+
+    def test_half_done_work_and_scores_of_pairs_are_compared_too(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
+        sound, damaged = ([write_block(folder, name, np.ones(9)) for folder in folders] for name in ("0-9", "9-18"))
+        (folders[0] / "vectors.npy").touch()  # no block: what they are joined into
+        for block in damaged:
+            flip_a_byte(block)
+        assert run(store, "verify") == 1
+        output = capsys.readouterr().out
+        assert all(f"damaged: {block} does not match its checksum" in output for block in damaged)
+        assert "0 results compared with their checksums, 2 damaged" in output
+        assert run(store, "verify", "--delete") == 0
+        assert [path.exists() for path in (*sound, *damaged)] == [True, True, False, False]
+
+    def test_delete_removes_the_damaged_alone(self, store: Store, chunks: Entry, answers: Entry) -> None:
+        without_manifest = store.write("terms", "cc" * 32, {"data": b"z"}, seconds=0, made_from={}).folder
+        (without_manifest / "manifest.json").unlink()
+        flip_a_byte(chunks.folder / "data")
+        assert run(store, "verify", "--delete") == 0
+        assert [path.exists() for path in (chunks.folder, without_manifest, answers.folder)] == [False, False, True]
+        assert run(store, "verify") == 0
+
+
+class TestPrune:
+    def test_young_results_stay(self, store: Store, chunks: Entry) -> None:
+        assert run(store, "prune") == 0
+        assert chunks.folder.exists()
+
+    def test_zero_days_are_all(self, store: Store, chunks: Entry, answers: Entry) -> None:
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+
+    def test_a_result_dated_in_the_future_counts_as_new(
+        self, store: Store, chunks: Entry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        past = chunks.manifest.created - 1_000
+        monkeypatch.setattr("runner.store.time.time", lambda: past)
+        assert run(store, "prune", "--older-than-days", "1") == 0
+        assert len(list(store.entries())) == 1
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+
+    def test_one_stage(self, store: Store, chunks: Entry, answers: Entry) -> None:
+        assert run(store, "prune", "--older-than-days", "0", "--stage", "chunks") == 0
+        assert [entry.manifest.kind for entry in store.entries()] == ["answers"]
+
+    @pytest.mark.parametrize(
+        ("stage", "left"),
+        [
+            ("", ["replies"]),
+            ("chunks", ["replies", "workspaces", "pair_scores"]),
+            ("answers", ["replies", "workspaces", "pair_scores"]),
+            ("replies", ["workspaces", "pair_scores"]),
+        ],
+    )
+    def test_what_was_paid_goes_by_its_own_name_alone(
+        self, store: Store, chunks: Entry, answers: Entry, stage: str, left: list[str]
+    ) -> None:
+        store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+        (store.workspace("dd" * 32) / "0.npy").write_bytes(b"x")
+        store.pair_scores("ee" * 32).add(["q"], np.array([[0, 1]], dtype=np.int32), np.ones(1, dtype=np.float32))
+        assert run(store, "prune", "--older-than-days", "0", *(("--stage", stage) if stage else ())) == 0
+        folders = ("replies", "workspaces", "pair_scores")
+        assert [folder for folder in folders if list((store.root / folder).iterdir())] == left
+
+    def test_a_stage_that_is_not_kept_is_refused(
+        self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(store, "prune", "--stage", "journals") == 2
+        assert "--stage: got 'journals', kept are chunks, replies" in capsys.readouterr().err
+        assert chunks.folder.exists()
+
+    def test_dry_run_removes_nothing(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(store, "prune", "--older-than-days", "0", "--dry-run") == 0
+        assert "would remove 1 results, 2.0 KiB" in capsys.readouterr().out
+        assert chunks.folder.exists()
+
+    def test_what_killed_runs_left_goes_after_a_day(self, store: Store) -> None:
+        old, young = store.root / "tmp" / "old", store.root / "tmp" / "young"
+        for folder in (old, young):
+            folder.mkdir()
+        two_days_ago = time.time() - 2 * 86400
+        os.utime(old, (two_days_ago, two_days_ago))
+        assert run(store, "prune") == 0
+        assert [old.exists(), young.exists()] == [False, True]
+
+    def test_locks_go_with_those_who_held_them(self, store: Store) -> None:
+        with store.lock("chunks", "cc" * 32):
+            (held,) = (store.root / "locks").iterdir()
+            left = held.with_name("left.lock")
+            left.symlink_to("a process that was killed")
+            two_days_ago = time.time() - 2 * 86400
+            for path in (held, left):
+                os.utime(path, (two_days_ago, two_days_ago), follow_symlinks=False)
+            assert run(store, "prune") == 0
+            assert [held.is_symlink(), left.is_symlink()] == [True, False]
+
+    def test_replies_are_as_old_as_the_last_of_them(self, store: Store) -> None:
+        replies = store.replies("cc" * 32)
+        replies.add("1", Answer("1", AnswerState.OK, "so"))
+        (file,) = (store.root / "replies").glob("*/*.jsonl")
+        two_days_ago = time.time() - 2 * 86400
+        os.utime(file.parent, (two_days_ago, two_days_ago))
+        assert run(store, "prune", "--older-than-days", "1", "--stage", "replies") == 0
+        assert file.exists()
+        for path in (file, file.parent):
+            os.utime(path, (two_days_ago, two_days_ago))
+        assert run(store, "prune", "--older-than-days", "1", "--stage", "replies") == 0
+        assert not file.parent.exists()
+
+
+class TestMissingStore:
+    def test_is_named_and_not_made(self, tmp_path: Path) -> None:
+        done = run_command(tmp_path, "ls", module="runner.store")
+        assert done.returncode == 2
+        assert done.stderr == "results/store: no store here; name one with --store-dir\n"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_newer_store_is_refused(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        (store.root / "store.json").write_text('{"format": 4}')
+        assert run(store, "verify") == 2
+        assert "format 4" in capsys.readouterr().err
+
+
+def test_what_cannot_be_removed_is_named(
+    store: Store, chunks: Entry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A result of another user."""
+
+    def refuse(path: Path, _: Path) -> Path:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    flip_a_byte(chunks.folder / "data")
+    monkeypatch.setattr(Path, "replace", refuse)
+    for command in (["verify", "--delete"], ["prune", "--older-than-days", "0"]):
+        assert run(store, *command) == 2
+        said = capsys.readouterr().err
+        assert f"{chunks.folder}: cannot be removed: Permission denied. Remove it as the user who made it" in said
+
+
+class TestBesideRunningSweeps:
+    def test_what_they_need_is_kept_and_all_that_does_not_say_whose_it_is(
+        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+        store.workspace("dd" * 32)
+        with store.leases.take("a run", [chunks.manifest.key]):
+            assert run(store, "prune", "--older-than-days", "0") == 0
+            assert run(store, "prune", "--older-than-days", "0", "--stage", "replies") == 0
+        assert "a sweep is running: 1 results that it needs are kept" in capsys.readouterr().out
+        assert [entry.manifest.kind for entry in store.entries()] == ["chunks"]
+        assert list((store.root / "workspaces").iterdir())
+        assert list((store.root / "replies").iterdir())
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+        assert not list((store.root / "workspaces").iterdir())
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", '{"process": "a"}', '{"process": "a", "keys": 1}'])
+    def test_what_a_power_cut_left_of_a_run_needs_nothing(self, store: Store, chunks: Entry, text: str) -> None:
+        (store.root / "runs").mkdir()
+        (store.root / "runs" / "cut.json").write_text(text)
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+        assert list((store.root / "runs").iterdir()) == []
+
+    def test_sweeps_that_overlap_lose_nothing(self, tmp_path: Path) -> None:
+        """While one prunes and another verifies, each finds metrics that are as if it had been alone."""
+        together, alone = tmp_path / "together", tmp_path / "alone"
+        assert run_small(alone, *((*RANKING_ONLY, f"top_k={depth}") for depth in (2, 4, 8))) == 0
+        expected = {cell.axes["top_k"]: cell.metrics for cell in cells_in(alone)}
+        together.mkdir()
+        arguments = ("-m", *SMALL, *QUIET, *RANKING_ONLY)
+        sweeps = [start_command(together, *arguments, f"top_k={depths}") for depths in ("2,4", "4,8", "8,2")]
+        wait_until((together / "results" / "store" / "store.json").exists, sweeps[0])
+        store = Store(together / "results" / "store")
+        while any(sweep.poll() is None for sweep in sweeps):
+            assert run(store, "prune", "--older-than-days", "0") == 0
+            assert run(store, "verify") == 0
+            time.sleep(0.1)
+        said = [sweep.communicate(timeout=10) for sweep in sweeps]
+        assert [sweep.returncode for sweep in sweeps] == [0, 0, 0], said
+        found = [{cell.axes["top_k"]: cell.metrics for cell in read_cells(path)} for path in sweep_folders(together)]
+        assert len(found) == 3
+        assert all(metrics == expected[depth] for cells in found for depth, metrics in cells.items())
+
+    def test_one_that_was_killed_needs_nothing(self, store: Store, chunks: Entry) -> None:
+        with store.leases.take("a run", [chunks.manifest.key]):
+            (left,) = (store.root / "runs").glob("*.json")
+            content = left.read_text(encoding="utf-8")
+        left.write_text(content.replace(store.writers.own_name, "a process that was killed"), encoding="utf-8")
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+        assert not left.exists()

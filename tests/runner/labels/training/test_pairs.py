@@ -1,0 +1,118 @@
+"""What a judge is trained on is what it asks, and what it reads as people's labels."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components.errors import DataError
+from components.judges.graded import Graded
+from components.judges.verdicts import read_applicability, read_verdict
+from components.protocols import Ask
+from components.records import Answer, AnswerState, JudgeInput, Kind, Message, Passage, Request, Sample, Turn
+from runner.labels.graders import graders_of
+from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
+from runner.labels.training.preparing import NO_MODEL
+from runner.labels.training.training_pairs import REASON_UNREADABLE, SETTLED, UNSAYABLE, Pair, pairs_of
+from runner.launch.compose import compose_config
+
+METRICS = ("accuracy", "completeness", "relevance", "hallucination", "completeness_omnieval_compat")
+
+
+@pytest.fixture(scope="module")
+def graders() -> Mapping[str, Graded]:
+    config = compose_config(["judge=omnieval_en", NO_MODEL])
+    return graders_of(config, [replace(item(), labels=dict.fromkeys(METRICS, 1))])
+
+
+def item(answer: str = "Her", passage: str = "She did.", **fields: Any) -> LabelledItem:
+    sample = Sample("q", "all", Kind.QA, "Who?", ("She",), history=(Turn("What is it?", "A bridge."),))
+    return LabelledItem(JudgeInput(sample, answer, (Passage(passage),)), **{"labels": {}, **fields})
+
+
+def labelled(grader: Graded, label: int, reason: str = "", **fields: Any) -> LabelledItem:
+    return item(labels={grader.name: label}, reasons={grader.name: reason} if reason else {}, **fields)
+
+
+def asked_by(grader: Graded, of: LabelledItem) -> list[tuple[Message, ...]]:
+    """What the judge asks a model that replies to everything, in order."""
+    asked: list[tuple[Message, ...]] = []
+
+    def ask(requests: list[Request]) -> list[Answer]:
+        asked.extend(request.messages for request in requests)
+        return [Answer(r.id, AnswerState.OK, '{"reason": "", "grade": 1, "applicable": true}') for r in requests]
+
+    asking: Ask = ask  # type: ignore[assignment]  # a list is a sequence
+    grader.judge([of.judged], grader.prepare([of.judged.sample], asking), asking)
+    return asked
+
+
+def only(grader: Graded, of: LabelledItem) -> Pair:
+    (pair,) = pairs_of([grader], [of]).pairs
+    return pair
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_prompts_are_what_the_judge_asks(graders: Mapping[str, Graded], metric: str) -> None:
+    of = labelled(graders[metric], 1)
+    assert [pair.messages for pair in pairs_of([graders[metric]], [of]).pairs] == asked_by(graders[metric], of)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_judge_reads_the_replies_as_peoples_labels(graders: Mapping[str, Graded], metric: str) -> None:
+    grader = graders[metric]
+    for label in grader.grades:
+        (pair,) = (p for p in pairs_of([grader], [labelled(grader, label, "so it is")]).pairs if p.grade is not None)
+        verdict = read_verdict(pair.reply, grader.grades)
+        assert verdict is not None
+        assert (verdict.grade, verdict.reason) == (label, "so it is")
+
+
+def test_an_earlier_turn_is_shown(graders: Mapping[str, Graded]) -> None:
+    assert "What is it?" in only(graders["accuracy"], labelled(graders["accuracy"], 2)).messages[-1].content
+
+
+def test_without_a_reason_the_form_is_the_same(graders: Mapping[str, Graded]) -> None:
+    assert only(graders["accuracy"], labelled(graders["accuracy"], 2)).reply == '{"reason": "", "grade": 2}'
+
+
+def test_not_applicable_is_said_where_the_judge_asks_for_it(graders: Mapping[str, Graded]) -> None:
+    of = labelled(graders["completeness"], NOT_APPLICABLE, "a single fact")
+    applicability = read_applicability(only(graders["completeness"], of).reply)
+    assert applicability is not None
+    assert (applicability.applicable, applicability.reason) == (False, "a single fact")
+    compat = graders["completeness_omnieval_compat"]
+    assert only(compat, labelled(compat, NOT_APPLICABLE)).reply == '{"reason": "", "grade": -1}'
+    found = pairs_of([graders["accuracy"]], [labelled(graders["accuracy"], NOT_APPLICABLE)])
+    assert (found.pairs, found.n_left_out) == ((), {UNSAYABLE: 1})
+
+
+def test_a_metric_that_applies_is_asked_about_once_per_question(graders: Mapping[str, Graded]) -> None:
+    grader = graders["completeness"]
+    items = [labelled(grader, grade, answer=f"answer {grade}") for grade in (0, 1, 2)]
+    assert [pair.says for pair in pairs_of([grader], items).pairs] == ["applies", "0", "1", "2"]
+
+
+def test_what_the_judge_settles_alone_is_counted(graders: Mapping[str, Graded]) -> None:
+    found = pairs_of([graders["accuracy"]], [labelled(graders["accuracy"], 0, "says nothing", answer=" ")])
+    assert (found.pairs, found.n_left_out) == ((), {SETTLED: 1})
+
+
+def test_a_reason_that_makes_the_reply_unreadable_is_left_out(graders: Mapping[str, Graded]) -> None:
+    of = labelled(graders["accuracy"], 2, 'the form, for example {"grade": 1}, is kept')
+    found = pairs_of([graders["accuracy"]], [of])
+    assert [pair.reply for pair in found.pairs] == ['{"reason": "", "grade": 2}']
+    assert found.n_left_out == {REASON_UNREADABLE: 1}
+
+
+def test_labels_that_disagree_are_an_error(graders: Mapping[str, Graded]) -> None:
+    grader = graders["accuracy"]
+    once = labelled(grader, 2)
+    assert len(pairs_of([grader], [once, once]).pairs) == 1
+    with pytest.raises(DataError, match=r'labels disagree: accuracy of \'q\': {"grade": 2} and {"grade": 1}\. Wanted'):
+        pairs_of([grader], [once, labelled(grader, 1)])
+    applies = graders["completeness"]
+    both = [labelled(applies, 2), labelled(applies, NOT_APPLICABLE, answer="Another")]
+    with pytest.raises(DataError, match=r'completeness of \'q\': {"applicable": true} and {"applicable": false}'):
+        pairs_of([applies], both)

@@ -1,0 +1,52 @@
+"""Shares of every stratum, and groups that stay together."""
+
+from collections import Counter
+from collections.abc import Hashable
+
+import numpy as np
+import pytest
+
+from components.errors import DataError
+from runner.labels.training.question_splits import divided
+
+SHARES = (0.5, 0.1, 0.4)
+
+
+def drawn(n_items: int, seed: int) -> list[list[Hashable]]:
+    random = np.random.default_rng(seed)
+    metrics = {"accuracy": [0.15, 0.15, 0.7], "hallucination": [0.8, 0.2], "completeness": [0.3, 0.3, 0.4]}
+    return [
+        [None, *((name, int(random.choice(len(shares), p=shares))) for name, shares in metrics.items())]
+        for _ in range(n_items)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_grade_has_its_share(seed: int) -> None:
+    strata = drawn(127, seed)
+    split_of = divided(np.arange(127), strata, SHARES, seed)
+    whole = Counter(stratum for own in strata for stratum in own)
+    for split, share in enumerate(SHARES):
+        counts = Counter(s for own, place in zip(strata, split_of, strict=True) if place == split for s in own)
+        assert all(abs(counts[stratum] - share * n) < 2.5 for stratum, n in whole.items()), (split, counts)
+
+
+def test_groups_are_not_parted() -> None:
+    groups = np.random.default_rng(0).integers(0, 30, 200)
+    groups = np.unique(groups, return_inverse=True)[1]
+    split_of = np.array(divided(groups, drawn(200, 0), SHARES, 0))
+    assert all(len(set(split_of[groups == group])) == 1 for group in range(groups.max() + 1))
+    assert np.bincount(split_of) / 200 == pytest.approx(SHARES, abs=0.05)
+
+
+def test_no_split_is_empty_and_the_seed_decides() -> None:
+    for n_groups in (3, 4, 5, 8):
+        assert set(divided(np.arange(n_groups), drawn(n_groups, 1), SHARES, 0)) == {0, 1, 2}
+    strata = drawn(60, 2)
+    assert divided(np.arange(60), strata, SHARES, 1) == divided(np.arange(60), strata, SHARES, 1)
+    assert divided(np.arange(60), strata, SHARES, 1) != divided(np.arange(60), strata, SHARES, 2)
+
+
+def test_too_few_groups_are_an_error() -> None:
+    with pytest.raises(DataError, match="2 groups of questions that have to stay together came, 3 or more were wanted"):
+        divided(np.array([0, 0, 1]), drawn(3, 0), SHARES, 0)

@@ -1,0 +1,379 @@
+"""`python -m runner.export`: what is in the folder, what it does, and what is refused."""
+
+import json
+import os
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.errors import ConfigError, DataError, StoreError
+from runner.engine.store import Store
+from runner.results.loaded_sweep import load
+from runner.serving.exporting import exported_folder as export_folder
+from runner.serving.exporting.exported_cell import exported_cell
+from runner.serving.exporting.kept_in_store import ExportStore
+from runner.serving.folder_description import CHECK, PIPELINE
+from runner.serving.pipeline import load_pipeline
+from runner.serving.pipeline_command import main as answer
+from runner.serving.replay_check import check
+from tests.conftest import MakeOnce
+from tests.runner.serving.exporting.exporting import export, exported, texts_in
+from tests.runner.sweeping import FEW_METRICS, RANKING_ONLY, SWEEP_ID, entries_by_kind, run_small, store_of
+
+BM25, RERANKED, SEARCH, CLOSED = (
+    "retriever=bm25,llm=extractive",
+    "retriever=hybrid_rerank",
+    "llm=none",
+    "retriever=closed_book",
+)
+KEY = "sk-not-in-any-file-0123456789"
+
+
+@pytest.fixture(scope="session")
+def sweep(make_once: MakeOnce) -> Path:
+    """A folder with a small sweep."""
+
+    def fill(folder: Path) -> None:
+        code = run_small(
+            folder,
+            FEW_METRICS,
+            (*FEW_METRICS, "retriever=hybrid_rerank", "context.window=1", "header=title"),
+            (*RANKING_ONLY, "llm=none"),
+            (*FEW_METRICS, "retriever=closed_book", "llm=scripted"),
+        )
+        assert code == 0
+
+    return make_once("exported-sweep", fill)
+
+
+@pytest.fixture(scope="session")
+def folder(sweep: Path, make_once: MakeOnce) -> Path:
+    """An exported cell that was moved, so that nothing in it may name its first place."""
+
+    def fill(place: Path) -> None:
+        assert export(sweep, RERANKED, place / "first") == 0
+        (place / "first").rename(place / "moved")
+
+    return make_once("exported-cell", fill) / "moved"
+
+
+@pytest.fixture(scope="session")
+def plain(sweep: Path, make_once: MakeOnce) -> Path:
+    """An exported cell that searches by words."""
+
+    def fill(place: Path) -> None:
+        assert export(sweep, BM25, place / "out") == 0
+
+    return make_once("exported-plainly", fill) / "out"
+
+
+def test_another_store_where_it_is_called_is_not_the_sweeps(
+    sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(tmp_path / "results" / "store")
+    monkeypatch.chdir(tmp_path)
+    cell = load(sweep / "results" / SWEEP_ID).cells[0]
+    cell = replace(cell, config={**cell.config, "run": {**cell.config["run"], "store_dir": "results/store"}})
+    _, samples = ExportStore(cell, sweep / "results" / SWEEP_ID, None).data()
+    assert samples
+
+
+def test_the_questions_of_the_sweep_are_answered_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(folder, ["--check"]) == 0
+    assert capsys.readouterr().out.startswith("12 of 12 answers equal, 12 of 12 rankings equal (")
+    assert answer(folder, ["--check", "--limit", "5"]) == 0
+    assert capsys.readouterr().out.startswith("5 of 5 answers equal, 5 of 5 rankings equal (")
+
+
+def test_a_check_tells_what_differs(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = shutil.copytree(folder, tmp_path / "other")
+    path = other / PIPELINE / "pipeline.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    told["components"]["top_k"] = 1
+    path.write_text(json.dumps(told), encoding="utf-8")
+    assert answer(other, ["--check"]) == 1
+    out = capsys.readouterr().out
+    assert "0 of 12 rankings equal" in out
+    assert "not in the context, the sweep has" in out
+    assert "... and 7 more" in out
+
+
+def test_a_question_is_answered_with_the_passages_that_were_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline = load_pipeline(folder)
+    first = pipeline.answer("罚款是多少?")
+    assert (first.state, first.queries) == ("ok", ("罚款是多少?",))
+    assert "罚款" in first.text
+    assert 0 < len(first.passages) <= 5
+    documents = {passage.document_id for passage in first.passages}
+    assert documents <= {passage.document_id for passage in pipeline.search("罚款是多少?")}
+    assert answer(folder, ["罚款是多少?", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["text"], len(shown["passages"])) == (first.text, len(first.passages))
+    assert answer(folder, ["罚款是多少?"]) == 0
+    assert capsys.readouterr().out.startswith(f"{first.text}\n\n[1] ")
+
+
+def test_passages_are_parts_of_their_documents(sweep: Path, plain: Path) -> None:
+    found = load_pipeline(plain).search("罚款是多少?", n=20)
+    (entry,) = entries_by_kind(store_of(sweep))["corpus"]
+    texts = {row["id"]: row["text"] for row in entry.part("documents").to_pylist()}
+    assert len(found) == 20
+    assert [passage.text for passage in found] == [texts[p.document_id][p.start : p.end] for p in found]
+    scores = [passage.score or 0 for passage in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("question", ["Hello!", "?", "<script>\x1b[2J\u202e", "罚" * 20_000])
+def test_a_question_that_finds_little_or_nothing(question: str, folder: Path, plain: Path) -> None:
+    pipeline = load_pipeline(plain)
+    found = pipeline.search(question)
+    assert len(pipeline.answer(question).passages) <= len(found)
+    assert pipeline.answer(question).state == ("ok" if found else "empty")
+    assert load_pipeline(folder).answer(question).passages  # its vectors find something for everything
+
+
+def test_what_a_question_may_not_be(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = load_pipeline(folder)
+    with pytest.raises(DataError, match="question: is empty"):
+        pipeline.answer(" ")
+    with pytest.raises(DataError, match="kind: got 'poem', wanted one of qa, long_form"):
+        pipeline.answer("Who?", kind="poem")
+    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*wanted some of kind, history"):
+        pipeline.answer("Who?", mood="good")
+    with pytest.raises(DataError, match="history: wanted a question and its answer"):
+        pipeline.answer("Who?", history=["before"])
+    with pytest.raises(DataError, match=r"corpus: got 'x', but there is one.*where: this pipeline has no filter"):
+        pipeline.answer("Who?", corpus="x", where={"year": 1})
+    with pytest.raises(DataError, match="n: got 0, wanted at least 1"):
+        pipeline.search("Who?", n=0)
+    assert answer(folder, []) == 2
+    assert answer(folder, ["Who?", "--check"]) == 2
+    assert answer(folder, ["--check", "--limit", "0"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("wanted a question") == 2
+    assert "--limit: got 0, wanted at least 1" in told
+    with pytest.raises(SystemExit):
+        answer(folder, ["Who?", "--history", "no.json"])
+    assert "no JSON, nor a file that holds some" in capsys.readouterr().err
+
+
+def test_a_kind_chooses_what_is_asked_for(folder: Path) -> None:
+    pipeline = load_pipeline(folder)
+    short, long = (pipeline.answer("罚款是多少?", kind=kind).text for kind in ("qa", "summarization"))
+    assert len(long) > len(short)
+    assert pipeline.answer("罚款是多少?").text == short
+
+
+def test_without_a_language_model_it_searches_alone(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline = exported(sweep, SEARCH, tmp_path / "out")
+    assert len(pipeline.search("罚款是多少?")) == 5
+    with pytest.raises(DataError, match="no language model"):
+        pipeline.answer("罚款是多少?")
+    capsys.readouterr()
+    assert answer(tmp_path / "out", ["--check"]) == 0
+    assert capsys.readouterr().out.startswith("no answers, 12 of 12 rankings equal (")
+    assert answer(tmp_path / "out", ["罚款是多少?"]) == 0
+    assert capsys.readouterr().out.startswith("[1] ")
+
+
+def test_a_closed_book_answers_alone(sweep: Path, tmp_path: Path) -> None:
+    pipeline = exported(sweep, CLOSED, tmp_path / "out")
+    answered = pipeline.answer("Who?")
+    assert (answered.passages, answered.queries) == ((), ())
+    with pytest.raises(DataError, match="closed_book"):
+        pipeline.search("Who?")
+    assert check(pipeline, tmp_path / "out" / CHECK).is_equal
+
+
+def test_what_cannot_be_exported(sweep: Path) -> None:
+    whole = load(sweep / "results" / SWEEP_ID)
+    cell = whole.cell(BM25)
+    with pytest.raises(DataError, match=r"the cell failed \(all went wrong\); export another"):
+        exported_cell(whole, replace(cell, status="FAILED", reason="all went wrong"))
+    oracle = {"_target_": "components.retrievers.oracle.Oracle", "depth": 100}
+    with pytest.raises(ConfigError, match="Oracle takes the passages that the benchmark names"):
+        exported_cell(whole, replace(cell, config={**cell.config, "retriever": oracle}))
+
+
+def test_another_folder_is_left_alone(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "README.md").write_text("years of work")
+    assert export(sweep, BM25, tmp_path / "thesis") == 2
+    assert "is there, and no exported folder" in capsys.readouterr().err
+    assert texts_in(tmp_path) == {"thesis/README.md": b"years of work"}
+
+
+def test_an_earlier_export_is_replaced_by_equal_files(sweep: Path, plain: Path, tmp_path: Path) -> None:
+    assert export(sweep, RERANKED, tmp_path / "out") == 0
+    (tmp_path / "out" / PIPELINE / "stages" / "left").touch()
+    assert export(sweep, BM25, tmp_path / "out") == 0
+    first = texts_in(tmp_path / "out")
+    assert first == texts_in(plain)
+    assert {path.split("/")[4].partition("-")[0] for path in first if "/stages/" in path} == {
+        "block_terms",
+        "chunks",
+        "corpus",
+        "partition",
+        "sparse_index",
+    }
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_link_is_followed(sweep: Path, plain: Path, tmp_path: Path) -> None:
+    (tmp_path / "newest").symlink_to("out")
+    for _ in range(2):
+        assert export(sweep, BM25, tmp_path / "newest") == 0
+        assert (tmp_path / "newest").is_symlink()
+        assert texts_in(tmp_path / "out") == texts_in(plain)
+
+
+def test_a_broken_off_export_leaves_what_was_there(
+    sweep: Path, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(plain, tmp_path / "out")
+    before = texts_in(tmp_path)
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export_folder, "readme", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        export(sweep, RERANKED, tmp_path / "out")
+    assert texts_in(tmp_path) == before
+
+
+def test_what_cannot_take_its_place_leaves_what_was_there(
+    sweep: Path, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(plain, tmp_path / "out")
+    before = texts_in(tmp_path)
+    replace = Path.replace
+
+    def refused(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise PermissionError(13, "Permission denied", str(target))
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    monkeypatch.setattr(export_folder, "exchange", lambda *_: False)
+    assert export(sweep, RERANKED, tmp_path / "out") == 2
+    assert texts_in(tmp_path) == before
+
+
+def test_several_threads_ask(folder: Path) -> None:
+    pipeline = load_pipeline(folder)
+    questions = ["罚款是多少?", "公司的收入是多少?", "Hello!"] * 4
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(pipeline.answer, questions))
+    assert together == [pipeline.answer(question) for question in questions]
+
+
+def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(sweep / "results", tmp_path / "results", copy_function=shutil.copyfile)
+    store = store_of(tmp_path)
+    for entry in (entries := entries_by_kind(store)["sparse_index"]):
+        (entry.folder / "counts.npy").write_bytes(b"other")
+    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    told = capsys.readouterr().err
+    assert "counts.npy has 5 bytes" in told
+    assert "made anew by: python -m runner dataset.limit=12 retriever=bm25" in told
+    for entry in entries:
+        shutil.rmtree(entry.folder)
+    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    assert "stage 'sparse_index' of cell" in capsys.readouterr().err
+    for entry in entries_by_kind(store)["data"]:
+        (entry.folder / "content.json").write_bytes(b"other")
+    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    assert "stage 'data' of cell" in capsys.readouterr().err
+    shutil.rmtree(store.root)
+    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    assert "no store is there; name the sweep's by --store" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_fifo", [False, True])
+def test_damaged_samples_of_a_cell_are_named(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], is_fifo: bool
+) -> None:
+    shutil.copytree(sweep / "results", tmp_path / "results", copy_function=shutil.copyfile)
+    cell = load(tmp_path / "results" / SWEEP_ID).cell(BM25)
+    file = tmp_path / "results" / SWEEP_ID / cell.cell_id / "samples.parquet"
+    file.unlink()
+    os.mkfifo(file) if is_fifo else file.write_bytes(b"PAR1")
+    assert export(tmp_path, cell.cell_id, tmp_path / "out", "--store", str(store_of(tmp_path).root)) == 2
+    assert f"{file}: cannot be read" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(folder, tmp_path / "other")
+    (index,) = (other / PIPELINE / "stages").glob("sparse_index-*")
+    (index / "counts.npy").write_bytes(b"other")
+    with pytest.raises(StoreError, match=r"is damaged \(sparse_index .*counts.npy has 5 bytes.*export the cell again"):
+        load_pipeline(other).search("罚款")
+    path = other / PIPELINE / "pipeline.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    told["stages"][0]["made_by"]["stage"] += 1
+    path.write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(StoreError, match="another version of the project"):
+        load_pipeline(other)
+    path.write_text(json.dumps({**told, "format": 99}), encoding="utf-8")
+    with pytest.raises(DataError, match="has format 99, this version reads 1"):
+        load_pipeline(other)
+    for text in ("{", json.dumps({**told, "data": {}}), json.dumps({**told, "defaults": {}})):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=r"cannot be used .*export the cell again"):
+            load_pipeline(other)
+    with pytest.raises(DataError, match=r"wanted a folder that `python -m runner\.export"):
+        load_pipeline(tmp_path / "nowhere")
+
+
+def test_the_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert "| retriever | hybrid_rerank |" in page
+    assert "| ndcg@10 | 0." in page
+    assert "dataset.limit" not in page
+
+
+def test_what_a_sweep_is_called_is_text(sweep: Path, tmp_path: Path) -> None:
+    name = '"""\nboom = 1\n"""<script>|`\x1b[31m'
+    shutil.copytree(sweep / "results" / SWEEP_ID, tmp_path / "results" / name)
+    out, store = tmp_path / "out", sweep / "results" / "store"
+    assert export(tmp_path, BM25, out, "--store", str(store), sweep=name) == 0
+    assert "boom" not in (out / "pipeline.py").read_text(encoding="utf-8")
+    page = (out / "README.md").read_text(encoding="utf-8")
+    assert '""" boom = 1 """&lt;script>\\|\\`\\\\x1b\\[31m' in page
+
+
+def test_exactly_what_answering_imports_is_required(folder: Path) -> None:
+    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    names = {line.partition("==")[0].lower() for line in lines}
+    assert {"numpy", "pyarrow", "rjieba", "scikit-learn", "faiss-cpu", "tiktoken", "llama-index-core"} <= names
+    assert not names & {"hydra-core", "mlflow", "torch", "sacrebleu", "pytrec-eval-terrier", "rag-grid"}
+    assert sys.version_info >= (3, 11)
+
+
+def test_no_secret_is_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", KEY)
+    from tests.llms.chat_server import Reply, chat_server
+
+    with chat_server(lambda *_: Reply("In 1932.")) as server:
+        model = ("llm=openai", "llm.model=m", "llm.api_key_env=A_KEY", f"llm.base_url={server.url}")
+        assert run_small(tmp_path, (*FEW_METRICS, *model, "dataset.limit=2")) == 0
+        n_asked = len(server.requests)
+        pipeline = exported(tmp_path, "llm=openai", tmp_path / "out")
+        assert len(server.requests) == n_asked
+        assert pipeline.answer("Who?").text == "In 1932."
+        assert check(pipeline, tmp_path / "out" / CHECK).is_equal
+    files = texts_in(tmp_path / "out")
+    assert not [path for path, content in files.items() if KEY.encode() in content]
+    assert b"A_KEY" in files["README.md"]
+    monkeypatch.delenv("A_KEY")
+    assert answer(tmp_path / "out", ["Who?"]) == 2

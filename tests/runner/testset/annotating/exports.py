@@ -1,0 +1,59 @@
+"""What Label Studio would export after people worked on our tasks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from runner.testset.annotating.label_studio_tasks import tasks_of
+from runner.testset.releasing import released_set as content
+
+Task = dict[str, Any]
+Result = dict[str, Any]
+
+
+def untouched(testset: "content.Testset", who: object = 1) -> list[Task]:
+    """Every prediction submitted as it is."""
+    return [
+        {
+            "id": number,
+            "data": task["data"],
+            "annotations": [annotation(task["predictions"][0]["result"], who)],
+            "drafts": [],
+            "predictions": [],
+        }
+        for number, task in enumerate(tasks_of(testset.samples, testset), start=1)
+    ]
+
+
+def annotation(results: Sequence[Result], who: object = 1, **more: object) -> dict[str, Any]:
+    return {"completed_by": who, "was_cancelled": False, "result": deepcopy(list(results)), **more}
+
+
+def value_of(task: Task, control: str) -> dict[str, Any]:
+    """Of a control of the first annotation, to be changed in place."""
+    found: dict[str, Any] = next(own for own in results_of(task) if own["from_name"] == control)["value"]
+    return found
+
+
+def results_of(task: Task) -> list[Result]:
+    results: list[Result] = task["annotations"][0]["result"]
+    return results
+
+
+def choose(task: Task, control: str, choice: str) -> None:
+    add(task, control, "choices", {"choices": [choice]})
+
+
+def rate(task: Task, stars: int) -> None:
+    add(task, "rating", "rating", {"rating": stars})
+
+
+def add(task: Task, control: str, kind: str, value: Mapping[str, object], shown: str = "shown_question") -> None:
+    results_of(task).append({"from_name": control, "to_name": shown, "type": kind, "value": dict(value)})
+
+
+def write(file: Path, tasks: object) -> Path:
+    file.write_text(json.dumps(tasks, ensure_ascii=False), encoding="utf-8")
+    return file

@@ -1,0 +1,141 @@
+"""What several people said, and what becomes of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from components.errors import DataError
+from components.protocols import Ask
+from components.records import Evidence, Turn
+from components.testset.protocols import Corpus
+from components.testset.records import PASSED, Draft, Verdict, VerdictState
+from runner.testset.annotating.annotations import Annotation
+from runner.testset.annotating.importing import imported
+from runner.testset.annotating.resolving import resolve
+from tests.runner.testset.small import SAMPLES, small_set
+
+SET = small_set()
+
+
+def edited(annotator: str, question: str, sample: str = "s1") -> Annotation:
+    return Annotation(sample, annotator, question=question)
+
+
+def test_all_say_the_same() -> None:
+    found = resolve(SET, [edited("bo", "Why?"), edited("ann", " Why?\r\n"), Annotation("s1", "cy", rating=4)])
+    (edit,) = found.edits
+    assert (edit.sample, edit.field, edit.before, edit.after) == ("s1", "question", SAMPLES[0].question, "Why?")
+    assert (edit.by, edit.version) == (("ann", "bo"), SET.key)
+    assert found.samples[0].question == "Why?"
+    assert found.samples[1:] == SAMPLES[1:]
+
+
+def test_they_do_not_and_nothing_about_the_sample_is_changed() -> None:
+    other = Annotation("s1", "bo", question=SAMPLES[0].question, topic="water")
+    found = resolve(SET, [edited("ann", "Why?"), other, edited("bo", "How long?", "s2")])
+    assert [(own.sample, own.detail) for own in found.conflicts] == [("s1", "question: ann / bo say different things")]
+    assert found.samples[0] == SAMPLES[0]
+    assert found.samples[1].question == "How long?"
+
+
+def test_one_counts_alone_where_they_say_something() -> None:
+    found = resolve(SET, [edited("ann", "Why?"), edited("bo", "How?"), edited("ann", "How far?", "s2")], "bo")
+    assert [own.question for own in found.samples[:2]] == ["How?", "How far?"]
+    assert found.conflicts == ()
+    with pytest.raises(DataError, match="--prefer: 'cy' annotated nothing; annotators are: ann"):
+        imported(SET, [edited("ann", "Why?")], "cy", {})
+
+
+def test_the_order_of_marks_is_no_change() -> None:
+    found = resolve(SET, [Annotation("s4", "ann", gold=SAMPLES[3].gold[::-1])])
+    assert (found.edits, found.samples) == ((), SAMPLES)
+
+
+def test_later_turns_get_the_edited_turn_for_their_history() -> None:
+    first, second, third = (
+        replace(SAMPLES[0], id=f"t{number}", question=f"Question {number}?", references=(f"Answer {number}",))
+        for number in range(3)
+    )
+    turns = [Turn("Question 0?", "Answer 0"), Turn("Question 1?", "another answer")]
+    samples = (
+        first,
+        replace(second, history=tuple(turns[:1])),
+        replace(third, history=tuple(turns)),
+        replace(second, id="other", history=tuple(turns[:1])),
+    )
+    names = {"t0": "c", "t1": "c", "t2": "c", "other": "d"}
+    conversations = replace(
+        SET, samples=samples, provenance={name: {"conversation": own} for name, own in names.items()}
+    )
+    said = [Annotation("t0", "ann", references=("Answer A",)), Annotation("t1", "bo", question="Question B?")]
+    found = resolve(conversations, said)
+    assert found.samples[1].history == (Turn("Question 0?", "Answer A"),)
+    assert found.samples[2].history == (Turn("Question 0?", "Answer A"), Turn("Question B?", "another answer"))
+    assert found.samples[3] == samples[3]
+    assert [(edit.sample, edit.field, edit.by) for edit in found.edits] == [
+        ("t0", "references", ("ann",)),
+        ("t1", "question", ("bo",)),
+        ("t1", "history", ("ann",)),
+        ("t2", "history", ("ann", "bo")),
+    ]
+
+
+def test_a_new_version_names_its_parent() -> None:
+    made = imported(SET, [edited("ann", "Why?")], None, {}).testset
+    assert made.key != SET.key
+    assert (made.parent, len(made.edits), made.about["annotators"]) == (SET.key, 1, ["ann"])
+    assert made.provenance["s1"] == SET.provenance["s1"]
+    again = imported(made, [edited("bo", "Why not?")], None, {}).testset
+    assert again.parent == made.key
+    assert [(edit.after, edit.version) for edit in again.edits] == [("Why?", SET.key), ("Why not?", made.key)]
+
+
+def test_the_same_content_is_the_same_version() -> None:
+    assert imported(SET, [edited("ann", SAMPLES[0].question)], None, {}).testset == SET
+
+
+@dataclass(frozen=True)
+class NoLongQuestions:
+    """Rejects what it should not have seen too: samples that nobody edited."""
+
+    version: ClassVar[int] = 1
+    llm: ClassVar[None] = None
+    n_requests: ClassVar[int] = 0
+    tags: ClassVar[bool] = False
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.task == "qa"
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        assert all(unit.document_id in corpus.texts for draft in drafts for unit in draft.gold)
+        return [
+            Verdict(VerdictState.REJECTED, "too_long", draft.question) if len(draft.question) > 10 else PASSED
+            for draft in drafts
+        ]
+
+
+def test_what_was_edited_passes_the_gates_again() -> None:
+    said = [edited("ann", "Why so?"), edited("ann", "Why on earth?", "s2"), edited("ann", "Why is it there?", "s4")]
+    found = imported(SET, said, None, {"form": NoLongQuestions()})
+    assert [sample.id for sample in found.testset.samples] == ["s1", "s3", "s4", "s5"]
+    (line,) = found.rejected
+    assert (line["id"], line["gate"], line["reason"], line["detail"]) == ("s2", "form", "too_long", "Why on earth?")
+    assert [edit.sample for edit in found.testset.edits] == ["s1", "s4"]
+
+
+def test_an_edit_that_a_gate_rejects_is_in_no_history() -> None:
+    later = replace(SAMPLES[0], id="later", question="Why?", history=(Turn(SAMPLES[1].question, "503 metres"),))
+    conversation = replace(SET, samples=(SAMPLES[1], later))
+    found = imported(conversation, [edited("ann", "Why on earth?", "s2")], None, {"form": NoLongQuestions()})
+    assert found.testset.samples == (later,)
+    assert found.n_edits == 0
+    assert [line["id"] for line in found.rejected] == ["s2"]
+
+
+def test_new_gold_is_that_of_the_marks() -> None:
+    gold = (*SAMPLES[0].gold, Evidence("bridge", 33, 39))
+    made = imported(SET, [Annotation("s1", "ann", gold=gold)], None, {}).testset
+    assert made.samples[0].gold == gold
+    assert made.edits[0].after[1] == {"document": "bridge", "start": 33, "end": 39}

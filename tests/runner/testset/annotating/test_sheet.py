@@ -1,0 +1,181 @@
+"""Annotation in spreadsheets."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.errors import DataError
+from components.records import Evidence
+from runner.console.display import FORMULA_STARTS
+from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
+from runner.testset.annotating.annotations import Annotated, Check
+from runner.testset.annotating.annotator_wording import WORDINGS, Language
+from runner.testset.annotating.resolving import resolve
+from runner.testset.annotating.sheet import escaped, sheet_of, unescaped
+from tests.runner.testset.small import SAMPLES, small_set
+
+SET = small_set()
+SHEET = sheet_of(SAMPLES, SET, WORDINGS[Language.EN])
+
+
+def changed(row: int, cells: Mapping[str, str], **options: str) -> str:
+    """The sheet with other cells in a row, from 0."""
+    header, *rows = csv.reader(io.StringIO(SHEET.removeprefix("\ufeff"), newline=""))
+    for name, cell in cells.items():
+        place = next(number for number, title in enumerate(header) if title.partition(":")[0] == name)
+        rows[row][place] = cell
+    text = io.StringIO(newline="")
+    csv.writer(text, **options).writerows([header, *rows])  # type: ignore[arg-type]
+    return text.getvalue()
+
+
+def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
+    file = tmp_path / "ann.csv"
+    file.write_bytes(text.encode(encoding))
+    return read_annotations([file], SET, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "=1+1",
+        "'=1",
+        "''",
+        "'tis",
+        "-3",
+        "@x",
+        "\tx",
+        "\rx",
+        "+1",
+        "plain",
+        "",
+        "a=b",
+        "\n=",
+        "＝1",
+        "＋1",
+        "－1",
+        "＠x",
+    ],
+)
+def test_no_formula_and_nothing_lost(cell: str) -> None:
+    assert unescaped(escaped(cell)) == cell
+    assert not escaped(cell).startswith(FORMULA_STARTS)
+
+
+def test_an_apostrophe_that_somebody_typed_stays() -> None:
+    assert unescaped("'tis") == "'tis"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_sheet_that_was_opened_and_saved(delimiter: str, tmp_path: Path) -> None:
+    saved = changed(0, {}, delimiter=delimiter, lineterminator="\r\n")
+    found = read(tmp_path, saved.replace("\n=SUM", "\r\n=SUM"), "utf-8-sig")
+    assert (found.annotations, found.n_untouched) == ((), 5)
+
+
+def test_questions_that_are_formulas(tmp_path: Path) -> None:
+    odd = replace(SET, samples=tuple(replace(own, question="=cmd|' /C calc'!A0") for own in SAMPLES))
+    sheet = sheet_of(odd.samples, odd, WORDINGS[Language.ZH])
+    assert sheet.startswith("\ufeff")
+    cells = [cell for row in csv.reader(io.StringIO(sheet.removeprefix("\ufeff"), newline="")) for cell in row]
+    assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))] == []
+    (tmp_path / "ann.csv").write_text(sheet, encoding="utf-8")
+    found = read_annotations([tmp_path / "ann.csv"], odd, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    assert found.n_untouched == 5
+
+
+def test_everything_that_can_be_said(tmp_path: Path) -> None:
+    unit = {"document": "bridge", "text": "designed by a team"}
+    cells = {
+        "question": "'=When?",
+        "references": '["1932", "In 1932"]',
+        "gold": json.dumps([unit]),
+        "topic": "water",
+        "rating": "3.0",
+        "check_answer": "是",
+        "check_task": "no",
+    }
+    found = read(tmp_path, changed(0, cells))
+    (own,) = found.annotations
+    assert (own.annotator, own.sample, own.question, own.rating) == ("ann", "s1", "=When?", 3)
+    assert own.references == ("1932", "In 1932")
+    assert own.checks == {Check.ANSWER: True, Check.TASK: False}
+    start = SET.texts["bridge"].index(unit["text"])
+    assert own.gold == (Evidence("bridge", start, start + len(unit["text"])),)
+    assert [edit.field for edit in resolve(SET, found.annotations).edits] == ["question", "references", "gold", "topic"]
+
+
+def test_several_answers_and_one_that_looks_like_a_list(tmp_path: Path) -> None:
+    odd = replace(
+        SET,
+        samples=(replace(SAMPLES[0], references=("[1] one", "two")), replace(SAMPLES[1], references=("[503] metres",))),
+    )
+    (tmp_path / "ann.csv").write_text(sheet_of(odd.samples, odd, WORDINGS[Language.EN]), encoding="utf-8")
+    found = read_annotations([tmp_path / "ann.csv"], odd, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    assert found.n_untouched == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        ({"question": " "}, "the question is blank"),
+        ({"references": ""}, "no answer is left"),
+        ({"references": '["1932", "In 1932"'}, "the cell 'references' cannot be read"),
+        ({"references": "[“1932”, “In 1932”]"}, "the cell 'references' cannot be read"),
+        ({"gold": ""}, "no passage is left"),
+        ({"gold": "[{"}, "the cell 'gold' cannot be read"),
+        (
+            {"gold": '[{"document": "bridge", "text": "It "}]'},
+            "the passage 'It ' of document 'bridge' is there 2",
+        ),
+        ({"gold": '[{"document": "road", "text": "It"}]'}, "the passage 'It' of document 'road' is there 0 times"),
+        ({"topic": "bread"}, "the topic 'bread' is none of this set"),
+    ],
+)
+def test_what_cannot_be_understood_changes_nothing(cells: dict[str, str], problem: str, tmp_path: Path) -> None:
+    found = resolve(SET, read(tmp_path, changed(0, cells)).annotations)
+    assert found.samples == SAMPLES
+    (conflict,) = found.conflicts
+    assert conflict.sample == "s1"
+    assert conflict.detail.startswith(f"ann: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (lambda: changed(0, {"rating": "6"}), "row 2: the rating '6' came"),
+        (lambda: changed(1, {"check_task": "maybe"}), "row 3: 'maybe' for check_task came"),
+        (lambda: changed(1, {"id": "s9"}), "row 3: annotates the sample 's9'"),
+        (lambda: changed(1, {"version": "1"}), "row 3: annotates version '1'"),
+        (lambda: "a,b\n1,2\n", "no column 'id'"),
+        (lambda: "", "no column 'id'"),
+        (lambda: SHEET[:200] + '"x', "not CSV"),
+    ],
+)
+def test_what_cannot_be_used(text: Callable[[], str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, text())
+
+
+def test_the_mistakes_of_all_rows_come_at_once(tmp_path: Path) -> None:
+    rows = list(csv.reader(io.StringIO(changed(0, {"rating": "6"}).removeprefix("\ufeff"), newline="")))
+    rows[3][-1] = "good"
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([*rows, *[rows[1]] * 10])
+    with pytest.raises(DataError, match=r"(?s)row 2: the rating '6' .*row 4: the rating 'good' .*\nand 2 more rows$"):
+        read(tmp_path, text.getvalue())
+
+
+def test_an_encoding_of_other_times(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'not UTF-8 .* Save it as "CSV UTF-8"'):
+        read(tmp_path, SHEET.removeprefix("\ufeff").replace("\U0001f309", "").replace("→", "-"), "gbk")
+
+
+def test_an_ending_that_is_neither(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"the ending '.xlsx' came; wanted .json"):
+        read_annotations([tmp_path / "a.xlsx"], SET, AnnotatorFrom.FILE, of_parent=False)

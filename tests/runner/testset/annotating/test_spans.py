@@ -1,0 +1,51 @@
+"""Spans in code points and in UTF-16 units."""
+
+import pytest
+
+from runner.testset.annotating.spans import places_of
+from tests.runner.testset.small import TEXTS
+
+TOWER = TEXTS["tower"]
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+@pytest.mark.parametrize(
+    "quote", ["建于1889年。", "\U0001f5fc", "\U0001f5fc 建于", "<script>alert(1)</script>", "。\n由埃菲尔"]
+)
+def test_whichever_reading_equals_the_text_is_taken(quote: str) -> None:
+    start = TOWER.index(quote)
+    place = (start, start + len(quote))
+    before = units(TOWER[:start])
+    assert places_of(TOWER, *place, quote)[0] == place
+    assert places_of(TOWER, before, before + units(quote), quote)[-1] == place
+    recorded = quote.replace("\n", "\\n")
+    assert place in places_of(TOWER, before, before + units(quote), recorded)
+
+
+def test_both_readings_fit() -> None:
+    assert places_of("\U0001f600 aaaa", 3, 5, "aa") == [(3, 5), (2, 4)]
+
+
+def test_line_breaks_as_a_browser_shows_them() -> None:
+    assert places_of("a\r\nb", 0, 4, "a\n\nb") == [(0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "text"), [(0, 3, "xyz"), (-1, 2, "a"), (2, 2, ""), (0, 10_000, "a"), (37, 36, "a")]
+)
+def test_another_document(start: int, end: int, text: str) -> None:
+    assert places_of(TOWER, start, end, text) == []
+
+
+def test_half_of_a_character_is_no_place() -> None:
+    text = "ab\U0001f600"
+    assert places_of(text, 3, 4, None) == []
+    assert places_of(text, 2, 4, None) == [(2, 3)]
+
+
+def test_without_a_text_each_reading_counts() -> None:
+    assert places_of("plain", 0, 2, None) == [(0, 2)]
+    assert len(places_of(TOWER, 38, 43, None)) == 2
