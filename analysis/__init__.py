@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analysis.frames.sweep_frames import Sweep
-    from runner.results.loaded_sweep import LoadedSweep
+    from runner.results import LoadedSweep
 
 sys.path.remove(_ROOT)
 
@@ -46,8 +46,7 @@ def load(
     """
     from analysis.frames.sweep_frames import Sweep
     from components.errors import ConfigError
-    from runner.engine.plugins.trusted import trust
-    from runner.results.loaded_sweep import load_together
+    from runner.results import load_together, trust
 
     if isinstance(plugins, str):
         raise ConfigError([f"plugins: got {plugins!r}, wanted a list of packages, e.g. plugins=[{plugins!r}]"])

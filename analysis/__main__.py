@@ -12,7 +12,7 @@ from importlib import import_module
 
 from components.errors import RagGridError
 from runner.console.display import say_error
-from runner.engine.plugins.trusted import add_option
+from runner.results import add_option
 
 COMMANDS = {
     "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),

@@ -10,9 +10,8 @@ from analysis.decision import Candidates, candidates
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
 from analysis.report.naming import CellNames
 from analysis.table_output import STAR, UNKNOWN, Column, Marks
-from runner.results import loaded_sweep as loaded
-from runner.results.loaded_sweep import LoadedSweep
-from runner.results.sample_groups import groups_note
+from runner import results
+from runner.results import LoadedSweep, groups_note
 
 _N_NAMED = 3
 """Cells that are tied with the best one."""
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints a row for all samples and for each subset, task and topic; returns 0. Raises DataError."""
-    sweep = loaded.load(options.sweep)
+    sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     found = candidates(sweep, metric)
     console = terminal.make_console(options.format)

@@ -13,10 +13,9 @@ from analysis import table_output as terminal
 from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
 from analysis.table_output import BOLD, STAR, UNKNOWN, Column, Marks
 from components.statistics import POWER, PairedTest
+from runner import results
 from runner.console.display import about
-from runner.results import CellResult
-from runner.results import loaded_sweep as loaded
-from runner.results.sample_groups import groups_note, too_few_groups
+from runner.results import CellResult, groups_note, too_few_groups
 
 _FEW_CLUSTERS = 50
 
@@ -49,8 +48,8 @@ def _share(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the comparison and writes the files that were asked for; returns 0. Raises DataError."""
-    sweep = loaded.load_together(options.sweep)
-    metric = loaded.find_metric(options.metric, sweep.cells)
+    sweep = results.load_together(options.sweep)
+    metric = results.find_metric(options.metric, sweep.cells)
     test = PairedTest(confidence=1 - options.alpha)
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
     show(terminal.make_console(options.format), family)
@@ -252,5 +251,5 @@ def _detectable(family: Family) -> str:
 
 def _name(family: Family, cell: CellResult) -> str:
     """A cell's short id and what tells it from the others."""
-    axes = loaded.describe(cell, family.axes())
+    axes = results.describe(cell, family.axes())
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]

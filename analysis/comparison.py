@@ -20,10 +20,19 @@ from components.statistics import (
     minimum_detectable_difference,
     right_or_wrong,
 )
-from runner.results import OK, CellResult
-from runner.results.common_samples import CommonSamples, common_samples
-from runner.results.loaded_sweep import BEST, LoadedSweep, SubsetMetric, shown, varying_axes
-from runner.results.undecided import equal_groups, scores_of
+from runner.results import (
+    BEST,
+    OK,
+    CellResult,
+    CommonSamples,
+    LoadedSweep,
+    SubsetMetric,
+    common_samples,
+    equal_groups,
+    scores_of,
+    shown,
+    varying_axes,
+)
 
 _DIGITS = 12
 """Means that differ in later ones differ by rounding alone."""

@@ -12,11 +12,8 @@ from analysis.decision.design import LevelDesign, level_design
 from analysis.table_output import STAR, UNKNOWN, Column, Marks
 from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
-from runner.results import OK, CellResult
-from runner.results import loaded_sweep as loaded
-from runner.results.common_samples import CommonSamples, common_samples
-from runner.results.loaded_sweep import SubsetMetric
-from runner.results.sample_groups import groups_note
+from runner import results
+from runner.results import OK, CellResult, CommonSamples, SubsetMetric, common_samples, groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
 _ORDER = {True: "best", False: "best", None: "largest"}
@@ -31,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints axes and pairs of axes by the share of variance that they explain; returns 0. Raises DataError."""
-    sweep = loaded.load(options.sweep)
-    metric = loaded.find_metric(options.metric, sweep.cells)
+    sweep = results.load(options.sweep)
+    metric = results.find_metric(options.metric, sweep.cells)
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if not valued:
         raise DataError(f"{sweep.name}: no cell with a value of {metric}; did all of them fail?")
@@ -40,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     scores = SampleScores(common.statistics, common.clusters, common.strata, common.combine)
     means = common.means()
     errors = sampling_errors(scores, _N_DRAWS, seed=0)
-    shares = variance_shares(means, loaded.axis_levels(common.cells), errors, alpha=_ALPHA)
+    shares = variance_shares(means, results.axis_levels(common.cells), errors, alpha=_ALPHA)
     if shares is None:
         raise DataError(
             f"{sweep.name}: {metric} is the same in all {len(common.cells)} cell(s) that have it, so no axis acts"
@@ -113,7 +110,7 @@ def _noise(errors: SamplingErrors | None) -> str:
 
 def _designs(shares: VarianceShares, cells: Sequence[CellResult]) -> dict[str, LevelDesign]:
     """Cells that represent the levels of an axis, by axis: those that are equal in all other axes."""
-    levels = {name: own for name, own in loaded.axis_levels(cells).items() if name not in shares.determined_by}
+    levels = {name: own for name, own in results.axis_levels(cells).items() if name not in shares.determined_by}
     mains = [term.axes[0] for term in shares.terms if len(term.axes) == 1]
     return {axis: design for axis in mains if (design := level_design(axis, levels))}
 

@@ -11,12 +11,9 @@ from analysis import table_output as terminal
 from analysis.table_output import BOLD, Column, Marks
 from components.errors import DataError
 from components.statistics import dominators
+from runner import results
 from runner.console.display import about
-from runner.results import OK, CellResult
-from runner.results import loaded_sweep as loaded
-from runner.results.common_samples import common_means
-from runner.results.costs import COSTS, PER_COST, tokens_of
-from runner.results.loaded_sweep import SubsetMetric
+from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, tokens_of
 
 _PER_PRICE = 1_000_000
 _COST_DIGITS = 4
@@ -56,8 +53,8 @@ def _price(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     """Prints the cells from cheapest to dearest, with the front marked; returns 0. Raises DataError."""
     head, cost_of = _cost(options)
-    sweep = loaded.load(options.sweep)
-    metric = loaded.find_metric(options.metric, sweep.cells)
+    sweep = results.load(options.sweep)
+    metric = results.find_metric(options.metric, sweep.cells)
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     costed = [cell for cell in valued if not np.isnan(cost_of(cell))]
     common = common_means(costed, sweep.folder_of, metric.metric, metric.subset)
@@ -75,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console(options.format)
     values = np.array([common.of(cell, metric.metric, metric.subset) for cell in cells], dtype=np.float64)
-    axes = loaded.varying_axes(sweep.cells)
+    axes = results.varying_axes(sweep.cells)
     columns = _columns([cells[i] for i in order], metric, values[order], head, costs[order], axes)
     marks = Marks([BOLD if mark == _FRONT else "" for mark in columns[-1].cells], "no cell is better and no dearer")
     terminal.show_table(console, f"{metric} against {head}", columns, marks)
@@ -125,7 +122,7 @@ def _columns(
     return [
         Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False, is_id=True),
         *(
-            Column(axis, [escape(loaded.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
+            Column(axis, [escape(results.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes
         ),
         Column(head, [about(cost, _COST_DIGITS) for cost in costs.tolist()]),

@@ -11,8 +11,8 @@ from analysis.charts.canvas import shown
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
 from analysis.table_output import UNKNOWN, Column
-from runner.results import loaded_sweep as loaded
-from runner.results.sample_groups import groups_note
+from runner import results
+from runner.results import groups_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the means and writes the picture; returns 0. Raises DataError."""
-    sweep = loaded.load_together(options.sweep)
+    sweep = results.load_together(options.sweep)
     found = axis_means(sweep, options.metric, options.axis, options.by)
     digits = terminal.n_digits(row.mean for row in found.means)
     console = terminal.make_console(options.format)

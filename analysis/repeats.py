@@ -12,12 +12,17 @@ from analysis.table_output import UNKNOWN, Column
 from components.errors import DataError
 from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
-from runner.results import OK, CellResult
-from runner.results import loaded_sweep as loaded
-from runner.results.common_samples import common_samples
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
-from runner.results.sample_groups import groups_note
-from runner.results.varying_axes import DRAWS, configuration_of
+from runner import results
+from runner.results import (
+    DRAWS,
+    OK,
+    CellResult,
+    LoadedSweep,
+    SubsetMetric,
+    common_samples,
+    configuration_of,
+    groups_note,
+)
 
 Draw = tuple[int, int]
 """Of the answers, and of the judgements of these."""
@@ -32,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints a row for each configuration that was repeated; returns 0. Raises DataError."""
-    sweep = loaded.load(options.sweep)
-    metric = loaded.find_metric(options.metric, sweep.cells)
+    sweep = results.load(options.sweep)
+    metric = results.find_metric(options.metric, sweep.cells)
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if metric.subset == MACRO:
         raise DataError(
@@ -48,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     found = [_split(group, sweep, metric) for group in groups]
     console = terminal.make_console(options.format)
     title = f"{metric}: standard deviations of one sample, by where they come from"
-    terminal.show_table(console, title, _columns(found, loaded.varying_axes(cells)))
+    terminal.show_table(console, title, _columns(found, results.varying_axes(cells)))
     for line in filter(None, [*_NOTES, groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
@@ -102,7 +107,7 @@ def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
     return [
         Column("cell", [each.cell.cell_id[:8] for each in found], is_number=False, is_id=True),
         *(
-            Column(axis, [escape(loaded.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
+            Column(axis, [escape(results.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
             for axis in shown
         ),
         Column("samples", [str(each.split.n_samples) for each in found]),

@@ -14,8 +14,8 @@ from analysis.formats import Document
 from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
 from analysis.table_output import STAR, UNKNOWN, Column, Marks
 from components.errors import DataError
+from runner import results
 from runner.results import CellResult
-from runner.results import loaded_sweep as loaded
 
 _PERCENT = "percent"
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             f"{table.info.name} is no sweep, no cell stands beside it: {table.info.about}. "
             f"To see its numbers: python -m analysis table {table.info.name}"
         )
-    beside = published.put_beside(table, metrics, loaded.load(options.sweep).cells)
+    beside = published.put_beside(table, metrics, results.load(options.sweep).cells)
     show_beside(console, beside)
     if options.csv:
         _write_csv(options.csv, beside)
@@ -169,7 +169,7 @@ def _block_columns(table: Table, block: Block, scale: _Scale) -> list[Column]:
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
         *(
-            Column(axis, [loaded.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
+            Column(axis, [results.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
             for axis in _further_axes(lines)
         ),
         Column("ours", [scale.written(line.value) for line in lines]),
@@ -197,7 +197,7 @@ def _further_axes(lines: Sequence[Line]) -> list[str]:
     for line in lines:
         if line.pair:
             cells.setdefault(line.pair.row, {})[line.pair.cell.cell_id] = line.pair.cell
-    return list(dict.fromkeys(axis for own in cells.values() for axis in loaded.varying_axes(list(own.values()))))
+    return list(dict.fromkeys(axis for own in cells.values() for axis in results.varying_axes(list(own.values()))))
 
 
 def _interval_head(cells: Sequence[CellResult]) -> str:

@@ -21,7 +21,7 @@ from analysis.decision.scenario_scores import Scenario, Scored
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from runner.results import OK, CellResult
-from runner.results.common_samples import CommonSamples
+from runner.results.joined_samples import CommonSamples
 from runner.results.loaded_sweep import SubsetMetric
 
 ALPHA = 0.05

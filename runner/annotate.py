@@ -16,6 +16,9 @@ from components.errors import ConfigError, DataError, RagGridError
 from components.text.languages import detect_language
 from runner.console.display import make_console, say_error
 from runner.console.lines_file import write_lines
+from runner.results.released_set import Testset
+from runner.results.set_files import holds_testset, read_testset, write_testset
+from runner.results.set_lines import line_of
 from runner.testset.annotating import annotation_tables as tables
 from runner.testset.annotating.acceptance import THRESHOLDS, acceptance, acceptance_csv, is_accepted, ratings_of
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
@@ -28,9 +31,6 @@ from runner.testset.annotating.importing import imported
 from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
 from runner.testset.annotating.sheet import sheet_of
 from runner.testset.annotating.shown_to_annotators import drawn
-from runner.testset.releasing.released_set import Testset
-from runner.testset.releasing.set_files import holds_testset, read_testset, write_testset
-from runner.testset.releasing.set_lines import line_of
 
 
 class Format(StrEnum):

@@ -1,9 +1,10 @@
-"""The direction of dependency: analysis -> runner.results -> components, within components towards records, and within
-the runner launch -> output -> pipeline -> engine.
+"""The direction of dependency: the analysis imports the runner's results, the runner imports components, a trade of the
+runner imports the trades below it, and a room of the pipeline imports the rooms below it.
 """
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,34 +13,17 @@ from graphlib import TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
 
-import pytest
-
 REPOSITORY = Path(__file__).resolve().parents[1]
 OURS = ("components", "runner", "analysis")
-SHARED_BY_ROLES = (
-    "components.records",
-    "components.encodings",
-    "components.late_interaction",
-    "components.protocols",
-    "components.errors",
-    "components.fields",
-    "components.limits",
-    "components.loading",
-    "components.clusters",
-    "components.subsets",
-    "components.turns",
-    "components.means",
-    "components.json_value",
-    "components.processes",
-    "components.threads",
-    "components.prices",
-    "components.secrets",
-    "components.text",
-    "components.asking",
-    "components.openai_server",
-    "components.pretrained",
-    "components.statistics",
-)
+TRADES = ("console", "engine", "pipeline", "results", "output", "launch", "serving", "labels", "testset")
+"""The packages of the runner, from the bottom up: each imports those before it."""
+
+PIPELINE = ("corpus", "search", "answers", "scoring", "ranking")
+"""The rooms of the pipeline, from the bottom up; the cell joins them."""
+
+FACES = ("runner.results", "runner.console")
+"""The packages of the runner that the analysis may import: the results, by their face, and the output of commands."""
+
 TOKENIZERS = "components.tokenizers"
 """Components of other roles hold a tokenizer, and have one by default."""
 
@@ -94,228 +78,134 @@ def _is_under(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
 
 
-def _role(module: str) -> str | None:
-    """components.<role> for a module of a role."""
+def _roles() -> frozenset[str]:
+    """The packages of components that the configuration groups name."""
+    files = [*(REPOSITORY / "conf").rglob("*.yaml"), *(REPOSITORY / "runner" / "testset" / "conf").rglob("*.yaml")]
+    named = "".join(file.read_text(encoding="utf-8") for file in files)
+    return frozenset(re.findall(r"_target_: (components\.\w+)\.", named))
+
+
+ROLES = _roles()
+
+
+def _package(module: str) -> str:
+    """The first two names of a module."""
+    return ".".join(module.split(".")[:2])
+
+
+def _trade(module: str) -> int | None:
+    """The floor of a module of the runner; None for a command and for the runner itself."""
+    name = module.split(".")[1] if _is_under(module, "runner") and "." in module else ""
+    return TRADES.index(name) if name in TRADES else None
+
+
+def _room(module: str) -> int | None:
+    """The floor of a module in a room of the pipeline; None for a module beside the cell."""
     parts = module.split(".")
-    package = ".".join(parts[:2])
-    is_role = parts[0] == "components" and len(parts) > 1 and MODULES[package].name == "__init__.py"
-    return package if is_role and package not in SHARED_BY_ROLES else None
+    in_room = parts[:2] == ["runner", "pipeline"] and len(parts) > 3 and parts[2] in PIPELINE
+    return PIPELINE.index(parts[2]) if in_room else None
 
 
-def test_there_are_modules_of_every_kind() -> None:
-    roles = {role for role in map(_role, MODULES) if role}
-    assert {"components.chunkers", "components.datasets", "components.llms", "components.metrics"} <= roles
-    assert {"components.records", "components.text.tables", "runner.pipeline.cell"} <= set(MODULES)
+def _arrows() -> Iterator[tuple[str, str]]:
+    """Every import of a module of ours by another."""
+    for module, file in MODULES.items():
+        for name in sorted(_ours(file)):
+            yield module, name
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if _is_under(name, "components")])
-def test_components_import_components_alone(module: str) -> None:
-    assert {name for name in _ours(MODULES[module]) if not _is_under(name, "components")} == set()
+def test_the_rules_have_modules_to_hold_for() -> None:
+    assert {"components.chunkers", "components.datasets", "components.llms", "components.metrics"} <= ROLES
+    assert {f"runner.{trade}" for trade in TRADES} | {f"runner.pipeline.{room}" for room in PIPELINE} <= set(MODULES)
+    assert len(list(_arrows())) > 3_000
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if _role(name)])
-def test_roles_do_not_import_each_other(module: str) -> None:
-    allowed = (*SHARED_BY_ROLES, TOKENIZERS, str(_role(module)))
-    strangers = {name for name in _ours(MODULES[module]) if not any(_is_under(name, package) for package in allowed)}
-    assert strangers == set()
+def test_components_import_components_alone() -> None:
+    assert [
+        arrow for arrow in _arrows() if _is_under(arrow[0], "components") and not _is_under(arrow[1], "components")
+    ] == []
 
 
-@pytest.mark.parametrize(
-    ("module", "allowed"),
-    [
-        *((name, ("components.records",)) for name in MODULES if _is_under(name, "components.records")),
-        ("components.errors", ("components.secrets",)),
-        *((name, ("components.secrets",)) for name in MODULES if _is_under(name, "components.secrets")),
-        ("components.fields", ()),
-        ("components.limits", ()),
-        ("components.encodings", ()),
-        ("components.late_interaction", ("components.encodings", "components.records", "components.text")),
-        *(
-            (name, ("components.encodings", "components.protocols", "components.records"))
-            for name in MODULES
-            if _is_under(name, "components.protocols")
-        ),
-        ("components.text.forms", (*SHARED_BY_ROLES, TOKENIZERS)),
-        *((name, ("components.statistics",)) for name in MODULES if _is_under(name, "components.statistics")),
-        *(
-            (name, SHARED_BY_ROLES)
-            for name in MODULES
-            if _is_under(name, "components.text") and name != "components.text.forms"
-        ),
-    ],
-)
-def test_what_roles_share_imports_no_role(module: str, allowed: tuple[str, ...]) -> None:
-    strangers = {name for name in _ours(MODULES[module]) if not any(_is_under(name, package) for package in allowed)}
-    assert strangers == set()
+def test_a_role_and_a_foundation_import_no_other_role() -> None:
+    assert [
+        (module, name)
+        for module, name in _arrows()
+        if _is_under(module, "components") and _package(name) in ROLES - {_package(module), TOKENIZERS}
+    ] == []
 
 
-def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
-    allowed = (
-        "analysis",
-        "runner.results.varying_axes",
-        "runner.results",
-        "runner.results.loaded_sweep",
-        "runner.results.common_samples",
-        "runner.console.display",
-        "runner.console.interruptible",
-        "runner.results.leaderboard_order",
-        "runner.console.svg",
-        "runner.results.hit_texts",
-        "runner.results.sample_groups",
-        "runner.results.sample_verdicts",
-        "runner.results.scored_samples",
-        "runner.results.cell_choice",
-        "runner.results.choice_text",
-        "runner.results.costs",
-        "runner.console.prose",
-        "runner.results.timing",
-        "runner.results.undecided",
-        "runner.testset.releasing.released_set",
-        "runner.testset.releasing.set_files",
-        "runner.engine.plugins.trusted",
-        "components.forensics",
-        "components.records",
-        "components.errors",
-        "components.clusters",
-        "components.subsets",
-        "components.statistics",
-    )
-    for module in (name for name in MODULES if _is_under(name, "analysis")):
-        names = _ours(MODULES[module])
-        if _is_under(module, "analysis.notebooks"):
-            names -= {"runner"}  # they run sweeps, as their readers do
-        if module == "analysis":
-            names -= {"runner"}  # the package itself puts the working directory last
-        assert {name for name in names if not any(_is_under(name, package) for package in allowed)} == set(), module
+def test_the_records_import_no_other_component() -> None:
+    assert [
+        (module, name)
+        for module, name in _arrows()
+        if _is_under(module, "components.records") and not _is_under(name, "components.records")
+    ] == []
 
 
-FLOORS = {
-    "runner.engine": (),
-    "runner.pipeline": ("runner.engine",),
-    "runner.output": (
-        "runner.results.cell_choice",
-        "runner.results.choice_text",
-        "runner.results.undecided",
-        "runner.results.common_samples",
-        "runner.results.hit_texts",
-        "runner.results.loaded_sweep",
-        "runner.results.leaderboard_order",
-        "runner.results.varying_axes",
-        "runner.results",
-        "runner.results.sample_groups",
-        "runner.results.sample_verdicts",
-        "runner.console.svg",
-        "runner.engine.plugins.trusted",
-        "runner.pipeline",
-        "runner.engine",
-    ),
-    "runner.launch": (
-        "runner.results.leaderboard_order",
-        "runner.results.varying_axes",
-        "runner.results",
-        "runner.results.loaded_sweep",
-        "runner.engine.plugins.trusted",
-        "runner.output",
-        "runner.pipeline",
-        "runner.engine",
-    ),
-    "runner.serving": (
-        "runner.results.json_types",
-        "runner.engine.plugins.trusted",
-        "runner.launch",
-        "runner.pipeline",
-        "runner.engine",
-    ),
-    "runner.labels": ("runner.launch", "runner.pipeline", "runner.engine"),
-    "runner.testset": (
-        "runner.console.lines_file",
-        "runner.output",
-        "runner.launch",
-        "runner.pipeline",
-        "runner.engine",
-    ),
-}
-"""What each package of the runner may import besides itself and components; on top are the commands."""
-
-READING = (
-    "runner.results.cell_choice",
-    "runner.results.costs",
-    "runner.results.timing",
-    "runner.results.undecided",
-    "runner.results.varying_axes",
-    "runner.results",
-    "runner.results.loaded_sweep",
-    "runner.results.common_samples",
-    "runner.results.hit_texts",
-    "runner.results.json_types",
-    "runner.results.cell_numbers",
-    "runner.results.leaderboard_order",
-    "runner.results.sample_groups",
-    "runner.results.sample_verdicts",
-    "runner.results.scored_samples",
-    "runner.engine.plugins.trusted",
-)
-"""How results are written and read: for every floor above the pipeline, and for the analysis."""
-
-COMMANDS = {
-    "runner.datasets",
-    "runner.annotate",
-    "runner.export",
-    "runner.export_rankings",
-    "runner.generate",
-    "runner.judge_agreement",
-    "runner.judge_training",
-    "runner.models",
-    "runner.score",
-    "runner.store",
-    "runner.track",
-}
+def test_every_module_of_the_runner_is_a_command_or_in_a_trade() -> None:
+    commands = {module for module, file in MODULES.items() if file.parent == REPOSITORY / "runner"} - {"runner"}
+    folders = {_package(module) for module in MODULES if _is_under(module, "runner")} - commands - {"runner"}
+    assert folders == {f"runner.{trade}" for trade in TRADES}
+    assert [name for name in commands if '\nif __name__ == "__main__":' not in MODULES[name].read_text("utf-8")] == []
 
 
-def _strangers(module: str, allowed: tuple[str, ...]) -> set[str]:
-    return {name for name in _ours(MODULES[module]) if not any(_is_under(name, package) for package in allowed)}
+def test_a_trade_imports_the_trades_below_it_alone() -> None:
+    upward = []
+    for module, name in _arrows():
+        own, other = _trade(module), _trade(name)
+        if own is not None and name.startswith("runner.") and (other is None or other > own):
+            upward.append((module, name))
+    assert upward == []
 
 
-@pytest.mark.parametrize("package", FLOORS)
-def test_the_runner_is_built_in_floors(package: str) -> None:
-    allowed = ("components", "runner.console.display", package, *FLOORS[package])
-    own = [name for name in MODULES if _is_under(name, package)]
-    assert own
-    assert {module: found for module in own if (found := _strangers(module, allowed))} == {}
+def test_a_room_of_the_pipeline_imports_the_rooms_below_it_alone() -> None:
+    upward = []
+    for module, name in _arrows():
+        own, other = _room(module), _room(name)
+        if own is not None and name.startswith("runner.pipeline.") and (other is None or other > own):
+            upward.append((module, name))
+    assert upward == []
 
 
-@pytest.mark.parametrize("module", READING)
-def test_reading_results_needs_no_floor(module: str) -> None:
-    names = _ours(MODULES[module], at_import=True)
-    assert {name for name in names if not _is_under(name, "components")} <= set(READING)
+def test_a_command_imports_no_command() -> None:
+    assert [
+        (module, name)
+        for module, name in _arrows()
+        if _is_under(module, "runner")
+        and _trade(module) is None
+        and name.startswith("runner.")
+        and _trade(name) is None
+    ] == []
 
 
-def test_the_engine_knows_no_role_but_the_language_model() -> None:
-    """It keeps replies of models; chunkers, metrics and all others are the pipeline's."""
-    allowed = ("runner.engine", *SHARED_BY_ROLES)
-    own = [name for name in MODULES if _is_under(name, "runner.engine")]
-    assert {module: found for module in own if (found := _strangers(module, allowed))} == {}
+def test_the_analysis_imports_the_faces_of_the_runner_alone() -> None:
+    strangers = []
+    for module, name in _arrows():
+        may_run = _is_under(module, "analysis.notebooks") or module == "analysis"
+        allowed = name == FACES[0] or _is_under(name, FACES[1]) or (may_run and name == "runner")
+        if _is_under(module, "analysis") and _is_under(name, "runner") and not allowed:
+            strangers.append((module, name))
+    assert strangers == []
 
 
-def test_every_package_of_the_runner_has_its_place() -> None:
-    packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
-    alone = {
-        "runner.console.display", "runner.console.svg", "runner.console.lines_file", "runner.__main__", "runner.console.own_packages",
-        "runner.console.prose", "runner.results.choice_text", "runner.console.interruptible",
-    }  # fmt: skip
-    assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
+def test_importing_the_results_imports_no_stage() -> None:
+    waiting, seen = ["runner.results"], set[str]()
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += _ours(MODULES[module], at_import=True)
+    pipeline = {name for name in seen if _is_under(name, "runner.pipeline") or _is_under(name, "runner.launch")}
+    assert "components.statistics" in seen
+    assert pipeline == set()
 
 
-def test_nothing_is_built_on_a_command() -> None:
-    for module in MODULES:
-        commands = {name for name in _ours(MODULES[module]) if any(_is_under(name, command) for command in COMMANDS)}
-        own = ".".join(module.split(".")[:2])
-        assert {name for name in commands if not _is_under(name, own)} == set(), module
+def test_the_engine_imports_no_role() -> None:
+    """It keeps the replies of language models; chunkers, metrics and all others are the pipeline's."""
+    assert [arrow for arrow in _arrows() if _is_under(arrow[0], "runner.engine") and _package(arrow[1]) in ROLES] == []
 
 
 def test_the_runner_does_not_import_the_analysis() -> None:
-    for module in (name for name in MODULES if _is_under(name, "runner")):
-        assert {name for name in _ours(MODULES[module]) if _is_under(name, "analysis")} == set(), module
+    assert [arrow for arrow in _arrows() if _is_under(arrow[0], "runner") and _is_under(arrow[1], "analysis")] == []
 
 
 def test_no_import_cycle() -> None:

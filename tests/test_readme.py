@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from components.errors import ConfigError
 from runner.annotate import main as annotate
 from runner.launch.compose import compose_config
-from runner.testset.releasing.set_files import read_testset, write_testset
+from runner.results.set_files import read_testset, write_testset
 from tests.conftest import MakeOnce
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval

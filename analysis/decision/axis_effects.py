@@ -10,8 +10,7 @@ from analysis.decision.design import LevelDesign, level_design
 from analysis.decision.interactions import Interaction, find_interactions
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scenario, Scored, Scores
 from components.statistics import Contrasts, contrasts, pairs
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric, shown
-from runner.results.varying_axes import common_base
+from runner.results import LoadedSweep, SubsetMetric, common_base, shown
 
 BASE, BEST = "base", "best"
 """What levels are compared with: the one that the sweep starts from, or the best one on these samples."""

@@ -10,9 +10,17 @@ from analysis.decision.design import CornerDesign, corner_design
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS
 from components.errors import DataError
 from components.statistics import Contributions, SampleScores, contributions, critical_value
-from runner.results import OK, CellResult
-from runner.results.common_samples import CommonSamples, common_samples, most_samples_first
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric, axis_levels, varying_axes
+from runner.results import (
+    OK,
+    CellResult,
+    CommonSamples,
+    LoadedSweep,
+    SubsetMetric,
+    axis_levels,
+    common_samples,
+    most_samples_first,
+    varying_axes,
+)
 
 
 @dataclass(frozen=True)

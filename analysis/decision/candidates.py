@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.scenario_scores import Scenario, Scored, Scores
 from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
+from runner.results import LoadedSweep, SubsetMetric
 
 ALPHA = 0.05
 _TEST = PairedTest()

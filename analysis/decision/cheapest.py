@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.results import CellResult
-from runner.results.costs import TOKENS, cheap_places, known_costs, per_given, share_given
-from runner.results.timing import noise_of_seconds
+from runner.results import TOKENS, CellResult, cheap_places, known_costs, noise_of_seconds, per_given, share_given
 
 
 class MeanCost(NamedTuple):

@@ -14,8 +14,7 @@ from components.statistics import (
     selected_level,
 )
 from components.subsets import AVERAGE, in_order
-from runner.results import CellResult
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
+from runner.results import CellResult, LoadedSweep, SubsetMetric
 
 ALPHA = 0.05
 _FEWEST_DRAWS, _DRAWS_BEYOND = 1_999, 4

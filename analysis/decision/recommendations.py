@@ -13,8 +13,7 @@ from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, S
 from analysis.decision.tested_levels import TestedLevels, designs_of, tested_levels
 from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.console.display import about
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
-from runner.results.sample_groups import too_few_groups
+from runner.results import LoadedSweep, SubsetMetric, too_few_groups
 
 SHOWN, NOT_SHOWN, SAME, TOO_FEW = "shown", "not shown", "same", "too few"
 """What a recommendation may be: some levels are shown not to be the best; no difference is shown; there is none in any

@@ -11,11 +11,20 @@ from analysis.decision.design import Levels
 from components.errors import DataError
 from components.statistics import Contributions, SampleScores, contributions
 from components.subsets import GROUPINGS, MACRO, OVERALL
-from runner.results import OK, CellResult, sees_prompts
-from runner.results.common_samples import CommonSamples, SampleReader, most_samples_first
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric, axis_levels, varying_axes
-from runner.results.scored_samples import Key
-from runner.results.varying_axes import DRAWS
+from runner.results import (
+    DRAWS,
+    OK,
+    CellResult,
+    CommonSamples,
+    Key,
+    LoadedSweep,
+    SampleReader,
+    SubsetMetric,
+    axis_levels,
+    most_samples_first,
+    sees_prompts,
+    varying_axes,
+)
 
 FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
 """With fewer, nothing is called the best."""

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.forensics.stages import THETA
-from runner.results import CellResult
-from runner.results.loaded_sweep import LoadedSweep
-from runner.results.sample_verdicts import sample_verdicts
+from runner.results import CellResult, LoadedSweep, sample_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,11 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 from components.records import AnswerState
 from components.subsets import OVERALL
-from runner.results import CellResult
-from runner.results.common_samples import OWN_MEANS, common_means
-from runner.results.leaderboard_order import ranked
-from runner.results.loaded_sweep import LoadedSweep, describe, shown
-from runner.results.varying_axes import change_name, common_base
+from runner.results import (
+    OWN_MEANS,
+    CellResult,
+    LoadedSweep,
+    change_name,
+    common_base,
+    common_means,
+    describe,
+    ranked,
+    shown,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

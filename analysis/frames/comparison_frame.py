@@ -6,7 +6,7 @@ from analysis import comparison
 from analysis.comparison import Family
 from analysis.frames.metrics_frame import with_axes
 from components.statistics import PairedTest
-from runner.results.loaded_sweep import LoadedSweep
+from runner.results import LoadedSweep
 
 if TYPE_CHECKING:
     import pandas as pd

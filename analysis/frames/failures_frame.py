@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from analysis.forensics import all_verdicts
 from analysis.frames.samples_frame import samples_frame
-from runner.results import CellResult
-from runner.results.loaded_sweep import LoadedSweep
+from runner.results import CellResult, LoadedSweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from analysis.frames.metrics_frame import labels_of
 from components.errors import DataError
 from components.subsets import AVERAGE, OVERALL, in_order
-from runner.results import CellResult
-from runner.results.loaded_sweep import LoadedSweep
+from runner.results import CellResult, LoadedSweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from analysis.frames.cells_frame import axes_frame
-from runner.results import CellResult
-from runner.results.loaded_sweep import LoadedSweep
+from runner.results import CellResult, LoadedSweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.frames.metrics_frame import labels_of, with_axes
 from components.errors import DataError
-from runner.results import OK, CellResult, columns_of, open_samples
-from runner.results.loaded_sweep import LoadedSweep
+from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,7 @@ from analysis.frames.failures_frame import failures_frame
 from analysis.frames.matrix_frame import matrix_frame
 from analysis.frames.metrics_frame import metrics_frame
 from analysis.frames.samples_frame import samples_frame
-from runner.results import CellResult
-from runner.results.loaded_sweep import BEST, LoadedSweep, SubsetMetric
+from runner.results import BEST, CellResult, LoadedSweep, SubsetMetric
 
 if TYPE_CHECKING:
     import pandas as pd

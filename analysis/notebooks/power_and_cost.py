@@ -28,7 +28,7 @@ from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.charts.scatter import Point, scatter
 from analysis.notebooks.start import demo_sweep, picture
 from components.statistics import pareto_front
-from runner.results.costs import known_costs
+from runner.results import known_costs
 
 sweep = analysis.load(SWEEP or demo_sweep())
 names = sweep.cells.set_index("cell_id")["name"]

@@ -7,10 +7,7 @@ from analysis.report.source import Source
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import Prose, count, digits_of, listed, number, prose
-from runner.results import OK, CellResult
-from runner.results.cell_choice import Choice, choose
-from runner.results.choice_text import choice_text, samples_text
-from runner.results.loaded_sweep import SubsetMetric
+from runner.results import OK, CellResult, Choice, SubsetMetric, choice_text, choose, samples_text
 
 
 @dataclass(frozen=True)

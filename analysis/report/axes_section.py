@@ -7,7 +7,7 @@ from analysis.decision import AxisEffects, axis_effects
 from analysis.decision.axis_effects import AxisEffect
 from analysis.report.source import Source
 from runner.console.prose import digits_of, number
-from runner.results.loaded_sweep import SubsetMetric
+from runner.results import SubsetMetric
 
 MOST_SCENARIOS, MOST_INTERACTIONS = 12, 8
 _KINDS = ("all", "subset", "task")

@@ -10,10 +10,7 @@ from analysis.report.source import Compared, Source
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import count, digits_of, listed, number
-from runner.results import OK, CellResult
-from runner.results.costs import CONTEXT_TOKENS, COSTS
-from runner.results.loaded_sweep import SubsetMetric
-from runner.results.sample_groups import groups_note, too_few_groups
+from runner.results import CONTEXT_TOKENS, COSTS, OK, CellResult, SubsetMetric, groups_note, too_few_groups
 
 MOST_ROWS = 100
 BEST, MAY_BE_BEST = "best", "may be the best"

@@ -9,9 +9,7 @@ from analysis.charts.scatter import Point, scatter
 from analysis.report.source import Source
 from components.statistics import dominators
 from runner.console.prose import digits_of
-from runner.results import CellResult
-from runner.results.common_samples import common_means
-from runner.results.costs import COSTS, Cost, known_costs
+from runner.results import COSTS, CellResult, Cost, common_means, known_costs
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from runner.results import CellResult
-from runner.results.loaded_sweep import shown, varying_axes
-from runner.results.varying_axes import change_name, common_base
+from runner.results import CellResult, change_name, common_base, shown, varying_axes
 
 _ID_LENGTH = 8
 

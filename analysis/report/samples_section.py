@@ -11,9 +11,7 @@ from analysis.report.source import Source
 from analysis.samples.stories import kept_corpus
 from components.errors import DataError
 from components.subsets import UNNAMED
-from runner.results import CellResult, read_samples
-from runner.results.common_samples import is_of_a_corpus
-from runner.results.hit_texts import CorpusTexts, read_hits
+from runner.results import CellResult, CorpusTexts, is_of_a_corpus, read_hits, read_samples
 
 if TYPE_CHECKING:
     import pandas as pd

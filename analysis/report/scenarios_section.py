@@ -11,7 +11,7 @@ from analysis.decision.scenario_scores import FEWEST_SAMPLES
 from analysis.report.source import Source
 from runner.console.display import about
 from runner.console.prose import digits_of, number
-from runner.results.sample_groups import too_few_groups
+from runner.results import too_few_groups
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 

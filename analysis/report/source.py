@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 from analysis import comparison
 from analysis.comparison import Family
 from analysis.decision import Scores
-from analysis.forensics import verdict_table as verdicts
+from analysis.forensics import verdicts
 from analysis.report.classes import class_of
 from analysis.report.naming import CellNames
 from components.errors import DataError
 from components.statistics import PairedTest
 from components.subsets import OVERALL
 from runner import results
-from runner.results import OK, CellResult, SweepResult
-from runner.results import loaded_sweep as loaded
-from runner.results.leaderboard_order import headlines
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
-from runner.results.undecided import MANY_CELLS, paired_test
+from runner.results import MANY_CELLS, OK, CellResult, LoadedSweep, SubsetMetric, SweepResult, headlines, paired_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +123,7 @@ def open_source(text: str, metric: str = "") -> Source:
     """A sweep's folder or id, and the "[subset:]metric" that the report is about; by default the one that ranks the
     sweep. Raises DataError for a sweep that is not there, and for a metric that no cell has or that ranks nothing.
     """
-    sweep = loaded.load(text)
+    sweep = results.load(text)
     described = results.read_sweep(sweep.folder)
     return Source(sweep, described, tuple(_metrics(sweep, metric, described.headline)))
 

@@ -8,10 +8,7 @@ from typing import Any
 from analysis.report.source import MANY_LEVELS, Source
 from components.records import AnswerState
 from runner.console.prose import count, listed
-from runner.results import OK, CellResult
-from runner.results.cell_choice import CONDITION
-from runner.results.sample_groups import groups_note
-from runner.results.undecided import MANY_CELLS
+from runner.results import CONDITION, MANY_CELLS, OK, CellResult, groups_note
 
 WARNING, NOTE, FINE = "warning", "note", "fine"
 

@@ -10,10 +10,8 @@ from analysis import table_output as terminal
 from analysis.samples.samples_terminal import show
 from analysis.samples.selection import Selection, class_named, select
 from analysis.samples.stories import kept_corpus, stories
-from runner.results import CellResult
-from runner.results import loaded_sweep as loaded
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
-from runner.results.sample_verdicts import sample_verdicts
+from runner import results
+from runner.results import CellResult, LoadedSweep, SubsetMetric, sample_verdicts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +43,7 @@ def _count(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Shows the samples; returns 0. Raises DataError."""
     wanted = class_named(options.failure) if options.failure else None
-    sweep = loaded.load(options.sweep)
+    sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     cells = [sweep.cell(options.cell), *([sweep.cell(options.against)] if options.against else [])]
     verdicts = [[own.verdict for own in sample_verdicts(sweep, cell)] for cell in cells]
@@ -66,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _name(sweep: LoadedSweep, cell: CellResult) -> str:
-    axes = loaded.describe(cell, sweep.axes())
+    axes = results.describe(cell, sweep.axes())
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]
 
 

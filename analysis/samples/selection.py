@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from components.errors import DataError
 from components.forensics.failures import Failure
 from components.records import ScoreState
-from runner.results import CellResult
-from runner.results.common_samples import is_of_a_corpus
-from runner.results.loaded_sweep import LoadedSweep, SubsetMetric
-from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
+from runner.results import (
+    CellResult,
+    Key,
+    LoadedSweep,
+    ScoredSamples,
+    SubsetMetric,
+    is_of_a_corpus,
+    is_of_turns,
+    read_scored,
+)
 
 NO_FAILURE = "none"
 """What users type for the class of samples in which nothing failed."""

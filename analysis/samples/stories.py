@@ -11,9 +11,7 @@ from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side,
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
 from components.subsets import UNNAMED
-from runner.results import CellResult, documents_file, open_parquet, read_rows
-from runner.results.hit_texts import CorpusTexts, corpus_texts
-from runner.results.loaded_sweep import LoadedSweep
+from runner.results import CellResult, CorpusTexts, LoadedSweep, corpus_texts, documents_file, open_parquet, read_rows
 
 _COLUMNS = (
     "id", "subset", "topic", "task", "question", "history", "references", "answerable", "gold", "found_gold",

@@ -10,8 +10,7 @@ from analysis.samples.excerpts import excerpt
 from analysis.samples.story import Excerpt
 from components.errors import DataError
 from components.records import Documents, Sample
-from runner.testset.releasing.released_set import Testset
-from runner.testset.releasing.set_files import read_testset
+from runner.results import Testset, read_testset
 
 ACCEPTED = "accepted"
 _REJECTED = "rejected.jsonl"

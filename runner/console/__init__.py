@@ -1,0 +1,1 @@
+"""How commands start, print, write files and end."""

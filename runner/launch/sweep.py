@@ -41,8 +41,8 @@ from runner.output.report_process import PAGE, write_report
 from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
+from runner.results.cell_axes import varying_axes
 from runner.results.leaderboard_order import common_to_all, ranked, ranked_part
-from runner.results.varying_axes import varying_axes
 
 _LOGGING_AFTER_INTERRUPT_S = 30
 

@@ -9,8 +9,8 @@ from components.protocols import Chunker
 from components.records import Documents, SpanTexts
 from components.text.tables import segment
 from runner.engine.store import Store
-from runner.pipeline.answers.prompt_passages import ChunkPassages
 from runner.pipeline.corpus.loaded_data import some_documents
+from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.ranking.unread_texts import CutTexts, model_name
 from runner.pipeline.retrieved import Retrieved

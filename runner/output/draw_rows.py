@@ -7,8 +7,8 @@ from statistics import fmean
 
 from components.json_value import Json
 from runner.results import OK, CellResult
-from runner.results.common_samples import CommonMeans
-from runner.results.varying_axes import DRAWS, configuration_of
+from runner.results.cell_axes import DRAWS, configuration_of
+from runner.results.joined_samples import CommonMeans
 
 N_DRAWS = "draws"
 """The axis of a row that says how many draws it is over."""

@@ -10,7 +10,7 @@ from components.statistics import Precision, SampleScores, measured_precision
 from components.subsets import OVERALL
 from runner import results
 from runner.results import OK, CellResult
-from runner.results.common_samples import common_samples, most_samples_first
+from runner.results.joined_samples import common_samples, most_samples_first
 from runner.results.sample_groups import recorded_groups
 
 

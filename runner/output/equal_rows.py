@@ -7,8 +7,8 @@ from pathlib import Path
 from components.subsets import OVERALL
 from runner.output.draw_rows import N_DRAWS
 from runner.results import OK, CellResult, read_cell
-from runner.results.common_samples import common_samples
-from runner.results.undecided import equal_groups
+from runner.results.joined_samples import common_samples
+from runner.results.undecided_cells import equal_groups
 
 Equal = dict[str, list[CellResult]]
 """The cells that a row stands for besides its first one, by the first one's id."""

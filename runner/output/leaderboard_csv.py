@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from components.subsets import OVERALL
 from runner.console.display import no_formula
 from runner.results import CellResult
-from runner.results.common_samples import OWN_MEANS, CommonMeans
+from runner.results.joined_samples import OWN_MEANS, CommonMeans
 
 
 def leaderboard_csv(

@@ -27,8 +27,8 @@ from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep
+from runner.results.cell_axes import common_base, varying_axes
 from runner.results.leaderboard_order import N_FIRST, direction_sign, ranked_part
-from runner.results.varying_axes import common_base, varying_axes
 
 _SAMPLES_TAG = "samples_page"
 _SUBSETS_TAG = "subsets"

@@ -9,8 +9,8 @@ from components.subsets import OVERALL
 from runner.console.display import printable
 from runner.output.standings import MOST_TESTED, Standings
 from runner.results import OK, CellResult, SweepResult, larger_is_better
-from runner.results.choice_text import choice_text, samples_text
-from runner.results.varying_axes import change_name, common_base
+from runner.results.cell_axes import change_name, common_base
+from runner.results.choice_wording import choice_text, samples_text
 
 _MOST_ROWS = 10
 _LONGEST = 5000

@@ -7,9 +7,9 @@ from pathlib import Path
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
 from runner.results.cell_choice import Choice, find_choice
-from runner.results.common_samples import OWN_MEANS, CommonMeans, most_samples_first
+from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
 from runner.results.leaderboard_order import common_to_all, direction_sign, ranked
-from runner.results.undecided import paired_test
+from runner.results.undecided_cells import paired_test
 
 MOST_TESTED = 60
 """Cells. All pairs are tested, and a sweep does not wait for more of them: `python -m analysis compare` tests any."""

@@ -22,10 +22,10 @@ from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.step_reports import LINE
 from runner.pipeline.planned import SweepPlan
 from runner.results import CellResult, larger_is_better
-from runner.results.common_samples import OWN_MEANS, CommonMeans
+from runner.results.cell_axes import change_name, common_base, varying_axes
+from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
 from runner.results.sample_groups import groups_note
-from runner.results.varying_axes import change_name, common_base, varying_axes
 
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from components.protocols import ContextMetric, RankingMetric
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
+from runner.results.cell_axes import varying_axes
 from runner.results.leaderboard_order import HEADLINES
-from runner.results.varying_axes import varying_axes
 
 
 def unseen_line(found: PlannedMetric, metrics: PlannedMetrics) -> str:

@@ -61,7 +61,7 @@ from runner.pipeline.answers.context_stages import ChosenContext, EmptyContext
 from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps, generations
 from runner.pipeline.answers.own_history import answered_in_turns
 from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
-from runner.pipeline.answers.prompt_passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
+from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.corpus.chunk_headers import Searched, asked_headers, with_headers
 from runner.pipeline.corpus.chunk_stages import chunk_facts
 from runner.pipeline.corpus.cutting import CutCorpus, cut_corpus
@@ -71,6 +71,7 @@ from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.original_places import InOriginal, gold_in, ranking_in_original, told_in_original
 from runner.pipeline.corpus.refined_corpora import Refined, asking_corpora, refined_corpora, refiner_reports
 from runner.pipeline.corpus.step_reports import StepReport
+from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.list_reranking import asked_orders
 from runner.pipeline.ranking.rerank_stages import reranked_hits
 from runner.pipeline.ranking.selecting import CellReranking, RankedCell, cell_reranking

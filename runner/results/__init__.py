@@ -1,0 +1,159 @@
+"""Results of sweeps: the face of this package for analyses, tests and scripts.
+
+    <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
+    <results_dir>/<sweep id>/leaderboard.csv         the cells, best first
+    <results_dir>/<sweep id>/documents_<corpus>.parquet   the documents of a corpus that cells search
+    <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
+    <results_dir>/<sweep id>/<cell id>/samples.parquet
+    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, and .svg for some
+
+A JSON file holds one field per line. `cell.json` is written last: a folder that has one is complete. Its `metrics` are
+equal byte for byte whenever the same experiment runs on the same data, interrupted or not; `seconds`, `reused` and
+`host` are not.
+"""
+
+from runner.engine.plugins.trusted import add_option, trust
+from runner.results.cell_axes import DRAWS, change_name, common_base, configuration_of
+from runner.results.cell_choice import CONDITION, Choice, choose
+from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
+from runner.results.choice_wording import choice_text, samples_text
+from runner.results.costs import (
+    CONTEXT_TOKENS,
+    COSTS,
+    PER_COST,
+    TOKENS,
+    Cost,
+    cheap_places,
+    known_costs,
+    per_given,
+    share_given,
+    tokens_of,
+)
+from runner.results.files import (
+    RESULTS_DIR,
+    cell_folders,
+    documents_file,
+    find_sweep,
+    read_cell,
+    read_cells,
+    read_sweep,
+    write_cell,
+    write_leaderboard,
+    write_sweep,
+)
+from runner.results.forensic_verdicts import sample_verdicts
+from runner.results.hit_texts import CorpusTexts, corpus_texts, read_hits
+from runner.results.joined_samples import (
+    OWN_MEANS,
+    CommonSamples,
+    SampleReader,
+    common_means,
+    common_samples,
+    is_of_a_corpus,
+    most_samples_first,
+)
+from runner.results.leaderboard_order import headlines, ranked
+from runner.results.loaded_sweep import (
+    BEST,
+    LoadedSweep,
+    SubsetMetric,
+    axis_levels,
+    describe,
+    find_metric,
+    load,
+    load_together,
+    shown,
+    varying_axes,
+)
+from runner.results.metric_components import combiner, larger_is_better, sees_prompts
+from runner.results.released_set import Testset
+from runner.results.sample_groups import groups_note, too_few_groups
+from runner.results.samples_file import columns_of, open_parquet, open_samples, read_rows, read_samples
+from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
+from runner.results.set_files import read_testset
+from runner.results.timing import noise_of_seconds
+from runner.results.undecided_cells import MANY_CELLS, equal_groups, paired_test, scores_of
+
+__all__ = [
+    "BEST",
+    "CONDITION",
+    "CONTEXT_TOKENS",
+    "COSTS",
+    "DRAWS",
+    "FAILED",
+    "INTERRUPTED",
+    "MANY_CELLS",
+    "OK",
+    "OWN_MEANS",
+    "PER_COST",
+    "RESULTS_DIR",
+    "RUNNING",
+    "TOKENS",
+    "CellResult",
+    "Choice",
+    "CommonSamples",
+    "CorpusTexts",
+    "Cost",
+    "Key",
+    "LoadedSweep",
+    "SampleReader",
+    "ScoredSamples",
+    "SubsetMetric",
+    "SweepResult",
+    "Testset",
+    "add_option",
+    "axis_levels",
+    "cell_folders",
+    "change_name",
+    "cheap_places",
+    "choice_text",
+    "choose",
+    "columns_of",
+    "combiner",
+    "common_base",
+    "common_means",
+    "common_samples",
+    "configuration_of",
+    "corpus_texts",
+    "describe",
+    "documents_file",
+    "equal_groups",
+    "find_metric",
+    "find_sweep",
+    "groups_note",
+    "headlines",
+    "is_of_a_corpus",
+    "is_of_turns",
+    "known_costs",
+    "larger_is_better",
+    "load",
+    "load_together",
+    "most_samples_first",
+    "noise_of_seconds",
+    "open_parquet",
+    "open_samples",
+    "paired_test",
+    "per_given",
+    "ranked",
+    "read_cell",
+    "read_cells",
+    "read_hits",
+    "read_rows",
+    "read_samples",
+    "read_scored",
+    "read_sweep",
+    "read_testset",
+    "sample_verdicts",
+    "samples_text",
+    "scores_of",
+    "sees_prompts",
+    "share_given",
+    "shown",
+    "tokens_of",
+    "too_few_groups",
+    "trust",
+    "varying_axes",
+    "write_cell",
+    "write_leaderboard",
+    "write_sweep",
+]

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.statistics import PairedTest
+from runner.results.cell_result import CellResult
 from runner.results.costs import EQUALLY_CHEAP, TOKENS, Cost, cheap_places, known_costs, per_given, share_given
-from runner.results.files import CellResult, sees_prompts
+from runner.results.metric_components import sees_prompts
 from runner.results.timing import noise_of_seconds
-from runner.results.undecided import undecided
+from runner.results.undecided_cells import undecided
 
 COVERAGE = "passage_coverage"
 """The metric that says how much of the gold is in the prompt."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.json_value import Json
 
 if TYPE_CHECKING:
-    from runner.results.files import CellResult
+    from runner.results.cell_result import CellResult
 
 _OF_DATASET = (
     "n_documents",

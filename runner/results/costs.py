@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import hypot
 
 from components.records import AnswerState
-from runner.results.files import CellResult
+from runner.results.cell_result import CellResult
 
 CONTEXT_TOKENS = "context_tokens"
 """The metric, as a cost: what the passages take in a prompt, by our own tokenizer."""

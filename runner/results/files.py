@@ -14,23 +14,18 @@ and `host` are not.
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import numpy as np
 from filelock import FileLock
-from numpy.typing import NDArray
 
-from components.errors import ConfigError, DataError
+from components.errors import DataError
 from components.json_value import Json
-from components.protocols import Metric, RankingMetric
 from components.secrets.mask import Mask, current_mask, masked_values
-from runner.engine.plugins.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
 from runner.results.cell_numbers import require_numbers
+from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, SCHEMA_VERSION, CellResult, SweepResult
 from runner.results.json_types import require_types
 
 T = TypeVar("T")
@@ -42,96 +37,8 @@ LATEST = "latest"
 _MESSAGES = frozenset({"reason", "command", "overrides", "same_as"})
 """Fields that hold what somebody typed, or what went wrong; those of the cells in a sweep's file among them."""
 
-SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
 _N_CHARACTERS_OF_KEY = 12
-OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
-
-
-@dataclass(frozen=True)
-class CellResult:
-    """One `cell.json`.
-
-    `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
-    ci_low, ci_high, n_clusters, method}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks
-    nothing). `own_metrics` are those of the user's own packages, `ranking_metrics` those of rankings alone, None in
-    results of an earlier version. `counts` are answers by state, `errors` those that
-    failed by what kind of failure it was. `judges` is `{judge: {n_judged, n_unparsable, commonest}}`: of how many
-    samples no reply could be read, and the commonest of these replies; an expander and a reranker that ask a language
-    model stand there as "expander" and "reranker", also with `n_failed` and `commonest_error`. `tokens` are those that
-    providers counted, `reasoning` among `completion`.
-    `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
-    the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
-    over the answers, of which `batched` is its share of what is done for all questions at once; `batched_s` is that
-    share by stage, {} in results of an earlier version. `versions` are those that the results were computed with.
-    `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the chunks and for the queries, by the model
-    that reads them, how many are longer than it reads. `steps` are facts that steps tell of themselves, by axis: what
-    was left out, what was chosen and why, with a `line` for the reader.
-    `usage` is `{"answers", "judge/<name>", "expander" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens,
-    n_cached_tokens, cost}}` and `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a
-    server counted no tokens or no price list names the model; cached tokens are among those of the prompt. `status` is
-    OK or FAILED, with the `reason`; a failed cell may have numbers.
-    """
-
-    cell_id: str
-    status: str
-    axes: Mapping[str, Json]
-    overrides: tuple[str, ...]
-    config: Mapping[str, Json]
-    dataset: Mapping[str, Json]
-    reason: str = ""
-    metrics: Mapping[str, Mapping[str, Mapping[str, Json]]] = field(default_factory=dict)
-    larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
-    own_metrics: tuple[str, ...] = ()
-    ranking_metrics: tuple[str, ...] | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
-    errors: Mapping[str, int] = field(default_factory=dict)
-    judges: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    tokens: Mapping[str, int | None] = field(default_factory=dict)
-    usage: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    cost: float | None = None
-    currency: str = ""
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    one_time_s: float = 0.0
-    latency_s: Mapping[str, float] = field(default_factory=dict)
-    batched_s: Mapping[str, float] = field(default_factory=dict)
-    reused: Mapping[str, bool] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    signatures: Mapping[str, str] = field(default_factory=dict)
-    cut_texts: tuple[Mapping[str, Json], ...] = ()
-    steps: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    git_commit: str = ""
-    host: Mapping[str, Json] = field(default_factory=dict)
-    schema_version: int = SCHEMA_VERSION
-
-    def value(self, metric: str, subset: str = "overall") -> float | None:
-        """A metric's value; None if it was not computed or nothing could be scored."""
-        value = self.metrics.get(subset, {}).get(metric, {}).get("value")
-        return None if value is None else float(value)
-
-
-@dataclass(frozen=True)
-class SweepResult:
-    """One `sweep.json`. `overrides` are those of the whole sweep, e.g. "top_k=2,8".
-
-    `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of further requests
-    that turned out to be the same experiment. `headline` is the metric that ranks the cells, "" for the usual one.
-    `spent` is what was asked and paid in this run, kept replies not among it: `{n_requests, n_prompt_tokens,
-    n_cached_tokens, n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`.
-    """
-
-    sweep_id: str
-    name: str
-    status: str
-    command: str
-    overrides: tuple[str, ...]
-    started: str
-    finished: str
-    cells: tuple[Mapping[str, Json], ...]
-    plan: Mapping[str, Json]
-    headline: str = ""
-    spent: Mapping[str, Json] = field(default_factory=dict)
-    schema_version: int = SCHEMA_VERSION
 
 
 def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) -> Path:
@@ -260,109 +167,6 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
                 f"{file}: missing, although {sweep_dir / 'sweep.json'} reports this cell as finished. Run the sweep "
                 "again with the same command: everything else is cached."
             )
-
-
-def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
-    """These columns of the rows of a cell's `samples.parquet`. Raises DataError."""
-    with open_samples(folder) as file:
-        rows: list[dict[str, Json]] = file.read(list(columns), use_threads=False).to_pylist()
-    return rows
-
-
-def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> list[dict[str, Json]]:
-    """As `read_samples`, of some of the rows, in this order."""
-    with open_samples(folder) as file:
-        table = file.read(list(columns), use_threads=False).take(np.asarray(places, dtype=np.int64))
-        rows: list[dict[str, Json]] = table.to_pylist()
-    return rows
-
-
-def columns_of(folder: Path) -> list[str]:
-    """Names of the columns of a cell's `samples.parquet`. Raises DataError."""
-    with open_samples(folder) as file:
-        names: list[str] = file.schema_arrow.names
-    return names
-
-
-@contextmanager
-def open_samples(folder: Path) -> Iterator[Any]:
-    """A cell's `samples.parquet`, as `open_parquet` opens it. Raises DataError."""
-    with open_parquet(folder / "samples.parquet", "the samples of a finished cell") as file:
-        yield file
-
-
-@contextmanager
-def open_parquet(path: Path, wanted: str) -> Iterator[Any]:
-    """A file of a sweep, as PyArrow's ParquetFile, whose `read` wants `use_threads=False`: a process that ends while
-    one of Arrow's own threads still runs is aborted. Raises DataError.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer
-            raise OSError("it is no file")
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            yield file
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"{path}: cannot be read ({'it is not there' if isinstance(error, FileNotFoundError) else error}); wanted "
-            f"{wanted}; give the sweep's command again: what it computed is in the store"
-        ) from error
-
-
-def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
-    """Which values of the metric are the better ones; None where neither is, where no cell has the metric, or where
-    cells disagree: a judge whose grades were turned round is another one, and nothing is ranked by both.
-    """
-    found = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
-    return found.pop() if len(found) == 1 else None
-
-
-def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """What makes the metric of sums of its `score_statistics`, float64[..., d], as the cell's own component does.
-
-    Raises DataError if the cell's configuration has no such component (any more), or if it is of a package that nobody
-    named to this process (see `runner.engine.plugins.trusted`).
-    """
-    component = _component(cell, metric)
-    if component is None:
-        foreign = [target for _, target in foreign_targets(_score_nodes(cell), "", trusted())]
-        why = f"; {how_to_trust(foreign)}" if foreign else ""
-        raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}{why}")
-    return partial(component.combine, metric)
-
-
-def sees_prompts(cell: CellResult, metric: str) -> bool:
-    """False for a metric of rankings: how much of what was found is read, and at what price, is nothing to it. True
-    where it is not known what computes the metric.
-    """
-    if cell.ranking_metrics is not None:
-        return metric not in cell.ranking_metrics
-    return not isinstance(_component(cell, metric), RankingMetric)
-
-
-def _component(cell: CellResult, metric: str) -> Metric | None:
-    """The component of a cell's configuration that computes the metric: one of ours, or of a trusted package."""
-    from runner.pipeline.building import build_component
-
-    plugins = trusted()
-    for name, node in _score_nodes(cell).items():
-        if any(code_of_fields(node, name)):
-            continue  # a judge whose model names code: it has a value for each sample, and needs none
-        try:
-            component: Metric = build_component(node, Metric, f"metrics.scores.{name}", plugins)
-        except ConfigError:
-            continue  # of another version of the project, not trusted, or with an extra that is not installed here
-        if metric in component.names:
-            return component
-    return None
-
-
-def _score_nodes(cell: CellResult) -> Mapping[str, Json]:
-    metrics = cell.config.get("metrics")
-    scores = metrics.get("scores") if isinstance(metrics, Mapping) else None
-    return scores if isinstance(scores, Mapping) else {}
 
 
 def _read(path: Path, kind: type[T]) -> T:

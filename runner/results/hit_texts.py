@@ -8,7 +8,8 @@ from typing import Any
 
 from components.errors import DataError, StoreError
 from components.json_value import Json
-from runner.results.files import CellResult, read_rows
+from runner.results.cell_result import CellResult
+from runner.results.samples_file import read_rows
 
 
 class CorpusTexts:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, OVERALL
-from runner.results.common_samples import OWN_MEANS, CommonMeans, common_means
-from runner.results.files import OK, CellResult, larger_is_better
+from runner.results.cell_result import OK, CellResult
+from runner.results.joined_samples import OWN_MEANS, CommonMeans, common_means
+from runner.results.metric_components import larger_is_better
 
 HEADLINES = (
     "accuracy",

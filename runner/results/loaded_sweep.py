@@ -8,13 +8,14 @@ from pathlib import Path
 from components.errors import DataError
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
-from runner.results import files as results
+from runner.results import cell_axes as axes
 from runner.results.cell_choice import find_choice
-from runner.results.common_samples import common_means
-from runner.results.files import FAILED, OK, RESULTS_DIR, CellResult
-from runner.results.files import varying_axes as axes
+from runner.results.cell_result import FAILED, OK, CellResult
+from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
+from runner.results.joined_samples import common_means
 from runner.results.leaderboard_order import headlines
-from runner.results.undecided import paired_test
+from runner.results.metric_components import larger_is_better
+from runner.results.undecided_cells import paired_test
 
 BEST = "best"
 """A cell's name: no id, of hexadecimal digits, begins so."""
@@ -152,9 +153,9 @@ class SubsetMetric:
 
 def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
     """The sweep in the folder `text`, or of that id in `results_dir`, with all of its cells. Raises DataError."""
-    folder = results.find_sweep(str(text), Path(results_dir))
-    cells = tuple(results.read_cells(folder))
-    sweep = results.read_sweep(folder)
+    folder = find_sweep(str(text), Path(results_dir))
+    cells = tuple(read_cells(folder))
+    sweep = read_sweep(folder)
     unfinished = {cell["cell_id"] for cell in sweep.cells} - {cell.cell_id for cell in cells}
     return LoadedSweep(folder, cells, tuple(sorted(unfinished)), headline=sweep.headline)
 
@@ -194,7 +195,7 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
     if metric not in metrics[subset]:
         known = ", ".join(sorted(metrics[subset]))
         raise DataError(f"{text}: no metric {metric!r} in {subset}; there are: {known}")
-    return SubsetMetric(subset, metric, results.larger_is_better(metric, cells))
+    return SubsetMetric(subset, metric, larger_is_better(metric, cells))
 
 
 def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:

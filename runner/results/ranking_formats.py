@@ -9,7 +9,7 @@ import numpy as np
 
 from components.errors import DataError
 from components.json_value import Json
-from runner.results.files import read_samples
+from runner.results.samples_file import read_samples
 
 
 class Format(StrEnum):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from components.clusters import Groups
 from components.errors import DataError
-from runner.results.files import CellResult
+from runner.results.cell_result import CellResult
 
 _COARSEST_FIRST = (Groups.DOCUMENT, Groups.SOURCE, Groups.NONE)
 

@@ -14,7 +14,8 @@ from components.errors import DataError
 from components.records import ScoreState
 from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, subsets_of
 from components.turns import conversation_turns
-from runner.results.files import CellResult, open_samples
+from runner.results.cell_result import CellResult
+from runner.results.samples_file import open_samples
 
 Key = tuple[Any, ...]
 """What makes a sample the same one: its data set, its id and its question."""

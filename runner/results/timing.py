@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import hypot
 
 from components.json_value import Json
-from runner.results.files import CellResult
+from runner.results.cell_result import CellResult
 
 _SD_TO_95 = 1.645
 """Standard deviations between the median and the 95th percentile of a normal distribution."""

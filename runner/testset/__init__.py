@@ -1,0 +1,1 @@
+"""Evaluation data: made from a corpus, inspected by people, released and described."""

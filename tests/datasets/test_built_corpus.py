@@ -15,7 +15,7 @@ from runner.pipeline.building import build_component
 from tests.datasets.test_beir import write_lines
 from tests.datasets.test_document_files import pdf
 
-CONF = Path(__file__).parents[2] / "runner" / "generate" / "conf"
+CONF = Path(__file__).parents[2] / "runner" / "testset" / "conf"
 
 FACTS = "The bridge at the northern end of the harbour was opened to the public in 1932, after nine years of work. "
 MORE = "It carries two railway lines and eight lanes of traffic, and is painted in the same grey as at first."

@@ -1,6 +1,6 @@
 from typing import Any, ClassVar
 
-from runner.results.varying_axes import common_base, varying_axes
+from runner.results.cell_axes import common_base, varying_axes
 
 
 class TestVaryingAxes:

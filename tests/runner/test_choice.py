@@ -8,7 +8,7 @@ import pytest
 
 from runner.results import CellResult
 from runner.results.cell_choice import Choice, choose
-from runner.results.choice_text import choice_text, samples_text
+from runner.results.choice_wording import choice_text, samples_text
 
 
 def cell(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import DataError
-from runner.results.common_samples import OWN_MEANS, CommonSamples, common_means, common_samples, is_of_a_corpus
+from runner.results.joined_samples import OWN_MEANS, CommonSamples, common_means, common_samples, is_of_a_corpus
 from runner.results.loaded_sweep import load
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import TinyCell

@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import DataError
 from runner.results import CellResult
-from runner.results.common_samples import common_samples
+from runner.results.joined_samples import common_samples
 from runner.results.loaded_sweep import find_metric, load_together
 from tests.analysis import tiny_sweep
 

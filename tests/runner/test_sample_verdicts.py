@@ -12,9 +12,9 @@ from components.forensics.failures import Failure
 from components.forensics.stages import Stage
 from components.forensics.verdicts import Verdict
 from runner.results import FAILED, documents_file, read_samples
+from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.hit_texts import corpus_texts
 from runner.results.loaded_sweep import LoadedSweep, load
-from runner.results.sample_verdicts import sample_verdicts
 from tests.analysis import tiny_sweep
 from tests.forensics.planted import CASES, TEXTS
 

@@ -84,7 +84,7 @@ def test_usual_overrides_hold_none(override: str) -> None:
 
 def test_no_choice_and_no_preset_of_ours_holds_one() -> None:
     files = [
-        file for folder in ("conf", "sweeps", "runner/generate/conf") for file in (REPOSITORY / folder).rglob("*.yaml")
+        file for folder in ("conf", "sweeps", "runner/testset/conf") for file in (REPOSITORY / folder).rglob("*.yaml")
     ]
     assert len(files) > 200
     found = [(file, *misplaced_secrets(yaml.safe_load(file.read_text(encoding="utf-8")))) for file in files]

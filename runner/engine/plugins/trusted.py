@@ -24,7 +24,7 @@ OURS = ("components", "runner.engine.executors")
 """Where our own components are."""
 
 _SCRIPT = "rag-grid-analysis"
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[3]
 _named: dict[str, None] = {}
 
 
@@ -144,6 +144,7 @@ def _command() -> str:
     program = Path(sys.argv[0] if sys.argv else "")
     if program.name == _SCRIPT:
         return shlex.join([_SCRIPT, *sys.argv[1:]])
-    if program.name != "__main__.py" or not program.parent.is_relative_to(_ROOT):
+    module = program.parent if program.name == "__main__.py" else program.with_suffix("")
+    if not module.is_relative_to(_ROOT):
         return ""
-    return shlex.join(["python", "-m", ".".join(program.parent.relative_to(_ROOT).parts), *sys.argv[1:]])
+    return shlex.join(["python", "-m", ".".join(module.relative_to(_ROOT).parts), *sys.argv[1:]])

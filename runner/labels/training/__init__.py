@@ -1,0 +1,1 @@
+"""Train a judge on human labels."""

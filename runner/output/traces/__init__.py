@@ -1,0 +1,1 @@
+"""Traces in MLflow: what a cell did for a sample."""

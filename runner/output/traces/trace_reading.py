@@ -8,9 +8,9 @@ from components.forensics.verdicts import Verdict
 from runner.output.traces.trace_content import sample_trace
 from runner.output.traces.trace_records import SampleTrace
 from runner.results import CellResult, open_samples
+from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.hit_texts import CorpusTexts, corpus_texts
 from runner.results.loaded_sweep import LoadedSweep
-from runner.results.sample_verdicts import sample_verdicts
 
 _OF_A_CORPUS = "score_statistics/"
 _ROWS_TOGETHER = 50

@@ -1,0 +1,1 @@
+"""The answers: context, examples, prompts and the language model."""

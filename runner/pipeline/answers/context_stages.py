@@ -10,8 +10,8 @@ from components.records import Context, Hits, SpanTexts
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.prompt_passages import ChunkPassages
 from runner.pipeline.corpus.loaded_data import Samples
+from runner.pipeline.corpus.text_passages import ChunkPassages
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,106 +1,14 @@
-"""Documents, chunks and queries as passages, with terms for a component that reads terms.
-
-Each is a group of the stages that it reads, so that a stage has just the inputs that its component needs.
-"""
+"""Passages in the prompts of a cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.contexts.neighbours import passages_in
 from components.fields import added_later
-from components.protocols import WordTokenizer
-from components.records import Context, Documents, Passage, Passages, Queries, Spans, SpanTexts, Terms, TextRows
-from components.text.tables import TermTable
+from components.records import Context, Documents, Passage, Spans, SpanTexts
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.chunk_stages import ChunkFacts, SomeChunks, some_chunks
-from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks
-from runner.pipeline.corpus.corpus_terms import BlockTerms, CorpusTerms, QueryTerms
-from runner.pipeline.corpus.loaded_data import Data
-
-
-@dataclass(frozen=True)
-class DocumentPassages(StageGroup):
-    """Whole documents."""
-
-    corpus: Stage[Documents]
-    terms: tuple[Stage[TermTable], ...] = ()
-
-    def read(self, run: Run) -> Passages:
-        """Texts, titles, and terms where a tokenizer was named."""
-        documents = run.read(self.corpus)
-        terms = [run.read(stage).of_documents() for stage in self.terms]
-        return Passages(documents.texts, _only(terms), documents.titles)
-
-
-@dataclass(frozen=True)
-class ChunkPassages(StageGroup):
-    """Chunks of the corpus."""
-
-    corpus: Stage[Documents]
-    chunks: Stage[Spans]
-    terms: tuple[Stage[TermTable], ...] = ()
-
-    def read(self, run: Run) -> Passages:
-        """Texts, the titles of their documents, and terms where a tokenizer was named."""
-        return _chunks(run, run.read(self.corpus), self.chunks, self.terms)
-
-    def some(self, run: Run) -> SomeChunks:
-        """All, if they are kept, or as many as a plan has time to cut."""
-        return some_chunks(run, run.read(self.corpus), self.chunks)
-
-
-@dataclass(frozen=True)
-class BlockPassages(StageGroup):
-    """Chunks of a block of documents, as spans of these."""
-
-    documents: DocumentBlock
-    chunks: Stage[Spans]
-    terms: tuple[Stage[TermTable], ...] = ()
-
-    def read(self, run: Run) -> Passages:
-        """As of `ChunkPassages`."""
-        return _chunks(run, self.documents.read(run), self.chunks, self.terms)
-
-    def some(self, run: Run) -> SomeChunks:
-        """As of `ChunkPassages`."""
-        return some_chunks(run, self.documents.read(run), self.chunks)
-
-
-def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:
-    spans = run.read(chunks)
-    of_chunks = [run.read(stage).of_chunks(spans) for stage in terms]
-    return Passages(SpanTexts(documents.texts, spans), _only(of_chunks), TextRows(documents.titles, spans.document))
-
-
-@dataclass(frozen=True)
-class QueryPassages(StageGroup):
-    """Queries."""
-
-    queries: Stage[Queries]
-    terms: tuple[Stage[Terms], ...] = ()
-
-    def read(self, run: Run) -> Passages:
-        """Texts, and terms where a tokenizer was named."""
-        return Passages(run.read(self.queries).texts, _only([run.read(stage) for stage in self.terms]))
-
-
-def _only(terms: Sequence[Terms]) -> Terms | None:
-    """Those for the component's tokenizer, if it has one."""
-    return terms[0] if terms else None
-
-
-def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTerms, ...]:
-    """The terms of the corpus for a component that has a tokenizer; none for one that has not."""
-    if tokenizer is None:
-        return ()
-    blocks = tuple(BlockTerms(tokenizer, block) for block in document_blocks(data))
-    return (CorpusTerms(tokenizer, data.corpus, blocks),)
-
-
-def query_terms(tokenizer: WordTokenizer | None, queries: Stage[Queries], data: Data) -> tuple[QueryTerms, ...]:
-    """The terms of queries for a component that has a tokenizer; none for one that has not."""
-    return tuple(QueryTerms(terms.tokenizer, queries, terms) for terms in corpus_terms(tokenizer, data))
+from runner.pipeline.corpus.chunk_stages import ChunkFacts
 
 
 @dataclass(frozen=True)

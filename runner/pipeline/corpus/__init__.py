@@ -1,0 +1,1 @@
+"""The corpus of a cell: loaded, refined, cut into chunks, and put below headers."""

@@ -10,10 +10,10 @@ from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
 from runner.pipeline.corpus.chunk_stages import BlockSegments, cut_in_blocks
+from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.corpus_blocks import DocumentsBelow
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.parent_chunks import ChildChunks, ParentHits
-from runner.pipeline.search.dense_search import Vectors, chunk_vectors
 
 
 @dataclass(frozen=True)

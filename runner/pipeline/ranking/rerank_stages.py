@@ -17,11 +17,11 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.prompt_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import to_rerank, to_rerank_at_most
 from runner.pipeline.corpus.sub_corpora import SubCorpora
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
 from runner.pipeline.search.encoded_search import encoded_chunks, encoded_queries
 

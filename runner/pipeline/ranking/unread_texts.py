@@ -13,8 +13,8 @@ from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Single
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.prompt_passages import ChunkPassages, QueryPassages
 from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.ranking.rerank_stages import RerankedHits
 
 

@@ -1,0 +1,1 @@
+"""The scores: metrics of rankings, contexts and answers, by sample and by subset."""

@@ -1,0 +1,1 @@
+"""The search: queries, the hits of each arm, fused and filtered."""

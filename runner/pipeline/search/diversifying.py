@@ -13,10 +13,10 @@ from components.records import Hits, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.prompt_passages import ChunkPassages, corpus_terms
+from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.search.dense_search import Vectors, chunk_vectors
+from runner.pipeline.corpus.text_passages import ChunkPassages, corpus_terms
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,10 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import read_part
 from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
-from runner.pipeline.answers.prompt_passages import ChunkPassages, QueryPassages
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.dense_search import BuiltVectorIndex, DenseHits
 from runner.pipeline.search.searching import Search
 

@@ -14,13 +14,13 @@ from runner.engine.codecs import Codec, Columns, Named, Parts
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part
-from runner.pipeline.answers.prompt_passages import BlockPassages
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, positions_of, searched_blocks, whole_corpora
 from runner.pipeline.corpus.corpus_terms import BlockTerms, QueryWords
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora
+from runner.pipeline.corpus.text_passages import BlockPassages
 from runner.pipeline.search.checked_hits import checked_hits
 from runner.pipeline.search.searching import Search
 

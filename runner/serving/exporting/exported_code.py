@@ -13,13 +13,13 @@ from components.errors import DataError
 
 _PACKAGES = ("components", "runner")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
-_LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "export")
+_LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "exporting")
 
 
 def copy_code(plugins: Sequence[str], folder: Path) -> None:
     """Copies the packages; a plugin may be a package, or a single module. Raises DataError for one without files."""
     folder.mkdir(parents=True)
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     if (root / "LICENSE").is_file():  # else the project is installed, and its metadata have it
         shutil.copyfile(root / "LICENSE", folder / "LICENSE")
     for name in _PACKAGES:

@@ -1,0 +1,1 @@
+"""Inspection and correction of a released set by people."""

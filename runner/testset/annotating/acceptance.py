@@ -12,8 +12,8 @@ from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
 from components.records import Interval
 from runner.console.display import no_formula
+from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation
-from runner.testset.releasing.released_set import Testset
 
 THRESHOLDS = (4, 3)
 """Good as it is; good, or to be mended. OmniEval rejects what is rated 1 or 2, and mends what is rated 3."""

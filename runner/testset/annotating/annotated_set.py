@@ -5,8 +5,8 @@ from functools import cached_property
 
 from components.errors import DataError
 from components.records import Sample
+from runner.results.released_set import Testset
 from runner.testset.annotating.shown_to_annotators import topics_of
-from runner.testset.releasing.released_set import Testset
 
 
 class Known:

@@ -5,11 +5,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from components.errors import DataError
+from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import Known
 from runner.testset.annotating.annotations import Annotated, joined
 from runner.testset.annotating.label_studio_export import read_export
 from runner.testset.annotating.sheet import read_sheet
-from runner.testset.releasing.released_set import Testset
 
 
 class AnnotatorFrom(StrEnum):

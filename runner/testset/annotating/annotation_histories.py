@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from components.records import Sample, Turn
-from runner.testset.releasing.released_set import Testset
+from runner.results.released_set import Testset
 
 
 class Change(NamedTuple):

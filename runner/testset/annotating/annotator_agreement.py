@@ -13,8 +13,8 @@ from components.metrics.interval import Column, Intervals
 from components.records import Evidence, Interval
 from components.statistics.agreement import Agreement, agree
 from components.statistics.krippendorff import Alpha, Level, krippendorff_alpha
+from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation, Check
-from runner.testset.releasing.released_set import Testset
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from components.clusters import clusters_of, connected
 from components.errors import ConfigError
 from components.json_value import Json
 from components.records import Sample
-from runner.testset.releasing.released_set import Testset
+from runner.results.released_set import Testset
 
 
 class Split(NamedTuple):

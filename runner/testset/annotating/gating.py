@@ -10,10 +10,10 @@ from components.json_value import Json
 from components.testset.protocols import Gate
 from components.testset.records import Draft, Verdict, VerdictState
 from runner.pipeline.building import build_component
+from runner.results.released_set import Testset
+from runner.results.set_lines import sample_line
 from runner.testset.making.drafts import TextsAlone, draft_of
 from runner.testset.making.no_model import ask_nobody
-from runner.testset.releasing.released_set import Testset
-from runner.testset.releasing.set_lines import sample_line
 
 _LOCATION = "location"
 
@@ -31,7 +31,7 @@ def gates_of(testset: Testset) -> dict[str, Gate]:
 
 def _all_nodes() -> Iterator[tuple[str, Json]]:
     """The options of the group `gates`. A gate without a model needs no other option."""
-    for file in sorted((files("runner") / "generate" / "conf" / "gates").iterdir(), key=lambda file: file.name):
+    for file in sorted((files("runner.testset") / "conf" / "gates").iterdir(), key=lambda file: file.name):
         name = file.name.removesuffix(".yaml")
         yield name, yaml.safe_load(file.read_text("utf-8"))[name]
 

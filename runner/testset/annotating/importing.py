@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from components.errors import DataError
 from components.json_value import Json
 from components.testset.protocols import Gate
+from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation
 from runner.testset.annotating.gating import lines_of, rejected_by
 from runner.testset.annotating.resolving import Conflict, resolve
-from runner.testset.releasing.released_set import Testset
 
 
 @dataclass(frozen=True)

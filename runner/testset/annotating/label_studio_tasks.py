@@ -12,10 +12,10 @@ from xml.etree import ElementTree as Xml
 from components.errors import DataError
 from components.json_value import Json
 from components.records import Sample
+from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import HIGHEST_RATING, Check
 from runner.testset.annotating.annotator_wording import Wording
 from runner.testset.annotating.shown_to_annotators import documents_of, topics_of
-from runner.testset.releasing.released_set import Testset
 
 SHOWN = "shown_question"
 GOLD_LABEL = "gold"

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from components.json_value import Json
 from components.records import Sample
+from runner.results.released_set import Edit, Testset
+from runner.results.set_lines import sample_line
 from runner.testset.annotating.annotation_histories import Change, changed_histories
 from runner.testset.annotating.annotations import Annotation
-from runner.testset.releasing.released_set import Edit, Testset
-from runner.testset.releasing.set_lines import sample_line
 
 FIELDS = ("question", "references", "gold", "topic")
 """Of a sample, what annotators change."""

@@ -16,11 +16,11 @@ from components.errors import DataError
 from components.records import Evidence, Sample
 from components.text.spreadsheets import delimiter_of, texts_in
 from runner.console.display import FORMULA_STARTS
+from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import Known
 from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
 from runner.testset.annotating.annotator_wording import NO, YES, Wording
 from runner.testset.annotating.marks import Mark, gold_of
-from runner.testset.releasing.released_set import Testset
 
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
 _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from components.records import Sample
-from runner.testset.releasing.released_set import Testset
+from runner.results.released_set import Testset
 
 
 def drawn(samples: Sequence[Sample], per_cell: int | None, seed: int) -> list[Sample]:

@@ -1,0 +1,1 @@
+"""Make questions with gold from a corpus."""

@@ -21,7 +21,7 @@ from runner.launch.overrides import readable
 from runner.pipeline.building import build_component, plugins_of
 from runner.testset.making.generation_settings import Generation
 
-CONF = "pkg://runner.generate.conf"
+CONF = "pkg://runner.testset.conf"
 
 _CHECKER = "checker"
 

@@ -7,7 +7,7 @@ from components.errors import ComponentError
 from components.json_value import Json
 from components.records import Sample
 from components.testset.records import Draft, EvidenceSet, Extract, Topic
-from runner.testset.releasing.released_set import Testset
+from runner.results.released_set import Testset
 
 
 def draft_of(sample: Sample, testset: Testset) -> Draft:

@@ -16,6 +16,8 @@ from runner.engine.environment import versions
 from runner.engine.spending import Spent
 from runner.engine.store.locks import held
 from runner.output.money import spent_text
+from runner.results.released_set import Testset
+from runner.results.set_files import require_replaceable
 from runner.testset.making.bound import bound
 from runner.testset.making.coverage import coverage
 from runner.testset.making.draft_outcomes import Outcome, Tried
@@ -23,8 +25,6 @@ from runner.testset.making.generation_settings import Generation
 from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
 from runner.testset.making.making import Made, Making, stopped_at
 from runner.testset.releasing.release import release
-from runner.testset.releasing.released_set import Testset
-from runner.testset.releasing.set_files import require_replaceable
 
 EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
 

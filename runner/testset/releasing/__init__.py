@@ -1,0 +1,1 @@
+"""A released set of documents and samples, and its files."""

@@ -14,8 +14,8 @@ from components.json_value import Json
 from components.records import Sample
 from components.testset.records import Topic
 from components.testset.topics.tree import labels_of
-from runner.testset.releasing.released_set import Testset
-from runner.testset.releasing.set_lines import line_of
+from runner.results.released_set import Testset
+from runner.results.set_lines import line_of
 
 FOLDER = "omnieval"
 _CORPUS = f"{FOLDER}/corpus/nodes_dir/set_nodes/corpus.jsonl"

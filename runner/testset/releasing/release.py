@@ -11,14 +11,14 @@ from components.records import Evidence, Sample
 from components.testset.records import Draft, EvidenceSet
 from components.testset.topics.tree import labels_of, nested
 from components.testset.topics.voting import agreement
+from runner.results.released_set import Testset
+from runner.results.set_files import write_testset
+from runner.results.set_lines import gold_fields, line_of
 from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
 from runner.testset.making.draft_outcomes import DRAFTING, Outcome, Tagged, Tried
 from runner.testset.making.making import Made
 from runner.testset.making.scheduling import Cell
 from runner.testset.releasing.omnieval_layout import FOLDER, omnieval_files
-from runner.testset.releasing.released_set import Testset
-from runner.testset.releasing.set_files import write_testset
-from runner.testset.releasing.set_lines import gold_fields, line_of
 
 COVERAGE, PICTURE, REJECTED, VOTES = "coverage.csv", "coverage.svg", "rejected.jsonl", "topics.jsonl"
 TREE = "topic_tree.json"

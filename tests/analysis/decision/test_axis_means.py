@@ -35,7 +35,7 @@ def test_an_interval_is_students_t_of_the_means_of_samples(grid: LoadedSweep) ->
     """Here every sample is a group of its own."""
     from scipy.stats import t, tstd
 
-    from runner.results.common_samples import common_samples
+    from runner.results.joined_samples import common_samples
 
     cells = [cell for cell in grid.cells if cell.axes["size"] == 2]
     values = common_samples(cells, grid.folder_of, "rouge_l", "overall").statistics[:, :, 0].mean(axis=1)

@@ -9,7 +9,7 @@ import pytest
 
 import analysis
 from analysis import Sweep
-from analysis.forensics import verdict_table as verdicts
+from analysis.forensics import verdicts
 from components.errors import DataError
 from components.statistics import PairedTest
 from runner.results import FAILED

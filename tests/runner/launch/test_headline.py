@@ -11,7 +11,7 @@ from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.results import CellResult
-from runner.results.common_samples import CommonMeans
+from runner.results.joined_samples import CommonMeans
 from runner.results.leaderboard_order import ranked
 from tests.runner.sweeping import FEW_METRICS, cells_in, compose_job, run_small, small_request, sweep_in
 

@@ -9,7 +9,7 @@ import pytest
 
 from runner.output.draw_rows import over_draws
 from runner.results import CellResult
-from runner.results.common_samples import OWN_MEANS, CommonMeans
+from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, only_sweep, run_command
 
 

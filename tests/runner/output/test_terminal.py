@@ -18,7 +18,7 @@ from runner.output.terminal import (
     unfolded,
 )
 from runner.results import CellResult
-from runner.results.common_samples import CommonMeans
+from runner.results.joined_samples import CommonMeans
 from runner.results.leaderboard_order import HEADLINES, ranked
 from tests.runner.sweeping import own_data, plan_small, run_small
 

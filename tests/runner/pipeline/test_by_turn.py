@@ -8,7 +8,7 @@ import pytest
 
 from runner.launch.sweep import EXIT_OK
 from runner.results import CellResult
-from runner.results.common_samples import common_samples
+from runner.results.joined_samples import common_samples
 from runner.results.loaded_sweep import load
 from tests.runner.sweeping import SWEEP_ID, cells_in, own_data, plan_small, run_small, samples_in
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from runner.annotate import main
+from runner.results.set_files import read_testset, write_testset
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.gating import gates_of
 from runner.testset.annotating.sheet import sheet_of
-from runner.testset.releasing.set_files import read_testset, write_testset
 from tests.runner.sweeping import flip_a_byte
 from tests.runner.testset.annotating.exports import Task, choose, rate, untouched, value_of, write
 from tests.runner.testset.small import SAMPLES, small_set

@@ -10,7 +10,7 @@ from components.records import Kind
 from runner.testset.making.composing import composed, settings_of
 from runner.testset.making.generation_settings import Generation
 
-CONF = Path(runner.__file__).parent / "generate" / "conf"
+CONF = Path(runner.__file__).parent / "testset" / "conf"
 
 
 def options(group: str) -> list[str]:

@@ -19,8 +19,8 @@ from components.records import Message
 from components.testset.topics.tree import topics_of
 from components.testset.topics.tree_file import read_leaves
 from runner.generate import main
+from runner.results.set_files import read_testset
 from runner.testset.describing.question_leaks import count_leaks
-from runner.testset.releasing.set_files import read_testset
 from tests.forked import ForkedCommand
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 from tests.runner.sweeping import wait_until

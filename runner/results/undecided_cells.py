@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from components.statistics import PairedTest, SampleScores, best_cells
-from runner.results.common_samples import CommonSamples, common_samples, most_samples_first
-from runner.results.files import CellResult
+from runner.results.cell_result import CellResult
+from runner.results.joined_samples import CommonSamples, common_samples, most_samples_first
 
 ALPHA = 0.05
 """The probability that the truly best cell is not among those that may be."""

@@ -20,8 +20,8 @@ from components.datasets.reading import require_folder
 from components.errors import DataError
 from components.json_value import Json
 from runner.engine.store.part_files import sync
-from runner.testset.releasing.released_set import Edit, Testset
-from runner.testset.releasing.set_lines import document_lines, line_of, read_sample, sample_line
+from runner.results.released_set import Edit, Testset
+from runner.results.set_lines import document_lines, line_of, read_sample, sample_line
 
 DOCUMENTS, SAMPLES, EDITS, MANIFEST = "documents.jsonl", "samples.jsonl", "edits.jsonl", "manifest.json"
 UNFINISHED = ".unfinished"

@@ -12,9 +12,11 @@ from components.forensics.outcomes import RELATIVE_KINDS
 from components.forensics.stages import THETA, Stage
 from components.forensics.verdicts import COLUMNS, Examined, PromptTexts, Verdict, examine
 from components.json_value import Json
-from runner.results.files import CellResult, columns_of, larger_is_better, read_samples
+from runner.results.cell_result import CellResult
 from runner.results.hit_texts import corpus_texts, read_hits, texts_of
 from runner.results.loaded_sweep import LoadedSweep
+from runner.results.metric_components import larger_is_better
+from runner.results.samples_file import columns_of, read_samples
 
 _METRICS_OF_LONG_TEXTS = ("rouge_l", "rouge_l_crud_compat", "rouge_l_omnieval_compat", "bert_score", "f1")
 """By the first of them that a sweep has, long texts are told apart."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from components.json_value import Json
-from runner.results.files import CellResult
+from runner.results.cell_result import CellResult
 
 DRAWS = ("repeat", "judge_repeat")
 """Axes that number draws: cells that differ in nothing else are one configuration."""

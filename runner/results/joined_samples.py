@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from components.records import ScoreState
 from components.subsets import OVERALL
-from runner.results.files import OK, CellResult, columns_of, combiner, read_cell
+from runner.results.cell_result import OK, CellResult
+from runner.results.files import read_cell
+from runner.results.metric_components import combiner
 from runner.results.sample_groups import coarsest, recorded_groups
+from runner.results.samples_file import columns_of
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from components.json_value import Json
 from components.records import Documents, Sample
-from runner.testset.releasing.set_lines import document_lines, line_of, sample_line
+from runner.results.set_lines import document_lines, line_of, sample_line
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Scores of answers and rankings that another system made."""

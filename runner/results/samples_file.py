@@ -1,0 +1,60 @@
+"""The samples of a cell: columns and rows of its `samples.parquet`."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from components.errors import DataError
+from components.json_value import Json
+
+
+def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
+    """These columns of the rows of a cell's `samples.parquet`. Raises DataError."""
+    with open_samples(folder) as file:
+        rows: list[dict[str, Json]] = file.read(list(columns), use_threads=False).to_pylist()
+    return rows
+
+
+def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> list[dict[str, Json]]:
+    """As `read_samples`, of some of the rows, in this order."""
+    with open_samples(folder) as file:
+        table = file.read(list(columns), use_threads=False).take(np.asarray(places, dtype=np.int64))
+        rows: list[dict[str, Json]] = table.to_pylist()
+    return rows
+
+
+def columns_of(folder: Path) -> list[str]:
+    """Names of the columns of a cell's `samples.parquet`. Raises DataError."""
+    with open_samples(folder) as file:
+        names: list[str] = file.schema_arrow.names
+    return names
+
+
+@contextmanager
+def open_samples(folder: Path) -> Iterator[Any]:
+    """A cell's `samples.parquet`, as `open_parquet` opens it. Raises DataError."""
+    with open_parquet(folder / "samples.parquet", "the samples of a finished cell") as file:
+        yield file
+
+
+@contextmanager
+def open_parquet(path: Path, wanted: str) -> Iterator[Any]:
+    """A file of a sweep, as PyArrow's ParquetFile, whose `read` wants `use_threads=False`: a process that ends while
+    one of Arrow's own threads still runs is aborted. Raises DataError.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer
+            raise OSError("it is no file")
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(
+            f"{path}: cannot be read ({'it is not there' if isinstance(error, FileNotFoundError) else error}); wanted "
+            f"{wanted}; give the sweep's command again: what it computed is in the store"
+        ) from error
