@@ -52,7 +52,7 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     """Seconds of every stage up to the hits: reading its inputs and writing its result included."""
     from runner.engine.store import Store
     from runner.engine.worker import Worker
-    from runner.pipeline.cell import graph_of
+    from runner.pipeline.cell_graph import graph_of
     from runner.pipeline.corpus.loaded_data import load_data
 
     cell = _cell(data)

@@ -19,7 +19,10 @@ TRADES = ("console", "engine", "pipeline", "results", "output", "launch", "servi
 """The packages of the runner, from the bottom up: each imports those before it."""
 
 PIPELINE = ("corpus", "search", "answers", "scoring", "ranking")
-"""The rooms of the pipeline, from the bottom up; the cell joins them."""
+"""The rooms of the pipeline, from the bottom up; `cell_graph` joins them."""
+
+KNOWN_TO_ROOMS = ("runner.pipeline.cell", "runner.pipeline.settings")
+"""The components of a cell, which every room may read."""
 
 FACES = ("runner.results", "runner.console")
 """The packages of the runner that the analysis may import: the results, by their face, and the output of commands."""
@@ -161,7 +164,8 @@ def test_a_room_of_the_pipeline_imports_the_rooms_below_it_alone() -> None:
     upward = []
     for module, name in _arrows():
         own, other = _room(module), _room(name)
-        if own is not None and name.startswith("runner.pipeline.") and (other is None or other > own):
+        is_above = name not in KNOWN_TO_ROOMS and (other is None or (own is not None and other > own))
+        if own is not None and name.startswith("runner.pipeline.") and is_above:
             upward.append((module, name))
     assert upward == []
 

@@ -22,8 +22,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Answer:
-    """`take` is the id of the cell to take (`runner.results.cell_choice`), `best` of the one with the best mean; "" if no cell has a
-    value. The sentence, the matrix and the failures are those of the cell to take.
+    """`take` is the id of the cell to take (see `runner.results.Choice`), `best` that of the cell with the best mean;
+    "" if no cell has a value. The sentence, the matrix and the failures are those of the cell to take.
     """
 
     about: str

@@ -90,8 +90,8 @@ class Source:
         return [cell for standing in main.family.by_means() for cell in standing.cells]
 
     def verdicts(self, cell: CellResult) -> "pd.DataFrame":
-        """Why each sample of a cell failed, as `analysis.forensics.verdict_table` has it, with its `class` (`classes`) and
-        the `cell_id`. Raises DataError for a cell that an earlier version wrote.
+        """Return why each sample of a cell failed: the frame of `analysis.forensics.verdict_table`, with its `class`
+        (`classes`) and the `cell_id`. Raises DataError for a cell that an earlier version wrote.
         """
         if cell.cell_id not in self._verdicts:
             found = verdicts(self.sweep, cell)

@@ -8,7 +8,8 @@ from components.json_value import Json
 from components.protocols import Dataset
 from runner.engine.plan import Plan, make_plan
 from runner.engine.store import Store
-from runner.pipeline.cell import Cell, Graph, graph_of
+from runner.pipeline.cell import Cell
+from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import Data, load_data
 from runner.pipeline.data_mistakes import data_mistakes
 from runner.pipeline.settings import RunSettings

@@ -143,7 +143,8 @@ class TrackingSettings:
     """Where results are logged besides the results folder.
 
     An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`. `traces` is the number
-    of samples that are logged step by step at the end of the sweep, None for all: see `runner.output.traces.traced_samples`.
+    of samples that are logged step by step at the end of the sweep, None for all: see
+    `runner.output.traces.traced_samples`.
     `subsets` says how many metrics a cell has there: see `runner.output.mlflow_runs.logged_metrics`.
     """
 

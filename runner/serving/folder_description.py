@@ -27,8 +27,8 @@ _FILE = "pipeline.json"
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What the graph of a pipeline wants to know of a data set, as `runner.pipeline.corpus.loaded_data.Data` has it; `corpus` and
-    `samples` are hashes of their content, `parts` says how the corpus was parted: its fields are those of
+    """Facts of a data set that the graph of a pipeline needs: see `runner.pipeline.corpus.loaded_data.Data`. `corpus`
+    and `samples` are hashes of their content, `parts` says how the corpus was parted: its fields are those of
     `runner.pipeline.corpus.partition.Partition`, `contents` and `of_prefix`, and `documents_per_block`.
     """
 

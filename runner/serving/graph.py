@@ -15,7 +15,8 @@ from runner.engine.identity import key_of
 from runner.engine.stage import Stage
 from runner.pipeline.answers.prompt_passages import PromptPassages, RetrievedPassages
 from runner.pipeline.building import build_component
-from runner.pipeline.cell import Cell, Graph, graph_of
+from runner.pipeline.cell import Cell
+from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import Corpus, Data, LoadedBenchmark, Samples
 from runner.pipeline.corpus.partition import CorpusPartition, CorpusParts
 from runner.pipeline.retrieved import Retrieved

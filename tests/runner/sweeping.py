@@ -22,7 +22,7 @@ from runner.launch.composed_jobs import JobComposer
 from runner.launch.hydra_state import own_hydra
 from runner.launch.request import check_jobs
 from runner.launch.sweep import run_sweep
-from runner.pipeline.cell import Graph
+from runner.pipeline.cell_graph import Graph
 from runner.pipeline.planned import CellRequest, Job, SweepPlan, plan_sweep
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.forked import ForkedCommand, run_forked

@@ -8,7 +8,7 @@ The stages of a turn are those of any samples, so that every generator can answe
 questions of earlier turns alone, and so does not wait for answers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
@@ -20,8 +20,7 @@ from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Messages, Prompts, usage_of
 from runner.pipeline.answers.generating import Generation, GenerationCodec, generations
-from runner.pipeline.answers.prompt_passages import PromptPassages
-from runner.pipeline.corpus.loaded_data import Data, Samples, SamplesCodec, SampleSet
+from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 
 
 @dataclass(frozen=True)
@@ -179,17 +178,3 @@ _EARLIER = "an earlier turn failed: "
 
 def _summed(usages: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
     return {name: total([usage[name] for usage in usages]) for name in usages[0]}
-
-
-Answered = Callable[[Stage[SampleSet], int, PromptPassages], tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]]
-"""From samples, their number, and the passages of each to their prompts and answers."""
-
-
-def answered_in_turns(history: History, data: Data, passages: PromptPassages, answered: Answered) -> Conversations:
-    """The answers to all turns of conversations, each asked for after those before it."""
-    before: list[AnsweredTurn] = []
-    for n_earlier, n_samples in enumerate(data.n_by_turn):
-        turns = OwnTurns(history, n_earlier, data.samples, tuple(before))
-        of_turn = replace(passages, context=TurnContext(passages.context, turns))
-        before.append(AnsweredTurn(turns, *answered(turns, n_samples, of_turn)))
-    return Conversations(history, data.samples, tuple(before))

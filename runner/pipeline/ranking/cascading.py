@@ -1,6 +1,6 @@
 """Rerankers one after another, and what each made of the hits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from components.json_value import Json
-from components.protocols import PlainReranker, RerankerCascade
 from components.records import Documents, Hits, Spans
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -28,23 +27,6 @@ class Reranking:
     hits: Stage[Hits]
     steps: Mapping[str, Stage[Hits]]
     depths: Mapping[str, int]
-
-
-Rerank = Callable[[PlainReranker, Stage[Hits]], Stage[Hits]]
-"""Puts hits in the order of a reranker."""
-
-
-def reranking(reranker: PlainReranker | RerankerCascade, hits: Stage[Hits], rerank: Rerank, name: str) -> Reranking:
-    """All steps, each of the hits of the one before."""
-    named: dict[str, PlainReranker] = {}
-    if isinstance(reranker, RerankerCascade):
-        named = {f"{name}/{step}": own for step, own in reranker.steps.items()}
-    else:
-        named[name] = reranker
-    steps: dict[str, Stage[Hits]] = {}
-    for step, own in named.items():
-        steps[step] = hits = rerank(own, hits)
-    return Reranking(hits, steps, {step: own.depth for step, own in named.items()})
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Choosing a reranker for each set on one part of the samples, and reporting on the rest."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -13,15 +12,13 @@ from numpy.typing import NDArray
 from components.clusters import clusters_of
 from components.errors import ComponentError
 from components.json_value import Json
-from components.protocols import AnyReranker, Metric, RankingMetric, RerankerSelection
-from components.records import Documents, Hits, Sample, Spans
+from components.protocols import Metric, RankingMetric, RerankerSelection
+from components.records import Documents, Hits, Sample
 from runner.engine.codecs import Codec, Columns, Single
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.ranking.cascading import Rerank, cascade_reports, reranking
-from runner.pipeline.ranking.list_reranking import RERANKER
 from runner.pipeline.scoring.score_stages import Scoring
 
 Chosen = Mapping[str, Json]
@@ -209,56 +206,6 @@ class SelectionReport(StepReport):
             "reranker": pa.array(names, pa.string()),
             "held_out": pa.array(run.read(self.chosen.split).tolist(), pa.bool_()),
         }
-
-
-@dataclass(frozen=True)
-class CellReranking:
-    """What a cell's reranker comes to: the ranking that later steps read, by name those of all steps and candidates,
-    what is told of them, and the samples, with a mark on those that count in no aggregate.
-    """
-
-    hits: Stage[Hits]
-    steps: Mapping[str, Stage[Hits]]
-    reports: tuple[StepReport, ...]
-    reported: Stage[SampleSet]
-
-
-@dataclass(frozen=True)
-class RankedCell:
-    """What rerankers of a cell have in common: how each reranks, how a ranking is scored by the cell's `metrics`, and
-    what is ranked.
-    """
-
-    rerank: Rerank
-    scores_of: Callable[[Stage[Hits]], Stage[Scoring]]
-    metrics: Mapping[str, RankingMetric]
-    samples: Samples
-    original: Stage[Documents]
-    searched: Stage[Documents]
-    chunks: Stage[Spans]
-
-
-def cell_reranking(reranker: AnyReranker, hits: Stage[Hits], ranked: RankedCell) -> CellReranking:
-    """The stages of any reranker; every candidate of a selection is what a cell has that uses it alone."""
-    if not isinstance(reranker, RerankerSelection):
-        whole = reranking(reranker, hits, ranked.rerank, RERANKER)
-        reports = cascade_reports(whole, ranked.searched, ranked.chunks)
-        return CellReranking(whole.hits, whole.steps, reports, ranked.samples)
-    candidates = {
-        name: reranking(candidate, hits, ranked.rerank, f"{RERANKER}/{name}")
-        for name, candidate in reranker.candidates.items()
-    }
-    metric = next(metric for metric in ranked.metrics.values() if reranker.metric in metric.names)
-    split = SelectionSplit(reranker.share, reranker.seed, ranked.samples, ranked.original)
-    scored = tuple((name, ranked.scores_of(own.hits)) for name, own in candidates.items())
-    chosen = ChosenByScores(reranker.metric, metric, scored, ranked.samples, split)
-    of_candidates = [cascade_reports(own, ranked.searched, ranked.chunks) for own in candidates.values()]
-    return CellReranking(
-        SelectedHits({name: own.hits for name, own in candidates.items()}, chosen),
-        {step: stage for own in candidates.values() for step, stage in own.steps.items()},
-        (*chain(*of_candidates), SelectionReport(reranker.metric, chosen)),
-        ReportedSamples(ranked.samples, split),
-    )
 
 
 def selection_mistakes(reranker: RerankerSelection, metrics: Mapping[str, RankingMetric]) -> list[str]:

@@ -77,7 +77,8 @@ from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.pipeline.cell import Cell, Graph, graph_of
+from runner.pipeline.cell import Cell
+from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.settings import (
     ExperimentSettings,

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import RagGridError
 from runner.engine.store import Store
-from runner.pipeline.cell import Graph
+from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import load_data
 from tests.runner.sweeping import small_graph, small_request
 

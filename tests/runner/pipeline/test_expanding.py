@@ -23,7 +23,7 @@ from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from runner.output.money import priced
-from runner.pipeline.cell import Graph
+from runner.pipeline.cell_graph import Graph
 from runner.pipeline.combination_mistakes import combination_mistakes
 from runner.pipeline.ranking.rerank_stages import RerankedHits
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message

@@ -13,7 +13,8 @@ from components.rerankers.lexical import LexicalCoverage
 from components.tokenizers.character_bigrams import CharacterBigrams
 from runner.engine.plan import make_plan
 from runner.engine.store import Store
-from runner.pipeline.cell import Cell, Graph
+from runner.pipeline.cell import Cell
+from runner.pipeline.cell_graph import Graph
 from runner.pipeline.settings import MetricSettings
 from tests.runner.pipeline.fixed import fixed_cell, graph_in, judge
 

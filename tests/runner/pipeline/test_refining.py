@@ -9,7 +9,7 @@ from components.records import Documents, RefinedDocuments
 from components.refiners.pieces import assembled, copied
 from components.retrievers.oracle import Oracle
 from runner.engine.store import Store
-from runner.pipeline.cell import Graph
+from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.chunk_stages import Chunks
 from runner.pipeline.corpus.original_places import OriginalPlaces
 from runner.pipeline.corpus.refined_corpora import RefinedCorpus

@@ -18,7 +18,7 @@ from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.pipeline.cell import Graph
+from runner.pipeline.cell_graph import Graph
 from runner.pipeline.search.fusing import split_by_sample
 from tests.runner.pipeline.fixed import CELLS, FixedData, bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make

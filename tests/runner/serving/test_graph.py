@@ -12,7 +12,8 @@ from components.sparse_indexes.bm25 import Bm25
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.engine.worker import find_or_make
-from runner.pipeline.cell import Cell, Graph
+from runner.pipeline.cell import Cell
+from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
 from runner.serving.exporting.kept_in_store import facts_of
 from runner.serving.found import told_hits

@@ -1,0 +1,102 @@
+"""The answers of a cell: what the prompts hold, and what the language model answers to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from components.protocols import AnswersFrom
+from components.records import Answer, Context
+from runner.engine.stage import Stage
+from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
+from runner.pipeline.answers.context_stages import EmptyContext
+from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps
+from runner.pipeline.answers.own_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
+from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
+from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages, RetrievedPassages
+from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.cell_texts import Texts
+from runner.pipeline.corpus.chunk_stages import chunk_facts
+from runner.pipeline.corpus.loaded_data import Data, SampleSet
+
+
+@dataclass(frozen=True)
+class CellAnswers:
+    """The answers of a cell and its prompts; () where no language model reads them, or where it reads several."""
+
+    prompts: tuple[Prompts, ...]
+    answers: Stage[Sequence[Answer]]
+
+
+def passages_of(cell: Cell, texts: Texts, context: Stage[Context]) -> RetrievedPassages:
+    """Return the passages in the prompts of a cell that retrieves."""
+    merges = getattr(cell.context, "merges", False)
+    return RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks))
+
+
+def no_passages(data: Data) -> NoPassages:
+    """Return the empty passages of a closed-book cell."""
+    return NoPassages(EmptyContext(data.samples))
+
+
+def answers_of(cell: Cell, data: Data, passages: PromptPassages, pool: Data | None) -> CellAnswers:
+    """Return the answers of a cell; `pool` is the data set of its examples. A cell without a language model has no
+    prompts, and reads no history.
+    """
+    if cell.llm.answers_from is AnswersFrom.NOTHING:
+        return CellAnswers((), NoAnswers(data.samples))
+    if cell.llm.answers_from is AnswersFrom.SAMPLE:
+        return CellAnswers((), BaselineAnswers(cell.llm, data.samples, passages))
+    examples = chosen_examples(cell.examples, data, pool)
+    if len(data.n_by_turn) == 1 or not cell.history.has_rounds:
+        return _asked(cell, data.samples, data.n_samples, passages, examples)
+    turns: list[AnsweredTurn] = []
+    for n_earlier, n_samples in enumerate(data.n_by_turn):  # each is asked for after the turns before it
+        own = OwnTurns(cell.history, n_earlier, data.samples, tuple(turns))
+        of_turn = replace(passages, context=TurnContext(passages.context, own))
+        asked = _asked(cell, own, n_samples, of_turn, examples)
+        turns.append(AnsweredTurn(own, asked.prompts, asked.answers))
+    return CellAnswers((), GeneratedAnswers(Conversations(cell.history, data.samples, tuple(turns))))
+
+
+def n_passages(cell: Cell, passages: PromptPassages) -> int:
+    """Return the largest number of passages in a prompt of the cell."""
+    return 0 if isinstance(passages, NoPassages) else cell.top_k
+
+
+def _asked(
+    cell: Cell,
+    samples: Stage[SampleSet],
+    n_samples: int,
+    passages: PromptPassages,
+    examples: tuple[ChosenExamples, ...],
+) -> CellAnswers:
+    """Return prompts for the samples, and the answers of the language model."""
+    most_tokens = _most_passage_tokens(cell, passages)
+    about_tokens = _n_context_tokens(cell, passages) + cell.examples.n * cell.examples.max_tokens
+    n = n_passages(cell, passages)
+    if cell.generator.n_requests(n, most_tokens) == 1:  # a single prompt, whatever the generator would do
+        prompts = Prompts(cell.prompt, samples, passages, examples)
+        return CellAnswers((prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, about_tokens))
+    parts = cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, examples
+    return CellAnswers((), GeneratedAnswers(GeneratedInSteps(*parts, n_samples, n, most_tokens, about_tokens)))
+
+
+def _most_passage_tokens(cell: Cell, passages: PromptPassages) -> int | None:
+    """Return the tokens of the passages in a prompt, at most; None if nothing limits them, or if the builder of
+    contexts counts by another tokenizer than the generator.
+    """
+    if isinstance(passages, NoPassages):
+        return 0
+    counted_by = getattr(cell.context, "tokenizer", None)
+    counts_alike = getattr(cell.generator, "tokenizer", counted_by) == counted_by
+    return getattr(cell.context, "max_tokens", None) if counts_alike else None
+
+
+def _n_context_tokens(cell: Cell, passages: PromptPassages) -> int:
+    """Return the tokens of a context, at most, by the limits of the builder of contexts and of the chunker; 0 if
+    neither has one.
+    """
+    if isinstance(passages, NoPassages):
+        return 0
+    n_chunks = cell.top_k * getattr(cell.context, "n_chunks_per_hit", 1)
+    limits = [getattr(cell.context, "max_tokens", None), n_chunks * getattr(cell.chunk, "size", 0) or None]
+    return min((limit for limit in limits if limit), default=0)

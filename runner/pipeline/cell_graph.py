@@ -1,0 +1,169 @@
+"""The graph of stages that joins the components of a cell.
+
+    data ─┬─ corpus ─┬─ segments ── chunks ─┬─ vectors ── vector_index ── dense_hits ──┐
+          │          └─ block_terms ────────┴─ sparse_index ───────────── sparse_hits ─┴─ fused_hits ── reranked_hits
+          └─ samples ── queries ── query_words, query_vectors ────────────────┘                             │
+                                              ┌─────────────────────────────────────────────────────────────┤
+                                       ranking_scores                            context_scores ── context ─┘
+                                              │                                         │             │
+                                              └──────────── result ─────────────────────┴─── answers ─┴─ prompts
+                                                      answer_scores, judged_scores ─────────────┘
+
+Each room of the pipeline has one function that this module calls: texts, hits, ranking, answers, scores. A new step is
+one file in its room, a field of `Cell`, and the line of the room that joins it.
+
+The refined corpus replaces the corpus for all steps that search and read. Headers and parents replace the chunks that
+are searched. Results and scores are in places of the original texts. From `segments` to `sparse_index` and `vectors` a
+stage covers a block of documents: see `runner.pipeline.corpus.partition`. `top_k` first appears at the context, the
+prompt at the prompts, the model at the answers: cells that differ in nothing else share all stages before them.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+from components.clusters import Groups, groups_of
+from runner.engine.identity import parts_of
+from runner.engine.stage import Stage
+from runner.pipeline.answers.cell_answers import CellAnswers, answers_of, no_passages, passages_of
+from runner.pipeline.answers.context_stages import ChosenContext
+from runner.pipeline.answers.generating import generations
+from runner.pipeline.answers.prompt_passages import PromptPassages
+from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.cell_texts import Texts, texts_of
+from runner.pipeline.corpus.chunk_headers import asked_headers
+from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
+from runner.pipeline.corpus.listed_documents import ListedDocuments
+from runner.pipeline.corpus.loaded_data import Data, SampleSet
+from runner.pipeline.corpus.original_places import InOriginal, gold_in, told_in_original
+from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
+from runner.pipeline.corpus.text_passages import ChunkPassages
+from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
+from runner.pipeline.ranking.list_reranking import asked_orders
+from runner.pipeline.ranking.unread_texts import cut_pairs, cut_texts
+from runner.pipeline.result import Result
+from runner.pipeline.retrieved import NothingRetrieved, Retrieved
+from runner.pipeline.scoring.cell_scores import Scored, scores_of
+from runner.pipeline.scoring.given_answerable import GivenAnswerable, gives_passages
+from runner.pipeline.search.cell_search import FoundHits, found_hits, picking_arm
+from runner.pipeline.search.hit_ranks import HitRanks
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The stages of one cell: all others are upstream of `result`. `passages` are what the prompts hold, `used` the
+    fields of the cell that count.
+    """
+
+    data: Data
+    result: Result
+    passages: PromptPassages
+    used: frozenset[str]
+
+
+def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
+    """Return all stages of a cell; `pool` is the loaded data set of its examples, None if it shows none."""
+    recorder = _Recorder(_with_groups(cell))
+    read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
+    retrieved = _retrieved(read, data) if read.retriever.arms else _closed_book(data)
+    answered = answers_of(read, data, retrieved.passages, pool)
+    result = _result(read, data, retrieved, answered)
+    return Graph(data, result, retrieved.passages, frozenset(recorder.used()))
+
+
+def _with_groups(cell: Cell) -> Cell:
+    """The cell with the data set's groups of samples in its intervals."""
+    groups = groups_of(cell.dataset)
+    if groups is Groups.DOCUMENT:
+        return cell
+    return replace(cell, metrics=replace(cell.metrics, interval=replace(cell.metrics.interval, groups=groups)))
+
+
+@dataclass(frozen=True)
+class _Retrieval:
+    """The passages of the prompts, the part of retrieval that results show, and what the metrics read of it."""
+
+    passages: PromptPassages
+    shown: Retrieved | NothingRetrieved
+    scored: Scored
+
+
+def _retrieved(cell: Cell, data: Data) -> _Retrieval:
+    """From the documents to the passages of the prompts."""
+    picking = picking_arm(cell)
+    texts = texts_of(cell, data, picking)
+    gold = gold_in(texts.refined, data.samples)
+    copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
+    found = found_hits(cell, texts, gold)
+    ranked = ranked_hits(cell, texts, found, copies)
+    context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
+    places = told_in_original(texts.refined, texts.chunks, ranked.hits, context)
+    answerable = ranked.reported
+    if gives_passages(picking):
+        answerable = GivenAnswerable(ranked.reported, texts.original, places.chunks, places.context)
+    scored = Scored(ranked.reported, answerable, texts.original, places, copies)
+    return _Retrieval(
+        passages_of(cell, texts, context), _shown(cell, texts, found, ranked, places, gold, copies), scored
+    )
+
+
+def _shown(
+    cell: Cell,
+    texts: Texts,
+    found: FoundHits,
+    ranked: RankedHits,
+    places: InOriginal,
+    gold: Stage[SampleSet],
+    copies: FoundCopies | NoCopies,
+) -> Retrieved:
+    """The part of retrieval that results show."""
+    cut = () if picking_arm(cell) else cut_texts(cell.retriever, *texts.searched, found.queries)
+    return Retrieved(
+        found.queries,
+        texts.original,
+        ListedDocuments(texts.original),
+        places.chunks,
+        places.hits,
+        places.context,
+        copies,
+        (*cut, *cut_pairs(ranked.steps.values())),
+        asked_orders(ranked.steps),
+        (*refiner_reports(texts.refined, texts.data.samples, gold), *found.reports, *ranked.reports),
+        asking_corpora(texts.refined),
+        asked_headers(texts.searched),
+        HitRanks(found.rankings, texts.family, () if ranked.hits is found.hits else (found.hits,)),
+    )
+
+
+def _closed_book(data: Data) -> _Retrieval:
+    """The model answers from its own knowledge."""
+    scored = Scored(data.samples, data.samples, data.corpus, None, NoCopies())
+    return _Retrieval(no_passages(data), NothingRetrieved(), scored)
+
+
+def _result(cell: Cell, data: Data, retrieved: _Retrieval, answered: CellAnswers) -> Result:
+    scorings = scores_of(cell, data, retrieved.scored, retrieved.passages, answered)
+    answerable = retrieved.scored.answerable
+    samples = answerable if isinstance(answerable, GivenAnswerable) else data.samples
+    answers = answered.answers
+    groups = cell.metrics.interval.groups
+    return Result(samples, retrieved.shown, answered.prompts, answers, scorings, generations(answers), groups)
+
+
+class _Recorder:
+    """A cell that remembers which of its fields were read: an axis that nobody reads is not used by the experiment."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+        self._read: set[str] = set()
+
+    def __getattr__(self, name: str) -> object:
+        self._read.add(name)
+        return getattr(self._cell, name)
+
+    def used(self) -> set[str]:
+        """The fields that were read, and those whose component is inside one that was read: a tokenizer that the index
+        of the retriever holds, say.
+        """
+        # `retriever.arms` are made of its fields, so the component itself is looked through, not what was made of it.
+        inside = [part for name in self._read for part in parts_of(getattr(self._cell, name))]
+        names = {field.name for field in fields(Cell)} - self._read
+        return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}

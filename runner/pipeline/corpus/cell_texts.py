@@ -1,0 +1,56 @@
+"""The texts of a cell: its documents, refined, cut into chunks, and put below headers."""
+
+from dataclasses import dataclass, replace
+
+from components.protocols import PickingArm
+from components.records import Documents, Spans
+from runner.engine.stage import Stage
+from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.chunk_headers import Searched, with_headers
+from runner.pipeline.corpus.cutting import CutCorpus, cut_corpus
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.refined_corpora import Refined, refined_corpora
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The documents of a cell and their chunks. `data` has the corpus after the last of the `refined` ones, which begin
+    with the `original` corpus; `searched` are the chunks that are searched, below their headers.
+    """
+
+    original: Stage[Documents]
+    refined: tuple[Refined, ...]
+    data: Data
+    cut_up: CutCorpus
+    searched: Searched
+
+    @property
+    def corpus(self) -> Stage[Documents]:
+        """The corpus that is searched and read."""
+        return self.data.corpus
+
+    @property
+    def chunks(self) -> Stage[Spans]:
+        """The chunks that are read."""
+        return self.cut_up.read
+
+    @property
+    def family(self) -> tuple[Stage[Spans], ...]:
+        """Small chunks and the larger ones that are read in their place; () where the same chunks are searched and
+        read.
+        """
+        return () if self.cut_up.searched is self.chunks else (self.cut_up.searched, self.chunks)
+
+    @property
+    def ranked(self) -> Searched:
+        """The chunks that a reranker compares with a query, and that a diversity step compares with each other."""
+        return Searched(self.data, self.chunks) if self.family else self.searched
+
+
+def texts_of(cell: Cell, data: Data, picking: PickingArm | None) -> Texts:
+    """Return the texts of a cell. An arm that picks its passages may have a chunker of its own, and reads no header."""
+    refined = refined_corpora(cell.refiner, data)
+    own = replace(data, corpus=refined[-1] if refined else data.corpus)
+    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, own)
+    searched = Searched(own, cut_up.read) if picking else with_headers(cell.header, own, cut_up.searched)
+    return Texts(data.corpus, refined, own, cut_up, searched)

@@ -1,0 +1,88 @@
+"""The scores of a cell: metrics of its ranking, its contexts, its answers and their citations, and judged metrics."""
+
+from dataclasses import dataclass
+
+from components.gold_copies import GoldCopies
+from components.records import Documents
+from runner.engine.stage import Stage
+from runner.pipeline.answers.cell_answers import CellAnswers, n_passages
+from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
+from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.loaded_data import Data, SampleSet
+from runner.pipeline.corpus.original_places import InOriginal
+from runner.pipeline.scoring.answer_scores import answer_scores
+from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
+from runner.pipeline.scoring.judging import Judging, judged_scores
+from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores
+from runner.pipeline.scoring.score_stages import NotApplicableScores, Scoring
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Inputs of the metrics of a cell: the `reported` samples, with a mark on those that count in no aggregate; the same
+    samples, marked `answerable` by the passages of the cell; the `original` corpus; hits and contexts in `places` of the
+    corpus, None in a closed book; and the copies of the gold.
+    """
+
+    reported: Stage[SampleSet]
+    answerable: Stage[SampleSet]
+    original: Stage[Documents]
+    places: InOriginal | None
+    copies: Stage[GoldCopies]
+
+
+def scores_of(
+    cell: Cell, data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
+) -> tuple[Stage[Scoring], ...]:
+    """Return the stages that score a cell, each for the metrics that read the same."""
+    return (
+        *_retrieval_scores(cell, data, scored),
+        *_answer_scores(cell, data, scored, answered),
+        *_citation_scores(cell, scored, passages, answered),
+        *_judged_scores(cell, data, scored, passages, answered),
+    )
+
+
+def _retrieval_scores(cell: Cell, data: Data, scored: Scored) -> tuple[Stage[Scoring], ...]:
+    """Score the ranking and the contexts. These metrics, and those of citations, do not apply to a closed book."""
+    metrics, places = cell.metrics, scored.places
+    if places is None:
+        of_retrieval = metrics.of_rankings | metrics.of_contexts | metrics.of_citations
+        return (NotApplicableScores(of_retrieval, metrics.interval, data.samples),) if of_retrieval else ()
+    shared = metrics.interval, scored.reported, scored.original, places.chunks
+    scorings = list[Stage[Scoring]]()
+    if of_rankings := metrics.of_rankings:
+        scorings.append(RankingScores(of_rankings, *shared, places.hits, scored.copies))
+    if of_contexts := metrics.of_contexts:
+        scorings.append(ContextScores(of_contexts, *shared, places.context, scored.copies))
+    return tuple(scorings)
+
+
+def _answer_scores(cell: Cell, data: Data, scored: Scored, answered: CellAnswers) -> list[Stage[Scoring]]:
+    """Score the answers. A metric that needs a model is a stage of its own: adding one leaves the others cached."""
+    metrics = cell.metrics.of_answers
+    quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
+    groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
+    texts = UncitedAnswers(answered.answers) if cell.metrics.without_citations else answered.answers
+    interval = cell.metrics.interval
+    return [answer_scores(group, interval, data.samples, scored.answerable, texts) for group in groups if group]
+
+
+def _citation_scores(
+    cell: Cell, scored: Scored, passages: PromptPassages, answered: CellAnswers
+) -> tuple[CitationScores, ...]:
+    """Score the citations, if metrics read them. In a closed book there is nothing to cite."""
+    metrics, places = cell.metrics.of_citations, scored.places
+    if not metrics or places is None or isinstance(passages, NoPassages):
+        return ()
+    read = scored.original, places.chunks, passages, answered.answers
+    return (CitationScores(metrics, cell.metrics.interval, scored.answerable, *read, scored.copies),)
+
+
+def _judged_scores(
+    cell: Cell, data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
+) -> list[Stage[Scoring]]:
+    """Score the answers by judges."""
+    read = data.samples, scored.answerable, passages, answered.answers
+    judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages))
+    return [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]

@@ -1,0 +1,90 @@
+"""The search of a cell: the hits of all arms in one ranking, or those of an arm that picks them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from components.protocols import DenseArm, EncodedArm, PickingArm, SparseArm
+from components.records import Hits, Queries
+from runner.engine.stage import Stage
+from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.cell_texts import Texts
+from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.corpus.step_reports import StepReport
+from runner.pipeline.search.dense_search import dense_hits
+from runner.pipeline.search.diversifying import diverse_hits, diversity_reports
+from runner.pipeline.search.encoded_search import encoded_hits
+from runner.pipeline.search.expanding import gives_one_query, reranking_queries, searched_queries, unasked_queries
+from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
+from runner.pipeline.search.fusing import Ranking, joined_hits
+from runner.pipeline.search.hit_ranks import RankingOfArm, names_of_arms
+from runner.pipeline.search.picked_hits import PickedHits
+from runner.pipeline.search.searching import Search
+from runner.pipeline.search.sparse_search import sparse_hits
+
+
+@dataclass(frozen=True)
+class FoundHits:
+    """The `hits` of `queries`, by the chunks that are read, after the diversity step. A reranker reads `judged_by`."""
+
+    hits: Stage[Hits]
+    queries: tuple[Stage[Queries], ...]
+    judged_by: Stage[Queries]
+    rankings: tuple[RankingOfArm, ...]
+    reports: tuple[StepReport, ...]
+
+
+def picking_arm(cell: Cell) -> PickingArm | None:
+    """Return the arm that takes its hits whatever the query; None for a cell that searches."""
+    return next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
+
+
+def found_hits(cell: Cell, texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
+    """Return the hits of a cell; `gold` are the samples with their gold in places of the refined texts."""
+    picking = picking_arm(cell)
+    if picking:
+        n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
+        query = unasked_queries(cell.expander, texts.data)
+        picked = PickedHits(picking, n, gold, texts.corpus, texts.chunks)
+        return _diverse(cell, texts, FoundHits(picked, (query,), query, (), ()))
+    return _diverse(cell, texts, _searched(cell, texts))
+
+
+def _diverse(cell: Cell, texts: Texts, found: FoundHits) -> FoundHits:
+    hits = diverse_hits(cell.diversity, *texts.ranked, found.hits)
+    reports = (*found.reports, *diversity_reports(hits))
+    return FoundHits(hits, found.queries, found.judged_by, found.rankings, reports)
+
+
+def _searched(cell: Cell, texts: Texts) -> FoundHits:
+    """Search with all arms for all variants of the query, and join the rankings."""
+    retriever, data = cell.retriever, texts.data
+    queries = searched_queries(cell.expander, data)
+    allowed = filtered_documents(cell.filter, data, texts.cut_up.searched)
+    rankings = _rankings(cell, texts, queries, allowed)
+    joined = joined_hits(
+        retriever.fusion,
+        retriever.depth,
+        [arm.ranking for arm in rankings],
+        is_one_query_each=gives_one_query(cell.expander),
+    )
+    judged_by = reranking_queries(cell.expander, data)
+    reports = filter_reports(data, allowed, joined)
+    return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, rankings, reports)
+
+
+def _rankings(
+    cell: Cell, texts: Texts, queries: Iterable[Stage[Queries]], allowed: FilteredDocuments | None
+) -> tuple[RankingOfArm, ...]:
+    """Search with every arm for every variant of the query among the allowed documents."""
+    retriever, (data, chunks), rankings = cell.retriever, texts.searched, []
+    for arm, names in zip(retriever.arms, names_of_arms(retriever), strict=True):
+        for variant in queries:
+            if isinstance(arm, DenseArm):
+                search: Search = dense_hits(arm, data, chunks, variant, retriever.depth)
+            elif isinstance(arm, SparseArm):
+                search = sparse_hits(arm, data, chunks, variant, retriever.depth)
+            else:
+                assert isinstance(arm, EncodedArm), "an arm that picks is the only one"
+                search = encoded_hits(arm, data, chunks, variant, retriever.depth)
+            rankings.append(RankingOfArm(names, Ranking(filtered_hits(search, variant, allowed, chunks), variant)))
+    return tuple(rankings)
