@@ -19,9 +19,10 @@ from runner.pipeline.scoring.score_stages import NotApplicableScores, Scoring
 
 @dataclass(frozen=True)
 class Scored:
-    """Inputs of the metrics of a cell: the `reported` samples, with a mark on those that count in no aggregate; the same
-    samples, marked `answerable` by the passages of the cell; the `original` corpus; hits and contexts in `places` of the
-    corpus, None in a closed book; and the copies of the gold.
+    """Inputs of the metrics of a cell.
+
+    `reported` are the samples, with a mark on those that count in no aggregate; `answerable` are the same, marked by
+    what the cell can answer. `places` are hits and contexts in the `original` corpus, None in a closed book.
     """
 
     reported: Stage[SampleSet]
