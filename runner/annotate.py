@@ -15,7 +15,7 @@ from pathlib import Path
 from components.errors import ConfigError, DataError, RagGridError
 from components.text.languages import detect_language
 from runner.console.display import make_console, say_error
-from runner.console.lines_file import write_lines
+from runner.console.written_files import write_lines
 from runner.results.released_set import Testset
 from runner.results.set_files import holds_testset, read_testset, write_testset
 from runner.results.set_lines import line_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
 from runner.console.display import say_error
-from runner.console.lines_file import write_lines
+from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted import add_option
 from runner.results import CellResult
 from runner.results.loaded_sweep import LoadedSweep, load

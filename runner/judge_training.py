@@ -18,7 +18,7 @@ from rich.console import Console
 
 from components.errors import ConfigError, RagGridError
 from runner.console.display import make_console, say_error
-from runner.console.lines_file import write_lines
+from runner.console.written_files import write_lines
 from runner.labels.training.evaluating import evaluate
 from runner.labels.training.prepared_folder import read_manifest
 from runner.labels.training.preparing import Preparation, prepare

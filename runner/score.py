@@ -23,7 +23,7 @@ from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.console.display import make_console, say_error
-from runner.console.lines_file import write_lines
+from runner.console.written_files import write_lines
 from runner.pipeline.outside.answer_lines import Line, clusters_of_lines, read_lines
 from runner.pipeline.outside.metric_names import Scorer, languages, metrics_by_name
 from runner.pipeline.outside.quest_lines import QuestAnswers

@@ -19,7 +19,7 @@ from components.datasets.json_files import read_json
 from components.datasets.reading import require_folder
 from components.errors import DataError
 from components.json_value import Json
-from runner.engine.store.part_files import sync
+from runner.console.written_files import sync
 from runner.results.released_set import Edit, Testset
 from runner.results.set_lines import document_lines, line_of, read_sample, sample_line
 

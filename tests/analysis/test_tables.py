@@ -187,7 +187,7 @@ class TestBeside:
         assert ["8", "256", "0.1000"] in [row[:3] for row in rows]
 
     def test_a_block_fits_into_100_columns(self, folder: Path) -> None:
-        cells = tuple(tables.loaded.load(str(folder)).cells)
+        cells = tuple(tables.results.load(str(folder)).cells)
         output = io.StringIO()
         beside = published.put_beside(published.read_table("crud_rag/7"), ["bleu"], cells)
         tables.show_beside(Console(file=output, width=100), beside)

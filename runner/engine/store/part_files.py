@@ -4,7 +4,6 @@ import errno
 import hashlib
 import json
 import mmap
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,15 +87,6 @@ def checksum(path: Path) -> str:
     """SHA-256 (hex) of a file. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync(path: Path) -> None:
-    """Returns when the disk has a file, or the names in a folder. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

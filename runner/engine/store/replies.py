@@ -21,11 +21,12 @@ from zlib import crc32
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
+from runner.console.written_files import sync
 from runner.engine.store.claims import Claims
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.mirror import NO_MIRROR, Mirror
-from runner.engine.store.part_files import keeping, sync
+from runner.engine.store.part_files import keeping
 from runner.engine.store.writers import Writers
 
 _SYNC_EVERY_S = 1.0

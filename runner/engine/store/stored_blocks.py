@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.engine.store.part_files import Part, checksum, file_name, keeping, read_part, sync, write_part
+from runner.console.written_files import sync
+from runner.engine.store.part_files import Part, checksum, file_name, keeping, read_part, write_part
 
 log = logging.getLogger(__name__)
 

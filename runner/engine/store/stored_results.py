@@ -11,6 +11,7 @@ from pathlib import Path
 
 from components.errors import StoreError
 from components.json_value import Json
+from runner.console.written_files import sync
 from runner.engine.linking import link_or_copy
 from runner.engine.store.claims import Claims
 from runner.engine.store.half_exports import HalfExports
@@ -18,7 +19,7 @@ from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
 from runner.engine.store.pair_scores import PairScores
-from runner.engine.store.part_files import Part, checksum, file_name, keeping, mapped_file, sync, write_part
+from runner.engine.store.part_files import Part, checksum, file_name, keeping, mapped_file, write_part
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.replies import Replies
 from runner.engine.store.stored_result import Entry

@@ -19,7 +19,7 @@ import yaml
 
 from components.errors import ConfigError, DataError
 from components.json_value import Json
-from runner.console.lines_file import write_lines
+from runner.console.written_files import write_lines
 
 ADAPTER, CHECKPOINTS = "adapter", "checkpoints"
 _SETTINGS, _MANIFEST = "settings.json", "manifest.json"

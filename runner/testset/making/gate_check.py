@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from runner.console.display import make_console
-from runner.console.lines_file import write_lines
+from runner.console.written_files import write_lines
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.pipeline.building import build_component, plugins_of
 from runner.testset.making.checking import CheckReport, CheckSettings, check_dataset

@@ -18,8 +18,8 @@ from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages
 from runner.engine.store import Store
+from runner.pipeline.corpus import chunk_vectors as dense
 from runner.pipeline.corpus.chunk_vectors import ChunkVectors
-from runner.pipeline.search import dense_search as dense
 from tests.runner.pipeline.fixed import LetterCounts, fixed_cell, graph_in, run_all
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from components.records import Documents, Evidence, Kind, Sample, Turn
-from runner.testset.releasing import released_set as content
+from runner.results import released_set as content
 
 TEXTS = {
     "bridge": "The bridge was opened in 1932. \U0001f309 It was designed by a team. It is 503 metres long.",

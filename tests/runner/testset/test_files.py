@@ -9,9 +9,9 @@ import pytest
 from components.datasets.jsonl import Jsonl
 from components.errors import DataError
 from components.records import Documents, Evidence
+from runner.results import released_set as content
 from runner.results.released_set import Edit, content_key
 from runner.results.set_files import UNFINISHED, read_testset, require_replaceable, write_testset
-from runner.testset.releasing import released_set as content
 from tests.runner.testset.small import SAMPLES, small_set
 
 

@@ -6,8 +6,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from runner.results import released_set as content
 from runner.testset.annotating.label_studio_tasks import tasks_of
-from runner.testset.releasing import released_set as content
 
 Task = dict[str, Any]
 Result = dict[str, Any]

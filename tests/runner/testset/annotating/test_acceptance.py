@@ -9,12 +9,12 @@ import pytest
 
 from components.errors import ConfigError
 from components.records import Documents, Evidence, Kind, Sample
+from runner.results import released_set as content
 from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_of
 from runner.testset.annotating.annotations import Annotation, Check
 from runner.testset.annotating.annotator_agreement import annotator_agreement
 from runner.testset.annotating.disjoint_parts import split
 from runner.testset.annotating.shown_to_annotators import drawn
-from runner.testset.releasing import released_set as content
 
 N = 60
 

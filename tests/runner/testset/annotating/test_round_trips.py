@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from components.records import Documents, Evidence, Kind, Sample
+from runner.results import released_set as content
 from runner.results.set_files import read_testset, write_testset
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.resolving import resolve
 from runner.testset.annotating.sheet import sheet_of
-from runner.testset.releasing import released_set as content
 from tests.runner.testset.annotating.exports import results_of, untouched, write
 
 PIECES = (

@@ -1,5 +1,6 @@
 """Files of lines that commands write for other programs."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,3 +16,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         temporary.replace(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
+
+
+def sync(path: Path) -> None:
+    """Returns when the disk has a file, or the names in a folder. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
