@@ -11,6 +11,7 @@ from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
 from analysis.report.naming import CellNames
 from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from runner import loaded
+from runner.choice import COMPARE_ALIKE
 from runner.loaded import LoadedSweep
 from runner.sample_groups import groups_note
 
@@ -101,7 +102,8 @@ def _tied(each: Candidates, name_of: dict[str, str]) -> str:
 
 def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
-    lines = [
+    lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in found) else []
+    lines += [
         f"cells by {names.rule}; with 95 % confidence, in each row by itself, the best one is among those that may be",
     ]
     if not all(each.is_enough for each in found):

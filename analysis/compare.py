@@ -13,6 +13,7 @@ from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
 from analysis.terminal import BOLD, STAR, UNKNOWN, Column, Marks
 from components.statistics import POWER, PairedTest
 from runner import loaded
+from runner.choice import COMPARE_ALIKE, spans_conditions
 from runner.display import about
 from runner.results import CellResult
 from runner.sample_groups import groups_note, too_few_groups
@@ -216,7 +217,11 @@ def _conclusion(family: Family) -> str:
 
 
 def _may_be_best(family: Family) -> str:
-    """The model confidence set: the best cell on these samples, and those that the test could not rule out."""
+    """The model confidence set: the best cell on these samples, and those that the test could not rule out. No cell is
+    named where cells were tested under different conditions.
+    """
+    if spans_conditions([cell for standing in family.standings for cell in standing.cells]):
+        return COMPARE_ALIKE
     n_cells = len(family.standings)
     how = f"corrected for any two of {n_cells} cells"
     confidence = f"With {100 * (1 - family.alpha):.4g} % confidence"

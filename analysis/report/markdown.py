@@ -60,7 +60,7 @@ def _scenarios(report: Report) -> Iterator[str]:
                 plain(row.label),
                 f"{row.n:,}",
                 *(_choice(row.choices.get(axis)) for axis in axes),
-                f"{plain(row.best)} ({plain(row.best_note)})",
+                f"{plain(row.best)} ({plain(row.best_note)})" if row.best else plain(row.best_note),
             ]
             for row in rows
         ),

@@ -9,6 +9,7 @@ from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
 from analysis.decision.scenarios import FEWEST_SAMPLES
 from analysis.report.source import Source
+from runner.choice import CONDITION
 from runner.display import about
 from runner.prose import digits_of, number
 from runner.sample_groups import too_few_groups
@@ -105,10 +106,14 @@ def gather(source: Source) -> Scenarios | None:
 
 
 def _best(source: Source, found: Candidates | None) -> tuple[str, str]:
-    """The cells with the best mean, and how many more may be the best; nothing with too few samples."""
+    """The cells with the best mean, and how many more may be the best; nothing with too few samples, and no cell where
+    cells were tested under different conditions.
+    """
     if found is None or not found.is_enough:
         return "", ""
     cells = {cell.cell_id: cell for cell in source.sweep.cells}
+    if found.spans_conditions:
+        return "", f"none: cells differ in {CONDITION}"
     equal = [cell for cell in found.cells if cell.mean == found.cells[0].mean]
     best = source.names.of_several([cells[cell.cell_id] for cell in equal])
     more = len(found.cells) - len(equal)
