@@ -94,7 +94,7 @@ def topic_task_matrix(
     found = {place: scored for place, subset in _subsets(cell).items() if (scored := read.within(subset))}
     if not any(AVERAGE not in place for place in found):
         return None
-    # The easiest condition of a test is no choice. Of margins, which are scenarios of their own, `candidates` tells the best cells.
+    # No cell is best where cells were tested under different conditions. Of margins `candidates` tells the best cells.
     enough = {
         place: scored
         for place, scored in found.items()
