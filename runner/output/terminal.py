@@ -12,7 +12,6 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
 from runner.axes import change_name, common_base, varying_axes
 from runner.common_samples import OWN_MEANS, CommonMeans
-from runner.display import one_line
 from runner.engine import environment
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
@@ -26,6 +25,7 @@ from runner.pipeline.step_reports import LINE
 from runner.ranking import best_value, direction_sign
 from runner.results import CellResult, larger_is_better
 from runner.sample_groups import groups_note
+from runner.unread_replies import unread_cause
 
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
@@ -365,7 +365,7 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
             console.print(
                 f"{judge}: replies that cannot be read in {len(unread)} of {_count(len(cells), 'cell')}, "
                 f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples "
-                f"(most often: {one_line(worst['commonest'])})",
+                f"({unread_cause(worst)})",
                 markup=False,
                 style="yellow",
             )
