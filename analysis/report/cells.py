@@ -78,14 +78,15 @@ class CellTable:
 
 @dataclass(frozen=True)
 class Cells:
-    """A table for each metric, the one that the report is about first; the cells that failed, with the reason, and
-    those that have no result yet.
+    """A table for each metric that some cell has, the one that the report is about first; the cells that failed, with
+    the reason, and those that have no result yet. `why_no_tables` is "" where there is a table.
     """
 
     axes: tuple[str, ...]
     tables: tuple[CellTable, ...]
     failed: tuple[tuple[str, tuple[str, ...]], ...]
     unfinished: tuple[str, ...]
+    why_no_tables: str
 
 
 def gather(source: Source) -> Cells:
@@ -94,12 +95,21 @@ def gather(source: Source) -> Cells:
     for cell in source.sweep.cells:
         if cell.status != OK:
             reasons.setdefault(cell.reason or "no reason is known", []).append(source.names.short(cell))
+    valued = [compared for compared in source.compared if source.valued(compared.metric)]
     return Cells(
         tuple(source.names.axes),
-        tuple(_table(source, compared) for compared in source.compared),
+        tuple(_table(source, compared) for compared in valued),
         tuple((reason, tuple(cells)) for reason, cells in reasons.items()),
         source.sweep.unfinished,
+        "" if valued else _why_no_tables(source),
     )
+
+
+def _why_no_tables(source: Source) -> str:
+    failed = sum(cell.status != OK for cell in source.sweep.cells)
+    if failed and failed == len(source.sweep.cells):
+        return f"No table, because {'the only cell' if failed == 1 else f'all {failed:,} cells'} failed: the reasons are below."
+    return "No table, because no cell has a value of a metric that ranks cells."
 
 
 def _table(source: Source, compared: Compared) -> CellTable:

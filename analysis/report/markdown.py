@@ -80,6 +80,9 @@ def _choice(choice: Choice | None) -> str:
 def _cells(report: Report) -> Iterator[str]:
     yield ""
     yield "## All cells"
+    if report.cells.why_no_tables:
+        yield ""
+        yield report.cells.why_no_tables
     for own in report.cells.tables:
         yield ""
         yield f"### {plain(own.title)}"

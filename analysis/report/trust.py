@@ -69,6 +69,7 @@ def gather(source: Source) -> tuple[Check, ...]:
         *_size(source),
         *_stand_ins(cells),
         *_noise(cells),
+        *_unseen(source),
         *_scripted_judge(cells),
         *_samples(source),
         *_fields(cells, source),
@@ -124,6 +125,18 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[Check]:
     if len(rates) > 1:
         text = f"{CONDITION} sets how hard the test is: compare models at one rate, and take no rate for the best."
         yield Check(WARNING, "An axis that is no choice", text)
+
+
+def _unseen(source: Source) -> Iterator[Check]:
+    """Axes that change no value of the metric that the report is about."""
+    if source.scores is None:
+        return
+    metric = source.scores.metric
+    if axes := source.scores.of(metric).unseen_axes:
+        text = (
+            f"{listed(axes)}: cells that differ in nothing else are equal by {metric.metric}. Judge by another metric."
+        )
+        yield Check(NOTE, f"Axes that {metric.metric} does not see", text)
 
 
 def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[Check]:
