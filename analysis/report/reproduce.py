@@ -58,7 +58,7 @@ def _commands(source: Source, answer: Answer) -> Iterable[Command]:
         yield Command("this report", f"python -m analysis report {folder} --metric {name}")
     if answer.take:
         cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
-        yield Command(f"{answer.cell} alone", _alone(cell))
+        yield Command(f"only {answer.cell}", _alone(cell))
         if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
             line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
             yield Command(f"{answer.cell} as a folder that answers your questions", line)

@@ -6,11 +6,10 @@ from typing import Any
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
-from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level, smallest_detectable
 from analysis.decision.scenarios import FEWEST_SAMPLES
 from analysis.report.source import Source
 from runner.choice import CONDITION
-from runner.display import about
 from runner.prose import digits_of, number
 from runner.sample_groups import too_few_groups
 
@@ -137,8 +136,7 @@ def _choice(entry: Recommendation) -> Choice:
     if entry.verdict == TOO_FEW:
         few_samples = entry.n < FEWEST_SAMPLES
         return Choice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
-    detectable = entry.detectable
-    size = too_few_groups(entry.n_clusters) if detectable is None else f"would detect \u00b1{about(detectable)}"
+    size = smallest_detectable(entry.detectable, entry.n_clusters)
     return Choice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
 
 

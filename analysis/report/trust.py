@@ -133,9 +133,7 @@ def _unseen(source: Source) -> Iterator[Check]:
         return
     metric = source.scores.metric
     if axes := source.scores.of(metric).unseen_axes:
-        text = (
-            f"{listed(axes)}: cells that differ in nothing else are equal by {metric.metric}. Judge by another metric."
-        )
+        text = f"{listed(axes)}: cells that differ in nothing else are equal by {metric.metric}. Another metric may tell them apart."
         yield Check(NOTE, f"Axes that {metric.metric} does not see", text)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from analysis.__main__ import main
 from analysis.compare import show
-from analysis.comparison import UNDECIDED, WORSE, Family, as_record, as_table, compare_cells
+from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells
 from components.errors import DataError
 from components.statistics import PairedTest, RightOrWrong, holm
 from runner.loaded import SubsetMetric, load
@@ -82,7 +82,7 @@ class TestFamily:
     def test_verdicts_follow_the_adjusted_p_values(self, complete: Path) -> None:
         found = family(complete)
         verdicts = {row.standing.cell.cell_id: row.verdict for row in found.rows}
-        assert verdicts == {"b4b4b4b4b4b4": UNDECIDED, "a1a1a1a1a1a1": WORSE, "a2a2a2a2a2a2": WORSE}
+        assert verdicts == {"b4b4b4b4b4b4": MAY_BE_BEST, "a1a1a1a1a1a1": WORSE, "a2a2a2a2a2a2": WORSE}
         assert [row.standing.cell.cell_id for row in found.not_distinguishable] == ["b4b4b4b4b4b4"]
         assert all(
             row.p_adjusted is not None and (row.p_adjusted <= 0.05) == (row.verdict == WORSE) for row in found.rows
@@ -114,7 +114,7 @@ class TestFamily:
 
     def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
-        assert {row.verdict for row in found.rows} == {UNDECIDED}
+        assert {row.verdict for row in found.rows} == {MAY_BE_BEST}
         assert {row.detectable for row in found.rows} == {None}
         assert "Too few groups of samples (2) to tell." in text_of(found)
 
@@ -229,7 +229,7 @@ class TestCellsWithOtherSamples:
         ]
         found = family(tiny_sweep.write(tmp_path, cells))
         assert [(row.comparison.difference, row.p_adjusted, row.verdict) for row in found.rows] == [
-            (0.0, 1.0, UNDECIDED)
+            (0.0, 1.0, MAY_BE_BEST)
         ]
 
 
@@ -304,7 +304,7 @@ class TestText:
         found = family(complete)
         said = "adj. p is corrected for all comparisons, an interval is not"
         assert said not in text_of(found)
-        unclear = [replace(row, verdict=UNDECIDED) for row in found.rows]
+        unclear = [replace(row, verdict=MAY_BE_BEST) for row in found.rows]
         assert any(row.comparison.high is not None and row.comparison.high < 0 for row in unclear)
         assert said in text_of(replace(found, rows=unclear))
 
