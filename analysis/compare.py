@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from analysis import comparison, terminal
-from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
+from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, Family, Row, Standing
 from analysis.terminal import BOLD, STAR, UNKNOWN, Column, Marks
 from components.statistics import POWER, PairedTest
 from runner import loaded
@@ -187,8 +187,8 @@ def _trust_lines(family: Family) -> list[str]:
     if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
         p = "adj. p" if family.is_picked else "Holm p"
         lines.append(
-            f"{p} is corrected for all comparisons, an interval is not: a row may have no star although its interval "
-            "excludes 0"
+            f"{p} is corrected for all comparisons, an interval is not: a verdict may be "
+            f"'{MAY_BE_BEST if family.is_picked else UNDECIDED}' although the interval excludes 0"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(
@@ -223,13 +223,14 @@ def _may_be_best(family: Family) -> str:
     if spans_conditions([cell for standing in family.standings for cell in standing.cells]):
         return COMPARE_ALIKE
     n_cells = len(family.standings)
-    how = f"corrected for any two of {n_cells} cells"
+    rows = "rows" if any(standing.same for standing in family.standings) else "cells"
+    how = f"corrected for any two of {n_cells} {rows}"
     confidence = f"With {100 * (1 - family.alpha):.4g} % confidence"
     name, others = _name(family, family.baseline.cell), [row.standing for row in family.not_distinguishable]
     if not others:
         return f"{confidence} the best cell is {name} ({how})."
     ids = ", ".join(standing.cell.cell_id[:8] for standing in others)
-    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(others) + 1} of {n_cells}; {how})."
+    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(others) + 1} of {n_cells} {rows}; {how})."
 
 
 def _against_baseline(family: Family) -> str:

@@ -133,7 +133,7 @@ def _unseen(source: Source) -> Iterator[Check]:
         return
     metric = source.scores.metric
     if axes := source.scores.of(metric).unseen_axes:
-        text = f"{listed(axes)}: cells that differ in nothing else are equal by {metric.metric}. Another metric may tell them apart."
+        text = f"{listed(axes)}: cells that differ in nothing else are equal by it. Judge them by another metric."
         yield Check(NOTE, f"Axes that {metric.metric} does not see", text)
 
 

@@ -176,7 +176,7 @@ class TestFamily:
         text = text_of(found)
         assert text.splitlines()[2].split()[:6] == ["b3b3b3b3", "+1", "dense", "2,", "8", "0.7250"]
         assert "the same for every sample: a1a1a1a1, a2a2a2a2" in text
-        assert "corrected for any two of 2 cells" in text
+        assert "2 of 2 rows; corrected for any two of 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 
     def test_of_cells_that_are_all_the_same_nothing_more_is_said(self, tmp_path: Path) -> None:
@@ -260,14 +260,17 @@ class TestText:
         text = text_of(family(complete))
         assert (
             "With 95 % confidence the best cell is one of these: b3b3b3b3 (retriever=dense, top_k=2), b4b4b4b4 "
-            "(2 of 4; corrected for any two of 4 cells)." in text
+            "(2 of 4 cells; corrected for any two of 4 cells)." in text
         )
 
     def test_names_the_only_cell_that_may_be_the_best(self, tmp_path: Path) -> None:
         best, other, *_ = tiny_sweep.CELLS
         clear = [_twice(replace(best, rouge_l=[0.9] * 8)), _twice(replace(other, rouge_l=[0.1] * 8))]
         text = text_of(family(tiny_sweep.write(tmp_path, clear)))
-        assert "With 95 % confidence the best cell is a1a1a1a1 (top_k=2) (corrected for any two of 2 cells)." in text
+        assert (
+            "With 95 % confidence the best cell is a1a1a1a1 (top_k=2) (2 of 2 rows; corrected for any two of 2 rows)."
+            in text
+        )
 
     def test_counts_verdicts_against_a_named_baseline(self, complete: Path) -> None:
         text = text_of(family(complete, baseline="retriever=bm25,top_k=2"))

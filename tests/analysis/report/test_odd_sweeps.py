@@ -96,7 +96,7 @@ def test_an_axis_that_the_metric_does_not_see_is_no_example_of_dependence(tmp_pa
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
     page, _, _ = rendered(report_on(folder))
     assert "gains the same" not in page.text
-    assert "Axes that rouge_l does not see k: cells that differ in nothing else are equal by rouge_l." in page.text
+    assert "Axes that rouge_l does not see k: cells that differ in nothing else are equal by it." in page.text
     assert "no cell is significantly worse than the best" not in page.text
     assert "A row with several values of an axis stands for cells with the same value for every sample." in page.text
     assert "256 · 2 or 8" in page.text
