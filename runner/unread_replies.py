@@ -9,7 +9,7 @@ from components.records import AnswerState
 from runner.display import one_line
 
 _OTHER_FORM = "not in the form asked for"
-_KINDS = {
+_KINDS: dict[str, str] = {
     AnswerState.TRUNCATED: "cut off at max_new_tokens",
     AnswerState.EMPTY: "empty",
     AnswerState.REFUSED: "refused",
