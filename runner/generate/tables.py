@@ -10,7 +10,6 @@ from rich.table import Table
 from components.protocols import LLM
 from components.testset.topics.tree import labels_of
 from components.testset.topics.voting import TopicVotes
-from runner.display import estimate
 from runner.output.money import money
 from runner.output.terminal import left_out_of_data
 from runner.testset.bound import Asked, Part, total
@@ -80,7 +79,7 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
 
 def _told(head: str, asked: Asked, currency: str) -> str:
     cost = "cost not known" if asked.cost is None else money(asked.cost, currency) if asked.cost else "at no cost"
-    return f"{head} {asked.n_requests:,} requests, up to about {estimate(asked.tokens.n_all)} tokens, {cost}"
+    return f"{head} {asked.n_requests:,} requests, up to {asked.tokens.n_all:,} tokens, {cost}"
 
 
 def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) -> None:
