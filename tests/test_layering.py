@@ -170,6 +170,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.prose",
         "runner.timing",
         "runner.undecided",
+        "runner.unread_replies",
         "runner.testset.content",
         "runner.testset.files",
         "runner.trusted",
@@ -191,11 +192,12 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
 
 FLOORS = {
     "runner.engine": (),
-    "runner.pipeline": ("runner.engine",),
+    "runner.pipeline": ("runner.unread_replies", "runner.engine"),
     "runner.output": (
         "runner.choice",
         "runner.choice_text",
         "runner.undecided",
+        "runner.unread_replies",
         "runner.common_samples",
         "runner.hit_texts",
         "runner.loaded",
@@ -289,7 +291,7 @@ def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
     alone = {
         "runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages",
-        "runner.prose", "runner.choice_text", "runner.interruptible",
+        "runner.prose", "runner.choice_text", "runner.interruptible", "runner.unread_replies",
     }  # fmt: skip
     assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
 

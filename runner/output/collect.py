@@ -27,6 +27,7 @@ from runner.pipeline.retrieved import Retrieved
 from runner.pipeline.settings import Pictures, RunSettings
 from runner.ranking import N_FIRST, headlines
 from runner.results import FAILED, OK, CellResult, documents_file
+from runner.unread_replies import unread_cause
 
 Files = dict[str, bytes]
 
@@ -164,7 +165,7 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
     """Judges whose replies could not be read: their metrics are over what few samples they were clear about."""
     reasons = [
         f"{of['n_unparsable']} of {of['n_judged']} {_shown(judge)} could not be read, more than "
-        f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows{_cause(of['commonest'])}"
+        f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows ({unread_cause(of, _MOST_OF_CAUSE)})"
         for judge, of in summary["judges"].items()
         if of["n_unparsable"] > settings.max_unparsable_rate * of["n_judged"]
     ]

@@ -12,7 +12,6 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
 from runner.axes import change_name, common_base, varying_axes
 from runner.common_samples import OWN_MEANS, CommonMeans
-from runner.display import one_line
 from runner.engine import environment
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
@@ -26,6 +25,7 @@ from runner.pipeline.step_reports import LINE
 from runner.ranking import best_value, direction_sign
 from runner.results import CellResult, larger_is_better
 from runner.sample_groups import groups_note
+from runner.unread_replies import unread_cause
 
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
@@ -327,9 +327,21 @@ def _leaderboard(
 def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
     sizes = {cell.dataset.get("n_samples") for cell in cells}
     n_samples = f"{sizes.pop():,} " if len(sizes) == 1 and None not in sizes else ""
-    return f"Leaderboard: all {n_samples}samples" + (
-        f", by {metrics[0]}{_SMALLER.get(larger_is_better(metrics[0], cells), '')}" if metrics else ""
-    )
+    if not metrics:
+        return f"Leaderboard: all {n_samples}samples"
+    over = _over(cells, metrics[0]) or f"all {n_samples}samples"
+    return f"Leaderboard: {over}, by {metrics[0]}{_SMALLER.get(larger_is_better(metrics[0], cells), '')}"
+
+
+def _over(cells: Sequence[CellResult], metric: str) -> str:
+    """E.g. "300 of 1,109 samples with ndcg@10"; "" where every cell has a value for every sample."""
+    entries = [entry for cell in cells if (entry := cell.metrics.get(OVERALL, {}).get(metric)) and entry["n"]]
+    if not any(entry["n_excluded"] for entry in entries):
+        return ""
+    n_valued = sorted({entry["n"] for entry in entries})
+    n_all = max(entry["n"] + sum(entry["n_excluded"].values()) for entry in entries)
+    ends = " to ".join(dict.fromkeys(f"{n:,}" for n in (n_valued[0], n_valued[-1])))
+    return f"{ends} of {n_all:,} samples with {metric}"
 
 
 def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
@@ -365,7 +377,7 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
             console.print(
                 f"{judge}: replies that cannot be read in {len(unread)} of {_count(len(cells), 'cell')}, "
                 f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples "
-                f"(most often: {one_line(worst['commonest'])})",
+                f"({unread_cause(worst)})",
                 markup=False,
                 style="yellow",
             )
