@@ -316,6 +316,8 @@ def _unknown(package: str, path: str, importer: str) -> str:
 class _Finder(MetaPathFinder):
     """Answers for the modules of the packages that runs have named, as the other finders would."""
 
+    asks_others = True
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:

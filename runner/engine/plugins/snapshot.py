@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -164,13 +165,25 @@ def is_users(package: str) -> bool:
 
 def _places_of(package: str) -> Sequence[Path]:
     """The folders of a top-level package, or its file; () for what is neither, such as a built-in module."""
-    try:
-        spec = find_spec(package)
-    except (ImportError, ValueError):  # a module that is made by hand, or a program, has no spec
-        spec = None
+    spec = _spec_of(package)
     if spec is None:
         file = getattr(sys.modules.get(package), "__file__", None)
         return [Path(file)] if file else ()
     if spec.submodule_search_locations is not None:
         return [Path(folder) for folder in spec.submodule_search_locations]
     return [Path(spec.origin)] if spec.origin and spec.origin.endswith(SUFFIXES) else ()
+
+
+def _spec_of(package: str) -> ModuleSpec | None:
+    """As a new process would find it: a package of the same name that was imported from another folder does not hide
+    it, unless that one is all there is.
+    """
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if find and not getattr(finder, "asks_others", False) and (spec := find(package, None, None)):
+            found: ModuleSpec = spec
+            return found
+    try:
+        return find_spec(package)
+    except (ImportError, ValueError):  # a module that is made by hand, or a program, has no spec
+        return None
