@@ -26,13 +26,16 @@ from components.protocols import (
     VectorIndex,
 )
 from components.records import Hits, Passages, Queries, Spans
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
+from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup, Work
 from runner.engine.store.blocks import has_block, joined_blocks, read_block, scattered_blocks, write_block
 from runner.engine.store.files import read_part
 from runner.pipeline import sub_corpora
 from runner.pipeline.blocks import DocumentBlock, document_blocks, positions_of
+from runner.pipeline.checked_arrays import checked_vectors
 from runner.pipeline.checked_hits import checked_hits
 from runner.pipeline.chunking import chunk_blocks
 from runner.pipeline.data import Data
@@ -116,13 +119,15 @@ class ChunkVectors(Stage[Vectors]):
         """Embeds block by block: a run that was broken off goes on behind the last whole block."""
         chunks, state = self.chunks.read(run), run.read(self.state)
         if len(chunks) <= self._block_size:
-            return _checked(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
+            return checked_vectors(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
         blocks = []
         for rows, name in self._blocks(len(chunks)):
             block = read_block(run.workspace, name)
             if block is None:
                 made = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
-                path = write_block(run.workspace, name, _checked(made, rows.stop - rows.start, self.embedder))
+                made = checked_vectors(made, rows.stop - rows.start, self.embedder)
+                require_equal_files(type(self.embedder))
+                path = write_block(run.workspace, name, made)
                 run.received.drop()  # the block has them all
                 block = read_part(path)  # from the disk: the memory is for the next one
             blocks.append(block)
@@ -185,14 +190,6 @@ class JoinedVectors(Stage[Vectors]):
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
 
-def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
-    if vectors.ndim != 2 or len(vectors) != n_wanted:
-        raise ComponentError(
-            f"{type(embedder).__name__}: got vectors of shape {vectors.shape} for {n_wanted} chunks, wanted a row each"
-        )
-    return np.asarray(vectors, dtype=np.float32)
-
-
 @dataclass(frozen=True, eq=False)
 class QueryVectors(Stage[Vectors]):
     """float32[n_queries, d]."""
@@ -216,7 +213,9 @@ class QueryVectors(Stage[Vectors]):
 
     def make(self, run: Run) -> Vectors:
         """Embeds all queries."""
-        return self.embedder.embed_queries(self.queries.read(run), run.read(self.state))
+        queries = self.queries.read(run)
+        vectors = self.embedder.embed_queries(queries, run.read(self.state))
+        return checked_vectors(vectors, len(queries), self.embedder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +278,10 @@ class DenseHits(Search):
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
         """The chunks that are nearest to the chosen ones among the queries."""
         built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[chosen]
+        if vectors.shape[1] != queries.shape[1] and len(vectors) and len(queries):
+            embedder = getattr(self.query_vectors, "embedder", self.index)
+            sizes = f"vectors of queries have {queries.shape[1]} dimensions, those of chunks {vectors.shape[1]}"
+            raise broken_contract(embedder, sizes)
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
         found = [self._found(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts]
         return sub_corpora.merge(found, parts, len(queries))

@@ -15,6 +15,7 @@ from components.text.ranking import without
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
+from runner.pipeline.checked_allowed import checked_allowed
 from runner.pipeline.chunking import ChunkFacts, chunk_facts
 from runner.pipeline.data import CorpusCodec, Data, Samples
 from runner.pipeline.searching import Search, read_by
@@ -40,8 +41,9 @@ class FilteredDocuments(Stage[AllowedDocuments]):
     corpus: Stage[Documents]
 
     def make(self, run: Run) -> AllowedDocuments:
-        """Asks the filter."""
-        return self.filter.allow(run.read(self.samples).samples, run.read(self.corpus))
+        """Asks the filter. Raises ComponentError if the filter breaks its contract."""
+        samples, documents = run.read(self.samples).samples, run.read(self.corpus)
+        return checked_allowed(self.filter.allow(samples, documents), len(samples), len(documents), self.filter)
 
 
 @dataclass(frozen=True, eq=False)
