@@ -43,7 +43,7 @@ def read_answerable(record: Record, where: str) -> bool:
     """Whether the question can be answered; it can if the record does not say. Raises DataError."""
     value = record.get("answerable")
     if value is not None and not isinstance(value, bool):
-        raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true, false or null.")
+        raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true or false.")
     return value is not False
 
 

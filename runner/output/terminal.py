@@ -30,6 +30,8 @@ from runner.sample_groups import groups_note
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
 _MOST_IDS = 3
+_MOST_FAILED, _LONGEST_REASON = 10, 500
+"""Cells, and characters of their reason, in a line of failures."""
 
 _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
 
@@ -386,13 +388,17 @@ def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
 
 
 def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
-    """Why cells failed, equal reasons once."""
+    """Print why cells failed, equal reasons once. A long reason is cut; `cell.json` has all of it."""
     reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell.status != "OK":
             reasons.setdefault(cell.reason, []).append(cell.cell_id)
     for reason, cell_ids in reasons.items():
-        console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {escape(reason)}")
+        shown = one_line(reason, _LONGEST_REASON)
+        if len(shown) < len(" ".join(reason.split())):
+            shown += f" ... (the whole text: reason in {cell_ids[0]}/cell.json)"
+        more = f" and {len(cell_ids) - _MOST_FAILED} more" if len(cell_ids) > _MOST_FAILED else ""
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(shown)}")
 
 
 def _n_digits(values: Iterable[float | None]) -> int:

@@ -292,3 +292,13 @@ def test_cells_that_change_one_of_many_axes_go_by_their_change() -> None:
     named = [line.split()[1] for line in lines[2:7]]
     assert named == ["top_k=9", "header=title", "chunk=token", "refiner=tables", "the"]
     assert "the base: refiner=none, chunk=sentence, header=none, top_k=5" in "\n".join(lines)
+
+
+def test_a_long_reason_of_a_failure_is_cut_and_says_where_all_of_it_is() -> None:
+    output = io.StringIO()
+    cells = [replace(cell(f"cell{n:02}", 0.5), status="FAILED", reason="judge is down; " * 200) for n in range(12)]
+    show_failures(SafeConsole(file=output, width=2000), cells)
+    said = output.getvalue()
+    assert len(said) < 800
+    assert "and 2 more: judge is down; " in said
+    assert said.endswith("... (the whole text: reason in cell00/cell.json)\n")
