@@ -292,6 +292,7 @@ def test_every_package_of_the_runner_has_its_place() -> None:
     alone = {
         "runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages",
         "runner.prose", "runner.choice_text", "runner.interruptible", "runner.unread_replies",
+        "runner.standard_output",
     }  # fmt: skip
     assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
 

@@ -12,6 +12,7 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
 from runner.axes import change_name, common_base, varying_axes
 from runner.common_samples import OWN_MEANS, CommonMeans
+from runner.display import one_line
 from runner.engine import environment
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
@@ -30,6 +31,8 @@ from runner.unread_replies import unread_cause
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
 _MOST_IDS = 3
+_MOST_FAILED, _LONGEST_REASON = 10, 500
+"""Cells, and characters of their reason, in a line of failures."""
 
 _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
 
@@ -398,13 +401,17 @@ def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
 
 
 def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
-    """Why cells failed, equal reasons once."""
+    """Print why cells failed, equal reasons once. A long reason is cut; `cell.json` has all of it."""
     reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell.status != "OK":
             reasons.setdefault(cell.reason, []).append(cell.cell_id)
     for reason, cell_ids in reasons.items():
-        console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {escape(reason)}")
+        shown = one_line(reason, _LONGEST_REASON)
+        if len(shown) < len(" ".join(reason.split())):
+            shown += f" ... (the whole text: reason in {cell_ids[0]}/cell.json)"
+        more = f" and {len(cell_ids) - _MOST_FAILED} more" if len(cell_ids) > _MOST_FAILED else ""
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(shown)}")
 
 
 def _n_digits(values: Iterable[float | None]) -> int:

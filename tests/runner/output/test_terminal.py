@@ -300,3 +300,13 @@ def test_the_title_counts_the_samples_that_the_metric_has() -> None:
     assert shown(some).startswith(f"Leaderboard: 300 of 1,109 samples with {first}, by {first}\n")
     fewer = replace(CELLS[0], metrics={"overall": {first: entry(0.5, 290, no_gold=809, failed=10)}})
     assert shown([fewer, some[1]]).startswith(f"Leaderboard: 290 to 300 of 1,109 samples with {first}, by {first}\n")
+
+
+def test_a_long_reason_of_a_failure_is_cut_and_says_where_all_of_it_is() -> None:
+    output = io.StringIO()
+    cells = [replace(cell(f"cell{n:02}", 0.5), status="FAILED", reason="judge is down; " * 200) for n in range(12)]
+    show_failures(SafeConsole(file=output, width=2000), cells)
+    said = output.getvalue()
+    assert len(said) < 800
+    assert "and 2 more: judge is down; " in said
+    assert said.endswith("... (the whole text: reason in cell00/cell.json)\n")
