@@ -1,7 +1,7 @@
 """python -m analysis best: the best cell for each subset, topic and task, and those that cannot be told from it."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.markup import escape
 
@@ -11,7 +11,7 @@ from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, S
 from analysis.report.naming import CellNames
 from analysis.table_output import STAR, UNKNOWN, Column, Marks
 from runner import results
-from runner.results import LoadedSweep, groups_note
+from runner.results import COMPARE_ALIKE, CellResult, LoadedSweep, groups_note
 
 _N_NAMED = 3
 """Cells that are tied with the best one."""
@@ -45,10 +45,11 @@ def run(options: argparse.Namespace) -> int:
 def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[Column]:
     names = CellNames(sweep.cells)
     name_of = {cell.cell_id: escape(names.short(cell)) for cell in sweep.cells}
+    cells = {cell.cell_id: cell for cell in sweep.cells}
     digits = terminal.n_digits(each.cells[0].mean for each in found)
     return [
         Column("for", [_label(each) for each in found], is_number=False),
-        Column("best", [name_of[each.cells[0].cell_id] for each in found], is_number=False),
+        Column("best", [escape(names.of_several(_best(each, cells))) for each in found], is_number=False),
         Column("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
         Column("n", [f"{each.n:,}" for each in found]),
         Column("may be best", [_how_many(each) for each in found], is_number=False),
@@ -61,6 +62,11 @@ def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[Column]:
         Column("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True, is_id=True),
         Column("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
     ]
+
+
+def _best(each: Candidates, cells: Mapping[str, CellResult]) -> list[CellResult]:
+    """The cell with the best mean, and those with an equal one."""
+    return [cells[one.cell_id] for one in each.cells if one.mean == each.cells[0].mean]
 
 
 def _marks(found: Sequence[Candidates]) -> Marks:
@@ -100,7 +106,8 @@ def _tied(each: Candidates, name_of: dict[str, str]) -> str:
 
 def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
-    lines = [
+    lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in found) else []
+    lines += [
         f"cells by {names.rule}; with 95 % confidence, in each row by itself, the best one is among those that may be",
     ]
     if not all(each.is_enough for each in found):

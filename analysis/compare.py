@@ -10,12 +10,12 @@ from rich.markup import escape
 
 from analysis import comparison
 from analysis import table_output as terminal
-from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
+from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, Family, Row, Standing
 from analysis.table_output import BOLD, STAR, UNKNOWN, Column, Marks
 from components.statistics import POWER, PairedTest
 from runner import results
 from runner.console.display import about
-from runner.results import CellResult, groups_note, too_few_groups
+from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditions, too_few_groups
 
 _FEW_CLUSTERS = 50
 
@@ -85,7 +85,7 @@ def show(console: Console, family: Family) -> None:
 
 def _marks(family: Family) -> Marks:
     """The best or the baseline in bold, what is shown to differ from it with a star."""
-    of_rows = [BOLD, *("" if row.verdict == UNDECIDED else STAR for row in family.rows)]
+    of_rows = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
     if family.is_picked:
         how = f"corrected for any two of {len(family.standings)} cells"
         return Marks(
@@ -183,11 +183,11 @@ def _trust_lines(family: Family) -> list[str]:
         f"rate of false verdicts: {few}about .06 in our simulations at an alpha of .05, and up to "
         f"{_RATE_WITH_RARE_FAILURES} for a cell that fails rarely and badly, if the samples miss its failures"
     ]
-    if any(_excludes_zero(row) and row.verdict == UNDECIDED for row in family.rows):
+    if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
         p = "adj. p" if family.is_picked else "Holm p"
         lines.append(
-            f"{p} is corrected for all comparisons, an interval is not: a row may be undecided although its interval "
-            "excludes 0"
+            f"{p} is corrected for all comparisons, an interval is not: a verdict may be "
+            f"'{MAY_BE_BEST if family.is_picked else UNDECIDED}' although the interval excludes 0"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(
@@ -216,15 +216,20 @@ def _conclusion(family: Family) -> str:
 
 
 def _may_be_best(family: Family) -> str:
-    """The model confidence set: the best cell on these samples, and those that the test could not rule out."""
+    """The model confidence set: the best cell on these samples, and those that the test could not rule out. No cell is
+    named where cells were tested under different conditions.
+    """
+    if spans_conditions([cell for standing in family.standings for cell in standing.cells]):
+        return COMPARE_ALIKE
     n_cells = len(family.standings)
-    how = f"corrected for any two of {n_cells} cells"
+    rows = "rows" if any(standing.same for standing in family.standings) else "cells"
+    how = f"corrected for any two of {n_cells} {rows}"
     confidence = f"With {100 * (1 - family.alpha):.4g} % confidence"
-    name, undecided = _name(family, family.baseline.cell), [row.standing for row in family.not_distinguishable]
-    if not undecided:
+    name, others = _name(family, family.baseline.cell), [row.standing for row in family.not_distinguishable]
+    if not others:
         return f"{confidence} the best cell is {name} ({how})."
-    ids = ", ".join(standing.cell.cell_id[:8] for standing in undecided)
-    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(undecided) + 1} of {n_cells}; {how})."
+    ids = ", ".join(standing.cell.cell_id[:8] for standing in others)
+    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(others) + 1} of {n_cells} {rows}; {how})."
 
 
 def _against_baseline(family: Family) -> str:
@@ -246,7 +251,7 @@ def _detectable(family: Family) -> str:
     low, high = about(min(sizes)), about(max(sizes))
     span = low if low == high else f"{low} to {high}, depending on the cell"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
-    return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power)."
+    return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power, measured spread)."
 
 
 def _name(family: Family, cell: CellResult) -> str:

@@ -40,7 +40,8 @@ _DIGITS = 12
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
 """How p-values are adjusted: with the best cell as baseline (True), and with a named one (False)."""
 
-BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
+BETTER, WORSE, UNDECIDED, MAY_BE_BEST = "better", "worse", "undecided", "may be the best"
+"""Verdicts. UNDECIDED is against a named baseline. Against the best cell the same outcome is MAY_BE_BEST."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ class Row:
     verdict: str
     detectable: float | None
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether the test tells the cell from the baseline."""
+        return self.verdict in (BETTER, WORSE)
+
 
 @dataclass(frozen=True)
 class Family:
@@ -111,7 +117,7 @@ class Family:
     @property
     def not_distinguishable(self) -> list[Row]:
         """Rows that were tested without a decision."""
-        return [row for row in self.rows if row.verdict == UNDECIDED]
+        return [row for row in self.rows if not row.is_decided]
 
     @property
     def has_too_few_groups(self) -> bool:
@@ -254,7 +260,7 @@ def _among_the_best(family: Family, scores: SampleScores) -> _Correction:
 
 def _verdict(family: Family, comparison: Comparison, *, is_shown: bool) -> str:
     if not is_shown:
-        return UNDECIDED
+        return MAY_BE_BEST if family.is_picked else UNDECIDED
     return BETTER if (_number(comparison.difference) > 0) == family.metric.direction() else WORSE
 
 

@@ -53,7 +53,8 @@ def _ls(store: Store, console: Console) -> int:
 
 
 def _files(store: Store, folder: str) -> list[Path]:
-    return sorted((store.root / folder).iterdir())
+    path = store.root / folder
+    return sorted(path.iterdir()) if path.is_dir() else []
 
 
 def _verify(store: Store, console: Console, delete: bool) -> int:
@@ -133,7 +134,7 @@ def _last_changed(path: Path) -> float:
     gone, since others may be pruning.
     """
     try:
-        paths = [path, *path.iterdir()] if path.is_dir() else [path]
+        paths = [path, *path.iterdir()] if path.is_dir() and not path.is_symlink() else [path]
         return max(each.lstat().st_mtime for each in paths)
     except FileNotFoundError:
         return math.inf
@@ -182,10 +183,20 @@ def main(arguments: list[str] | None = None) -> int:
             return in_bucket.run(options, console)
         if not (store_dir / "store.json").is_file():
             raise StoreError(f"{store_dir}: no store here; name one with --store-dir")
-        return _run(options, Store(store_dir), console)
+        store = Store(store_dir, may_write=_changes(options))
+        store.refuse_links()
+        return _run(options, store, console)
     except (ConfigError, MissingExtraError, StoreError) as error:
         say_error(error)
-        return 2
+    except OSError as error:
+        place = error.filename or store_dir
+        say_error(f"{place}: {error.strerror or error}; give the command as a user who may read and change the store")
+    return 2
+
+
+def _changes(options: argparse.Namespace) -> bool:
+    """Return whether the command removes anything."""
+    return options.delete if options.command == "verify" else options.command == "prune" and not options.dry_run
 
 
 def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
@@ -193,7 +204,7 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         return _ls(store, console)
     if options.command == "verify":
         return _verify(store, console, options.delete)
-    known = {path.name for path in (store.root / "entries").iterdir()} | {"replies"}
+    known = {path.name for path in _files(store, "entries")} | {"replies"}
     if options.stage and options.stage not in known:
         say_error(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}")
         return 2

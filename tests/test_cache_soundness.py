@@ -85,6 +85,12 @@ def test_a_users_package_is_edited(tmp_path: Path) -> None:
     assert (tally.n_tried, tally.differences) == (9, [])
 
 
+def test_a_file_that_a_users_package_reads_is_edited(tmp_path: Path) -> None:
+    place = "a data file beside a single module"
+    tally = plugins.compared(tmp_path, [place], plugins.MOMENTS[:2], ["model"], forked)
+    assert (tally.n_tried, tally.differences) == (6, [])
+
+
 def test_a_field_that_is_in_no_key_is_found(space: Space, twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     before = identity._meaningful_fields
     monkeypatch.setattr(

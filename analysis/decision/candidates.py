@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.scenario_scores import Scenario, Scored, Scores
 from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
-from runner.results import LoadedSweep, SubsetMetric
+from runner.results import LoadedSweep, SubsetMetric, spans_conditions
 
 ALPHA = 0.05
 _TEST = PairedTest()
@@ -35,7 +35,8 @@ class Candidates:
     for each scenario by itself. `cheapest` is the id of the cheapest candidate, or of the fastest where tokens do
     not count (`weighs_tokens`); None where no cost is known, and where all cost about the same.
 
-    Where `is_enough` is False there are too few samples to rule out any cell: all of them are candidates.
+    Where `is_enough` is False there are too few samples to rule out any cell: all of them are candidates. Where
+    `spans_conditions` is True the cells were tested under different conditions, and the easiest test is no choice.
     """
 
     scenario: Scenario
@@ -46,6 +47,7 @@ class Candidates:
     cells: tuple[Candidate, ...]
     cheapest: str | None
     weighs_tokens: bool
+    spans_conditions: bool = False
 
     def as_record(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -85,6 +87,7 @@ def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
         tuple(found),
         None if place is None else cells[place].cell_id,
         scored.weighs_tokens,
+        spans_conditions(scored.cells),
     )
 
 

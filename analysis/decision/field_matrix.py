@@ -14,7 +14,7 @@ from components.statistics import (
     selected_level,
 )
 from components.subsets import AVERAGE, in_order
-from runner.results import CellResult, LoadedSweep, SubsetMetric
+from runner.results import CellResult, LoadedSweep, SubsetMetric, spans_conditions
 
 ALPHA = 0.05
 _FEWEST_DRAWS, _DRAWS_BEYOND = 1_999, 4
@@ -92,8 +92,12 @@ def topic_task_matrix(
     found = {place: scored for place, subset in _subsets(cell).items() if (scored := read.within(subset))}
     if not any(AVERAGE not in place for place in found):
         return None
-    # Of margins, which are scenarios of their own, `candidates` tells the best cells.
-    enough = {place: scored for place, scored in found.items() if scored.is_enough and AVERAGE not in place}
+    # No cell is best where cells were tested under different conditions. Of margins `candidates` tells the best cells.
+    enough = {
+        place: scored
+        for place, scored in found.items()
+        if scored.is_enough and AVERAGE not in place and not spans_conditions(scored.cells)
+    }
     n_draws = max(_FEWEST_DRAWS, int(_DRAWS_BEYOND * len(enough) / alpha))
     p = [p_of_equality(_distinct_scores(own), n_resamples=n_draws, seed=_SEED) for own in enough.values()]
     fields = {place: _field(place, scored, cell, read.metric.metric) for place, scored in found.items()}

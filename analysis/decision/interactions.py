@@ -1,7 +1,7 @@
 """Pairs of axes of which one buys more or less with the levels of the other."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 import numpy as np
@@ -26,7 +26,8 @@ class Interaction:
     Of all such differences of all pairs of axes (`n_looked_at`), this is the one that lies farthest from zero for its
     pair, in standard errors; `p` and the interval are corrected for all of them, so that of all that `is_shown` in a
     scenario none is made by chance with probability 1 - alpha. A gain is an improvement, whether larger or smaller
-    values of the metric are better.
+    values of the metric are better. `unseen` is the one of the two axes that changes no
+    sample's value, as top_k changes no ranking; "" where both change some.
     """
 
     axes: tuple[str, str]
@@ -43,13 +44,15 @@ class Interaction:
     gain_less: float
     n_combinations: int
     n_looked_at: int
+    unseen: str = ""
 
     def text(self) -> str:
         """As a sentence."""
         first, second = self.axes
         instead = f"{first}={self.better} instead of {self.worse}"
         if not self.difference:
-            return f"{instead} gains the same with {second}={self.more_with} and with {self.less_with}"
+            same = f"{instead} gains the same with {second}={self.more_with} and with {self.less_with}"
+            return f"the metric does not see {self.unseen}: {same}" if self.unseen else same
         more, less = about(self.difference), about(-self.gain_less)
         if self.gain_less >= 0:
             return f"{instead} gains {more} more with {second}={self.more_with} than with {self.less_with}"
@@ -90,7 +93,10 @@ def find_interactions(scored: Scored, alpha: float) -> tuple[Interaction, ...]:
     if not examples or not df:
         return ()
     tail = Tail(tuple(map(np.sort, largest)), df)
-    found_all = [_interaction(scored, each, tail, alpha, n_looked_at) for each in examples]
+    found_all = [
+        replace(one, unseen=next((axis for axis in reversed(one.axes) if axis in scored.unseen_axes), ""))
+        for one in (_interaction(scored, each, tail, alpha, n_looked_at) for each in examples)
+    ]
     return tuple(sorted(found_all, key=lambda one: one.p))
 
 

@@ -72,7 +72,7 @@ class Recommendation:
         return "" if self.cheapest is None else f"{'cheapest' if self.weighs_tokens else 'fastest'} {self.cheapest}"
 
     def text(self) -> str:
-        """E.g. "256 or 512", or "no significant difference; cheapest 64; would detect ±0.012"."""
+        """E.g. "256 or 512", or "no significant difference; cheapest 64; smallest detectable difference 0.012"."""
         cheap = [self.thrifty] if self.thrifty else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
@@ -82,12 +82,17 @@ class Recommendation:
             if self.n >= FEWEST_SAMPLES:
                 return too_few_groups(self.n_clusters)
             return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
-        size = too_few_groups(self.n_clusters) if self.detectable is None else f"would detect ±{about(self.detectable)}"
+        size = smallest_detectable(self.detectable, self.n_clusters)
         return "; ".join(["no significant difference", *cheap, size])
 
     def as_record(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {**asdict(self), "levels": [_level_record(level) for level in self.levels], "text": self.text()}
+
+
+def smallest_detectable(size: float | None, n_clusters: int) -> str:
+    """E.g. "smallest detectable difference 0.012"; with None, that the groups are too few for any."""
+    return too_few_groups(n_clusters) if size is None else f"smallest detectable difference {about(size)}"
 
 
 def _level_record(level: Level) -> dict[str, Any]:

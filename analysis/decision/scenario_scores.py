@@ -102,6 +102,18 @@ class Scored:
         """Those that can be chosen: not the data, the metrics, the judge, or the number of a draw."""
         return [axis for axis in self.levels if axis not in DRAWS and axis.split(".")[0] not in _NOT_CHOSEN]
 
+    @cached_property
+    def unseen_axes(self) -> list[str]:
+        """Axes that change no sample's value, as `top_k` changes no ranking."""
+        return [axis for axis in self.axes if not self._sees(axis)]
+
+    def _sees(self, axis: str) -> bool:
+        values: dict[tuple[str | None, ...], set[bytes]] = {}
+        for place in range(len(self.cells)):
+            others = tuple(levels[place] for name, levels in self.levels.items() if name != axis)
+            values.setdefault(others, set()).add(self.samples.statistics[:, place].tobytes())
+        return any(len(own) > 1 for own in values.values()) or len(values) == len(self.cells)
+
 
 @dataclass(frozen=True)
 class Scores:

@@ -18,6 +18,7 @@ from components.statistics import (
     pairs,
     right_or_wrong,
 )
+from runner.results import CONDITION
 
 _SEED = 0
 
@@ -61,8 +62,9 @@ class TestedLevels:
 
 
 def designs_of(scored: Scored) -> list[LevelDesign]:
-    """Of the axes whose levels can be compared."""
-    return [design for axis in scored.axes if (design := level_design(axis, scored.levels))]
+    """Return a design for each axis to choose on whose levels can be compared; a condition of the test is no choice."""
+    axes = [axis for axis in scored.axes if axis != CONDITION]
+    return [design for axis in axes if (design := level_design(axis, scored.levels))]
 
 
 def tested_levels(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[TestedLevels]:

@@ -94,7 +94,8 @@ class Sweep:
         """What `python -m analysis compare` shows, by default of the metric of the leaderboard: a row per cell, the
         baseline first, then the best.
 
-        - `cell_id`, the axes that vary, `verdict` (string): "best" or "baseline", "worse", "better" or "undecided"
+        - `cell_id`, the axes that vary, `verdict` (string): "best", "may be the best" or "worse"; against a
+          baseline "baseline", "better", "worse" or "undecided"
         - `mean` (float64) over the `n` samples (Int64) that all cells have, in `n_clusters` groups
         - `difference` from the baseline with `ci_low` and `ci_high`, the interval of this one comparison (float64)
         - `p_adjusted`, corrected for the number of cells, and `detectable_difference`, what this many samples would

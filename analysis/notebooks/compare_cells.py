@@ -42,7 +42,7 @@ names = sweep.cells.set_index("cell_id")["name"]
 #
 # - `best`: the highest mean,
 # - `worse`: this cell is not the best one, with 95 % confidence, corrected for the number of cells,
-# - `undecided`: these questions cannot tell. It does **not** mean equal.
+# - `may be the best`: these questions cannot tell. It does **not** mean equal.
 #
 # In a terminal: `python -m analysis compare SWEEP --metric rouge_l`.
 

@@ -24,6 +24,7 @@ class Figure:
 class Answer:
     """`take` is the id of the cell to take (see `runner.results.Choice`), `best` that of the cell with the best mean;
     "" if no cell has a value. The sentence, the matrix and the failures are those of the cell to take.
+    Where cells were tested under different conditions no cell `is_recommended`, and `take` is the one with the best mean.
     """
 
     about: str
@@ -32,6 +33,12 @@ class Answer:
     best: str
     n_may_be_best: int
     figures: tuple[Figure, ...]
+    is_recommended: bool = True
+
+    @property
+    def cell(self) -> str:
+        """The role of the cell that the matrix and the failures are about."""
+        return "the cell to take" if self.is_recommended else "the cell with the best mean"
 
 
 def gather(source: Source) -> Answer:
@@ -52,8 +59,17 @@ def gather(source: Source) -> Answer:
         source.names.in_prose,
         larger_is_better=family.metric.direction(),
     )
-    figures = (_best_figure(family.metric, choice.best), _tied_figure(family, choice), *_shown_figure(family))
-    return Answer(_about(source), sentence, choice.cell.cell_id, choice.best.cell_id, choice.n_tied, figures)
+    tied = () if choice.spans_conditions else (_tied_figure(family, choice),)
+    figures = (_best_figure(family.metric, choice.best), *tied, *_shown_figure(family))
+    return Answer(
+        _about(source),
+        sentence,
+        choice.cell.cell_id,
+        choice.best.cell_id,
+        choice.n_tied,
+        figures,
+        is_recommended=not choice.spans_conditions,
+    )
 
 
 def choice_of(family: Family) -> Choice:
@@ -68,7 +84,7 @@ def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
     """Return the answer with the share of samples of the cell to take whose prompt lacks gold."""
     if not n_with_gold:
         return answer
-    note = f"{n_lost:,} of {n_with_gold:,} samples with gold, in the cell to take"
+    note = f"{n_lost:,} of {n_with_gold:,} samples with gold, in {answer.cell}"
     figure = Figure("Samples that lack gold in the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
     return replace(answer, figures=(*answer.figures, figure))
 

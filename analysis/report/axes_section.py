@@ -80,7 +80,7 @@ def gather(source: Source) -> tuple[ScenarioEffects, ...]:
 
 def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
     # The metric may not see an axis, as one of rankings does not see top_k: that is no example of dependence.
-    seen = [one for one in effects.interactions if (one.difference, one.low, one.high) != (0.0, 0.0, 0.0)]
+    seen = [one for one in effects.interactions if not one.unseen and one.difference]
     interactions = sorted(seen, key=lambda one: (not one.is_shown, one.p))
     return ScenarioEffects(
         effects.scenario.subset,

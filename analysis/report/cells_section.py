@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis import comparison
-from analysis.comparison import UNDECIDED, Family, Row, Standing
+from analysis.comparison import Family, Row, Standing
 from analysis.report.source import Compared, Source
 from components.statistics import POWER
 from runner.console.display import about
@@ -13,7 +13,7 @@ from runner.console.prose import count, digits_of, listed, number
 from runner.results import CONTEXT_TOKENS, COSTS, OK, CellResult, SubsetMetric, groups_note, too_few_groups
 
 MOST_ROWS = 100
-BEST, MAY_BE_BEST = "best", "may be the best"
+BEST = "best"
 
 Span = tuple[float, float]
 """The smallest and the largest value of cells that share a row."""
@@ -75,14 +75,15 @@ class CellTable:
 
 @dataclass(frozen=True)
 class Cells:
-    """A table for each metric, the one that the report is about first; the cells that failed, with the reason, and
-    those that have no result yet.
+    """A table for each metric that some cell has, the one that the report is about first; the cells that failed, with
+    the reason, and those that have no result yet. `why_no_tables` is "" where there is a table.
     """
 
     axes: tuple[str, ...]
     tables: tuple[CellTable, ...]
     failed: tuple[tuple[str, tuple[str, ...]], ...]
     unfinished: tuple[str, ...]
+    why_no_tables: str
 
 
 def gather(source: Source) -> Cells:
@@ -91,12 +92,22 @@ def gather(source: Source) -> Cells:
     for cell in source.sweep.cells:
         if cell.status != OK:
             reasons.setdefault(cell.reason or "no reason is known", []).append(source.names.short(cell))
+    valued = [compared for compared in source.compared if source.valued(compared.metric)]
     return Cells(
         tuple(source.names.axes),
-        tuple(_table(source, compared) for compared in source.compared),
+        tuple(_table(source, compared) for compared in valued),
         tuple((reason, tuple(cells)) for reason, cells in reasons.items()),
         source.sweep.unfinished,
+        "" if valued else _why_no_tables(source),
     )
+
+
+def _why_no_tables(source: Source) -> str:
+    failed = sum(cell.status != OK for cell in source.sweep.cells)
+    if failed and failed == len(source.sweep.cells):
+        cells = "the only cell" if failed == 1 else f"all {failed:,} cells"
+        return f"No table, because {cells} failed: the reasons are below."
+    return "No table, because no cell has a value of a metric that ranks cells."
 
 
 def _table(source: Source, compared: Compared) -> CellTable:
@@ -131,7 +142,7 @@ def _other(source: Source, family: Family, row: Row) -> CellRow:
         source,
         family.metric,
         row.standing,
-        MAY_BE_BEST if row.verdict == UNDECIDED else row.verdict,
+        row.verdict,
         difference=found.difference,
         difference_low=found.low,
         difference_high=found.high,
@@ -186,7 +197,7 @@ def _notes(source: Source, family: Family) -> list[str]:
     if sizes := [row.detectable for row in family.rows if row.detectable is not None]:
         low, high = about(min(sizes)), about(max(sizes))
         span = low if low == high else f"{low} to {high}, depending on the cell"
-        notes.append(f"The smallest detectable difference is about {span} ({POWER:.0%} power).")
+        notes.append(f"The smallest detectable difference is about {span} ({POWER:.0%} power, measured spread).")
     elif family.has_too_few_groups:
         notes.append(f"{too_few_groups(family.n_clusters).capitalize()}.")
     same = [standing for standing in family.standings if standing.same]

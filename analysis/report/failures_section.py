@@ -13,7 +13,7 @@ from analysis.report.classes import CLASSES
 from analysis.report.source import Source
 from components.errors import DataError
 from components.forensics.stages import BROKEN, Stage
-from runner.results import CellResult
+from runner.results import OK, CellResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,8 @@ def gather(source: Source, answer: Answer) -> Failures | str:
     import pandas as pd
 
     if not answer.take:
-        return "No cell has results."
+        failed = any(cell.status != OK for cell in source.sweep.cells)
+        return "No cell succeeded: the section of all cells has the reasons." if failed else "No cell has results."
     cells = looked_at(source, answer)
     try:
         rows = [_row(source, cell) for cell in cells]

@@ -60,7 +60,7 @@ def _scenarios(report: Report) -> Iterator[str]:
                 plain(row.label),
                 f"{row.n:,}",
                 *(_choice(row.choices.get(axis)) for axis in axes),
-                f"{plain(row.best)} ({plain(row.best_note)})",
+                f"{plain(row.best)} ({plain(row.best_note)})" if row.best else plain(row.best_note),
             ]
             for row in rows
         ),
@@ -80,6 +80,9 @@ def _choice(choice: Choice | None) -> str:
 def _cells(report: Report) -> Iterator[str]:
     yield ""
     yield "## All cells"
+    if report.cells.why_no_tables:
+        yield ""
+        yield report.cells.why_no_tables
     for own in report.cells.tables:
         yield ""
         yield f"### {plain(own.title)}"

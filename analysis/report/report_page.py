@@ -8,8 +8,9 @@ from markupsafe import Markup
 from analysis.charts.canvas import around
 from analysis.charts.dots import Dot
 from analysis.charts.interval_chart import interval
+from analysis.comparison import MAY_BE_BEST
 from analysis.html import page_environment
-from analysis.report.cells_section import BEST, MAY_BE_BEST, CellRow, CellTable, Span, interval_text
+from analysis.report.cells_section import BEST, CellRow, CellTable, Span, interval_text
 from analysis.report.classes import CLASSES
 from analysis.report.record import Report
 from analysis.report.samples_section import MOST_CHARACTERS

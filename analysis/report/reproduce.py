@@ -31,7 +31,7 @@ class Reproduce:
 
 
 def gather(source: Source, answer: Answer) -> Reproduce:
-    """Of the sweep and of the cell that is recommended."""
+    """Return how to repeat the sweep, its tests, and the cell that the report is about."""
     cells, described = source.sweep.cells, source.described
     facts = [
         ("sweep", f"{described.sweep_id}, {described.started} to {described.finished or 'unfinished'}"),
@@ -53,14 +53,15 @@ def _commands(source: Source, answer: Answer) -> Iterable[Command]:
     if source.main:
         metric = source.main.metric
         name = shlex.quote(f"{metric.subset}:{metric.metric}" if metric.subset != "overall" else metric.metric)
-        yield Command("the tests behind the verdicts", f"python -m analysis compare {folder} --metric {name}")
+        if source.main.family:
+            yield Command("the tests behind the verdicts", f"python -m analysis compare {folder} --metric {name}")
         yield Command("this report", f"python -m analysis report {folder} --metric {name}")
     if answer.take:
         cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
-        yield Command("the recommended cell alone", _alone(cell))
+        yield Command(f"only {answer.cell}", _alone(cell))
         if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
             line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
-            yield Command("the recommended cell as a folder that answers your questions", line)
+            yield Command(f"{answer.cell} as a folder that answers your questions", line)
 
 
 def _alone(cell: CellResult) -> str:

@@ -6,12 +6,11 @@ from typing import Any
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
-from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level, smallest_detectable
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
 from analysis.report.source import Source
-from runner.console.display import about
 from runner.console.prose import digits_of, number
-from runner.results import too_few_groups
+from runner.results import CONDITION, too_few_groups
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 
@@ -105,10 +104,14 @@ def gather(source: Source) -> Scenarios | None:
 
 
 def _best(source: Source, found: Candidates | None) -> tuple[str, str]:
-    """The cells with the best mean, and how many more may be the best; nothing with too few samples."""
+    """The cells with the best mean, and how many more may be the best; nothing with too few samples, and no cell where
+    cells were tested under different conditions.
+    """
     if found is None or not found.is_enough:
         return "", ""
     cells = {cell.cell_id: cell for cell in source.sweep.cells}
+    if found.spans_conditions:
+        return "", f"none: cells differ in {CONDITION}"
     equal = [cell for cell in found.cells if cell.mean == found.cells[0].mean]
     best = source.names.of_several([cells[cell.cell_id] for cell in equal])
     more = len(found.cells) - len(equal)
@@ -132,8 +135,7 @@ def _choice(entry: Recommendation) -> Choice:
     if entry.verdict == TOO_FEW:
         few_samples = entry.n < FEWEST_SAMPLES
         return Choice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
-    detectable = entry.detectable
-    size = too_few_groups(entry.n_clusters) if detectable is None else f"would detect \u00b1{about(detectable)}"
+    size = smallest_detectable(entry.detectable, entry.n_clusters)
     return Choice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from analysis.report.source import MANY_LEVELS, Source
 from components.records import AnswerState
 from runner.console.prose import count, listed
+from runner.console.unread_replies import unread_cause
 from runner.results import CONDITION, MANY_CELLS, OK, CellResult, groups_note
 
 WARNING, NOTE, FINE = "warning", "note", "fine"
@@ -65,6 +66,7 @@ def gather(source: Source) -> tuple[Check, ...]:
         *_size(source),
         *_stand_ins(cells),
         *_noise(cells),
+        *_unseen(source),
         *_scripted_judge(cells),
         *_samples(source),
         *_fields(cells, source),
@@ -120,6 +122,16 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[Check]:
     if len(rates) > 1:
         text = f"{CONDITION} sets how hard the test is: compare models at one rate, and take no rate for the best."
         yield Check(WARNING, "An axis that is no choice", text)
+
+
+def _unseen(source: Source) -> Iterator[Check]:
+    """Axes that change no value of the metric that the report is about."""
+    if source.scores is None:
+        return
+    metric = source.scores.metric
+    if axes := source.scores.of(metric).unseen_axes:
+        text = f"{listed(axes)}: cells that differ in nothing else are equal by it. Judge them by another metric."
+        yield Check(NOTE, f"Axes that {metric.metric} does not see", text)
 
 
 def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[Check]:
@@ -214,8 +226,10 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[Check]:
         own = [cell.judges[judge] for cell in cells if judge in cell.judges]
         n_judged, unread = (sum(int(each.get(name, 0)) for each in own) for name in ("n_judged", "n_unparsable"))
         if unread:
-            commonest = next(each["commonest"] for each in own if each.get("n_unparsable"))
-            text = f"{unread:,} of {n_judged:,} replies could not be read and count nowhere (e.g. {commonest[:200]!r})."
+            worst = max(own, key=lambda each: int(each.get("n_unparsable", 0)))
+            where = "" if len(own) == 1 else " in the cell with most of them"
+            text = f"{unread:,} of {n_judged:,} replies could not be read and count nowhere"
+            text += f" ({unread_cause(worst)}{where})." if unread_cause(worst) else "."
             yield Check(WARNING, f"Unreadable replies of {judge}", text)
         else:
             yield Check(FINE, f"Every reply of {judge} could be read", f"{n_judged:,} of them.")

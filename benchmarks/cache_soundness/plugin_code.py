@@ -1,4 +1,4 @@
-"""A user's package whose every part gives other results when any of its files changes: eight places, each a number."""
+"""A user's package whose parts give other results when any of its files changes: places by kind, each a number."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,9 @@ _PARTS = """
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from components.means import combine_mean, mean_scores
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Spans
+from alone import alone_total
 from plug import constants
 from plug.helper import helped
 from plug.linked.there import there
@@ -25,6 +28,26 @@ from plug.sub.inner import INNER
 
 OWN = 1
 TABLE = Path(__file__).with_name("table.txt")
+HERE = Path(__file__).parent
+WHEN_IMPORTED = int((HERE / "data" / "early.txt").read_text())
+
+
+def executed():
+    names = {}
+    exec((HERE / "executed.py").read_text(), names)
+    return names["EXECUTED"]
+
+
+def loaded():
+    spec = spec_from_file_location("loaded_by_path", HERE / "loaded.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.LOADED
+
+
+def read_by_path():
+    ran = run_path(str(HERE / "ran.py"))["RAN"]
+    return executed() + loaded() + ran + WHEN_IMPORTED + int((HERE / "data" / "late.txt").read_text())
 
 
 class Counting(Parent):
@@ -33,7 +56,7 @@ class Counting(Parent):
 
     def total(self):
         places = (OWN, helped(), self.inherited(), constants.CONSTANT, INNER, there(), STAR, int(TABLE.read_text()))
-        return sum(places)
+        return sum(places) + read_by_path() + alone_total()
 
 
 @dataclass(frozen=True)
@@ -91,6 +114,16 @@ class Baseline(Llm):
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
 """
 
+_ALONE = """
+from pathlib import Path
+from runpy import run_path
+
+
+def alone_total():
+    here = Path(__file__).parent
+    return int((here / "alone_table.txt").read_text()) + run_path(str(here / "alone_rules.py"))["RULE"]
+"""
+
 _HOOK = """
 import json
 import os
@@ -138,6 +171,13 @@ PLACES = {
     "a sub-package behind a link": ("outside/there.py", "return 1", "return 5"),
     "a module of which all is imported": ("plug/starred.py", "STAR = 1", "STAR = 5"),
     "a data file": ("plug/table.txt", "1", "5"),
+    "a data file without a content hash": ("plug/data/late.txt", "1", "5"),
+    "a data file that is read at import": ("plug/data/early.txt", "1", "5"),
+    "code that is executed": ("plug/executed.py", "EXECUTED = 1", "EXECUTED = 5"),
+    "code that is loaded by its path": ("plug/loaded.py", "LOADED = 1", "LOADED = 5"),
+    "code that is run by its path": ("plug/ran.py", "RAN = 1", "RAN = 5"),
+    "a data file beside a single module": ("alone_table.txt", "1", "5"),
+    "code beside a single module": ("alone_rules.py", "RULE = 1", "RULE = 5"),
 }
 """The file, and what becomes of it: of equal size, as edits are that a cache of bytecode does not notice."""
 
@@ -154,6 +194,14 @@ def write(folder: Path) -> None:
         "plug/sub/inner.py": "INNER = 1\n",
         "plug/starred.py": "STAR = 1\n",
         "plug/table.txt": "1",
+        "plug/data/late.txt": "1",
+        "plug/data/early.txt": "1",
+        "plug/executed.py": "EXECUTED = 1\n",
+        "plug/loaded.py": "LOADED = 1\n",
+        "plug/ran.py": "RAN = 1\n",
+        "alone.py": _ALONE,
+        "alone_table.txt": "1",
+        "alone_rules.py": "RULE = 1\n",
         "outside/__init__.py": "",
         "outside/there.py": "def there():\n    return 1\n",
         "hook/__init__.py": "",

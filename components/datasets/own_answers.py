@@ -41,10 +41,10 @@ def read_answer_parts(record: Record, where: str) -> tuple[Part, ...]:
 
 def read_answerable(record: Record, where: str) -> bool:
     """Whether the question can be answered; it can if the record does not say. Raises DataError."""
-    value = record.get("answerable", True)
-    if not isinstance(value, bool):
+    value = record.get("answerable")
+    if value is not None and not isinstance(value, bool):
         raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true or false.")
-    return value
+    return value is not False
 
 
 def _parts(entries: Sequence[object], where: str) -> tuple[Part, ...]:

@@ -21,6 +21,7 @@ from components.openai_server.errors import (
     Redirected,
     Refused,
     Unreachable,
+    Untrusted,
 )
 from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, next_address
 from components.openai_server.reading import parsed
@@ -68,14 +69,16 @@ class Connection:
         """Return what the server sent as JSON, unchecked. `path` follows the base address, e.g. "/chat/completions".
 
         Raises HttpError for a status of 400 or more, Redirected for a redirect to another server, Unreachable (Refused
-        if nobody listens there) or Disconnected for a connection that cannot be made or breaks, BrokenProtocol for a
-        reply that is not HTTP, TooLarge for a reply of more than `most_bytes`, and Malformed for a reply that is no
-        JSON.
+        if nobody listens there, Untrusted for its certificate) or Disconnected for a connection that cannot be made or
+        breaks, BrokenProtocol for a reply that is not HTTP, TooLarge for a reply of more than `most_bytes`, and
+        Malformed for a reply that is no JSON.
         """
         import aiohttp
 
         try:
             reply, received = await self._replied(path, body, most_bytes)
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise Untrusted(str(error)) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             kind = Refused if _is_refused(error) else Unreachable
             raise kind(str(error) or type(error).__name__) from error

@@ -5,6 +5,7 @@ one alone.
       Redirected    it sends us to another server
     Unreachable     no connection could be made
       Refused       nobody listens there
+      Untrusted     its certificate is not one that we trust
     Disconnected    the connection broke before the reply was whole
     Malformed       the reply, of status 200, is not what was asked for
       TooLarge      it is larger than any answer
@@ -55,6 +56,10 @@ class Refused(Unreachable):
     """Nobody listens at the address."""
 
 
+class Untrusted(Unreachable):
+    """The server's certificate cannot be verified, or is not that of the host. Asking again does not help."""
+
+
 class Disconnected(Exception):
     """The connection broke before the reply was whole."""
 
@@ -80,7 +85,9 @@ def is_temporary(error: Exception) -> bool:
     """True for what may go away: rate limits, server errors, timeouts, lost connections, malformed replies."""
     if isinstance(error, HttpError):
         return (error.status in _TEMPORARY or error.status >= 500) and not _is_quota_used_up(error)
-    return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError) and not isinstance(error, TooLarge)
+    if isinstance(error, TooLarge | Untrusted):
+        return False
+    return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError)
 
 
 def is_too_slow(error: Exception) -> bool:

@@ -15,7 +15,7 @@ from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
-from components.openai_server.errors import Refused, class_of, is_temporary, message_of, retry_after_s
+from components.openai_server.errors import Refused, Untrusted, class_of, is_temporary, message_of, retry_after_s
 from components.openai_server.gate import Account, Gate, current_gate
 from components.openai_server.session import NotAsked, Session
 from components.records import ErrorClass
@@ -179,6 +179,11 @@ class Server:
         text = f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
         if isinstance(error, Refused):
             text += f"; nobody listens there: {self.if_refused}"
+        if isinstance(error, Untrusted):
+            text += (
+                "; set SSL_CERT_FILE to a file with the certificate of the authority that signed it, or "
+                f"{self.settings}.base_url to the host that the certificate names"
+            )
         return text
 
 

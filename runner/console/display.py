@@ -57,6 +57,14 @@ def about(value: float, n_digits: int = 2) -> str:
     return format(Decimal(f"{value:.{n_digits}g}"), ",f")
 
 
+def estimate(n: int) -> str:
+    """A count that is only estimated, to two digits: "850", "6,200", "620,000", "6.2 million"."""
+    for word, unit in (("billion", 10**9), ("million", 10**6)):
+        if n >= unit * 0.995:
+            return f"{about(n / unit)} {word}"
+    return about(n)
+
+
 def say_error(error: object) -> None:
     """A message on standard error, without secrets."""
     with suppress(OSError):  # of a terminal that was closed: nobody is left to read it

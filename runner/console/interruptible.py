@@ -10,31 +10,60 @@ from contextlib import suppress
 from importlib import import_module
 
 from runner.console.endings import ENDINGS, Interrupt
+from runner.console.standard_output import guard_standard_output, is_output_lost
 
 EXIT_INTERRUPTED = 130
 """The exit code, as that of shells."""
 
+EXIT_OUTPUT_LOST = 1
+EXIT_NOT_RUN = 2
 
-def run_main(module: str) -> None:
-    """Load `module`, call its `main()`, and exit with the code that it returns. Exit with 130 after one line if the
-    command is interrupted, which includes the time in which `module` is loaded.
+
+def run_main(module: str, *arguments: object) -> None:
+    """Load `module`, call its `main` with the arguments, and exit with the code that it returns.
+
+    Exit with 130 after one line if the command is interrupted, which includes the time in which `module` is loaded.
     """
-    run_interruptibly(lambda: sys.exit(import_module(module).main()), "\nInterrupted.\n")
+    run_interruptibly(lambda: sys.exit(import_module(module).main(*arguments)), "\nInterrupted.\n")
 
 
 def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
-    """Call `command`; write `line` to standard error and exit with 130 if it is interrupted."""
+    """Call `command`; write `line` to standard error and exit with 130 if it is interrupted.
+
+    Exit with 1 if the command succeeded and standard output could not be written, as on a full disk. Exit with 2 after
+    one line if the locale's encoding lacks a character of a file name or an argument.
+    """
     _open_missing_streams()
+    guard_standard_output()
     _end_as_with_ctrl_c()
     atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
     try:
-        command()
+        _call(command)
     except KeyboardInterrupt:
         with suppress(OSError):  # of a terminal that was closed
             sys.stderr.write(line)
         sys.exit(EXIT_INTERRUPTED)
     finally:
         _end_at_once_from_now_on()
+
+
+def _call(command: Callable[[], object]) -> None:
+    try:
+        command()
+    except SystemExit as ending:
+        if ending.code or not is_output_lost():
+            raise
+    except UnicodeEncodeError as error:
+        encoding = sys.getfilesystemencoding()
+        if encoding == "utf-8":
+            raise
+        sys.stderr.write(
+            f"{error.object[error.start]!a}: the locale's encoding, {encoding}, has no such character "
+            "in names of files and arguments; set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8\n"
+        )
+        sys.exit(EXIT_NOT_RUN)
+    if is_output_lost():
+        sys.exit(EXIT_OUTPUT_LOST)
 
 
 def _open_missing_streams() -> None:

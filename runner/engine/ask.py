@@ -21,7 +21,7 @@ from components.records import Answer, AnswerState, Request
 from runner.engine.answers_without_secrets import without_secrets_in
 from runner.engine.checked_answers import checked_answers
 from runner.engine.identity import describe, key_of
-from runner.engine.source_code import model_code, package_code
+from runner.engine.source_code import model_code, package_code, require_equal_files
 from runner.engine.spending.admitted import admitted, most_tokens
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,8 @@ class Asker:
 
     def _asked(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
         """Answers as they come, written down. Raises ComponentError if the model leaves a request without one or gives
-        one that `checked_answers` refuses, and BudgetReached when all answers have come to what was sent before that.
+        one that `checked_answers` refuses, or if a file changed that the model reads. Raises BudgetReached when all
+        answers have come to what was sent before that.
         """
         lacking = dict(requests)
         if requests:
@@ -131,6 +132,7 @@ class Asker:
             # Each by itself if it may have cost money.
             lots = ([answer] for answer in generated) if self.asks_a_language_model else _in_lots(generated)
             for lot in lots:
+                require_equal_files(type(self._llm), as_model=self.asks_a_language_model)
                 for answer in self._replies.add_all(lot):
                     lacking.pop(answer.request_id, None)
                     yield answer

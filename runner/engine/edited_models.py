@@ -8,6 +8,7 @@ from typing import Any
 from components.errors import DamagedEntryError
 from components.protocols import LLM
 from runner.engine.ask import is_language_model, replies_key
+from runner.engine.broken_contracts import class_name
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import is_ours, model_modules
 from runner.engine.store import Store
@@ -46,7 +47,7 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
         return None
     now = model_modules(type(llm))
     changed = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
-    return EditedModel(f"{type(llm).__module__}.{type(llm).__qualname__}", n_answers, tuple(changed))
+    return EditedModel(class_name(type(llm)), n_answers, tuple(changed))
 
 
 def _earlier(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -1,8 +1,10 @@
 """How a stage ended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 
+from runner.engine.broken_contracts import class_name
+from runner.engine.source_code import is_ours
 from runner.engine.stage import AnyStage
 
 
@@ -36,13 +38,8 @@ def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageR
     return None
 
 
-_OURS = ("components", "runner")
-
-
 def users_code(stage: AnyStage) -> str:
     """Name the users' classes that a stage runs, for a message about a failure that names none; "" if it runs none."""
-    classes = (type(part) for part in stage.components() if is_dataclass(part))
-    names = dict.fromkeys(
-        f"{cls.__module__}.{cls.__qualname__}" for cls in classes if cls.__module__.partition(".")[0] not in _OURS
-    )
+    classes = (type(part) for part in stage.components())
+    names = dict.fromkeys(class_name(cls) for cls in classes if not is_ours(cls))
     return f" (your code in this stage: {', '.join(names)})" if names else ""

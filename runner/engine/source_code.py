@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.engine.plugins.plugin_loading import loaded, snapshot_of
+from runner.engine.plugins.plugin_loading import loaded, require_unchanged, snapshot_of
 from runner.engine.plugins.snapshot import installed_digest
 
 
@@ -30,6 +30,14 @@ def model_code(cls: type) -> str:
 def model_modules(cls: type) -> Mapping[str, str]:
     """The modules behind `model_code` of a user's class, with the SHA-256 (hex) of each."""
     return snapshot_of(cls).model_code(cls).modules
+
+
+def require_equal_files(cls: type, *, as_model: bool = False) -> None:
+    """Raise ComponentError if a file that a user's class may read changed since the run began. With `as_model`, only
+    files that the replies of a language model depend on count.
+    """
+    if not is_ours(cls):
+        require_unchanged(cls, as_model=as_model)
 
 
 def has_code(cls: type) -> bool:

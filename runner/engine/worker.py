@@ -20,6 +20,7 @@ from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun, users_code
+from runner.engine.source_code import require_equal_files
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.stage_run import Run
@@ -213,6 +214,8 @@ def _made(stage: Stage[T], run: Run) -> T:
             if exit_code:
                 traceback.print_exc()
             os._exit(exit_code)
+    for cls in {type(part) for part in stage.components()}:
+        require_equal_files(cls)
     if any(hasattr(part, "content_hash") for part in stage.components()) and key_of(stage.description) != stage.key:
         raise ComponentError(
             "a file that one of its components reads changed while the sweep ran: the result belongs to neither "

@@ -85,7 +85,7 @@ def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> N
 
 def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
     for number, (where, record) in enumerate(read_records(file, _EXPECTED), start=1):
-        labels = {name: _grade(grade, where) for name, grade in as_record(record.get("labels", {}), where).items()}
+        labels = {name: _grade(grade, where) for name, grade in as_record(record.get("labels") or {}, where).items()}
         reasons = optional_facts(record, "reasons", where)
         judged = _judged(record, str(number), where)
         yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
@@ -130,7 +130,7 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         record = as_record(task, where)
         given: dict[str, Counter[int]] = {}
         reasons: dict[tuple[str, int], str] = {}
-        for annotation in as_list(record.get("annotations", []), where):
+        for annotation in as_list(record.get("annotations") or [], where):
             controls = as_record(annotation, where)
             why = dict(_written(controls, where))
             for name, grade in _annotated(controls, where):

@@ -3,12 +3,55 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from components.protocols import AnswersFrom
+from components.protocols import AnswersFrom, ContextMetric, RankingMetric
+from runner.engine.store import Store
+from runner.output.planned_metric import PlannedMetrics
 from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.planned import PlannedCell
 from runner.pipeline.scoring.given_answerable import gives_passages
 from runner.results.leaderboard_order import HEADLINES
 
 _CONTAINS = "contains_all"
+_OTHER = "(run.headline names another metric)"
+
+
+def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]]:
+    """Return the metric that ranks the planned cells, "" for the usual order, and a line that says why; no
+    line where a user named the metric, or the order is the usual one.
+
+    It is that of `headline_of`, unless metrics of retrieval would rank by less than half of the samples, because the
+    others have no gold: then it is the first metric of answers that at least half of the samples can have.
+    """
+    own = [cell.request.cell for cell in cells]
+    data = {cell.graph.data.key: cell.graph.data for cell in cells}
+    name = headline_of(
+        own, has_answer_parts=any(each.notes.get("n_samples_with_answer_parts") for each in data.values())
+    )
+    if not name or own[0].run.headline:
+        return name, []
+    if name == _CONTAINS:
+        return name, [f"ranked by {name}: the questions list what an answer must contain {_OTHER}"]
+    n_samples = sum(each.n_samples for each in data.values())
+    n_gold = sum(_n_with_gold(each) for each in data.values())
+    if 2 * n_gold < n_samples and (answers := _of_answers(cells, next(iter(data.values())), store)):
+        few = f"only {n_gold:,} of {n_samples:,} samples have gold in the corpus, which {name} needs"
+        return answers, [f"ranked by {answers}: {few} {_OTHER}"]
+    return name, [f"ranked by {name}: no language model answers or judges {_OTHER}"]
+
+
+def _n_with_gold(data: Data) -> int:
+    return data.n_samples - int(data.notes.get("n_samples_without_gold_in_corpus") or 0)
+
+
+def _of_answers(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
+    """The first metric of answers that half of the samples of a data set can have; "" if there is no such."""
+    if all(cell.request.cell.llm.answers_from is AnswersFrom.NOTHING for cell in cells):
+        return ""
+    metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
+    of_retrieval = (RankingMetric, ContextMetric)
+    names = [name for name in HEADLINES if not isinstance(metrics.by_name.get(name), of_retrieval)]
+    return next((each.name for each in metrics.ranking(names) if 2 * len(each.rows) >= data.n_samples), "")
 
 
 def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:

@@ -11,6 +11,7 @@ from components.openai_server.access import host_of
 from components.pretrained.model_files import ModelFiles, model_files
 from components.protocols import LLM, AnswerMetric, Embedder, ReadsTokens, Reranker
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample, TextsWithUnits
+from runner.engine.checked_answers import checked_answers
 
 QUESTION = "Which city is the capital of France?"
 PASSAGES = ("Paris is the capital of France.", "苹果是一种水果。")
@@ -101,7 +102,7 @@ def _reranked(reranker: Reranker) -> str:
 
 def _answered(llm: LLM) -> str:
     request = Request("check", (Message("user", QUESTION),), _SAMPLE, ())
-    (answer,) = llm.generate([request])
+    (answer,) = checked_answers(llm, [request])
     if answer.state is AnswerState.ERROR:
         raise ComponentError(answer.error)
     tokens = "?" if answer.n_completion_tokens is None else answer.n_completion_tokens

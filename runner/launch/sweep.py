@@ -23,7 +23,7 @@ from runner.engine.plugins.trusted import trust
 from runner.engine.schedule import running
 from runner.engine.spending import SharedGate
 from runner.engine.store import open_store
-from runner.launch.headline import headline_of
+from runner.launch.headline import planned_headline
 from runner.launch.preset_head import preset_lines
 from runner.launch.request import check_jobs
 from runner.output import terminal
@@ -159,10 +159,9 @@ class Sweep:
             self._tracker.prepare()
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
-            has_parts = any(cell.graph.data.notes.get("n_samples_with_answer_parts") for cell in plan.cells)
-            self._headline = headline_of([request.cell for request in self._requests], has_answer_parts=has_parts)
+            self._headline, why = planned_headline(plan.cells, self._store)
             terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
-            for line in bound_lines(plan.plan, self._run.budget, self._prices):
+            for line in (*why, *bound_lines(plan.plan, self._run.budget, self._prices)):
                 self._console.print(f"      {line}", markup=False)
             for line in self._preset_lines:
                 self._console.print(line, markup=False, highlight=False)

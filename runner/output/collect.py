@@ -10,6 +10,7 @@ from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
 from components.subsets import OVERALL
 from runner.console.display import one_line
+from runner.console.unread_replies import unread_cause
 from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Work
@@ -164,7 +165,7 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
     """Judges whose replies could not be read: their metrics are over what few samples they were clear about."""
     reasons = [
         f"{of['n_unparsable']} of {of['n_judged']} {_shown(judge)} could not be read, more than "
-        f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows{_cause(of['commonest'])}"
+        f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows ({unread_cause(of, _MOST_OF_CAUSE)})"
         for judge, of in summary["judges"].items()
         if of["n_unparsable"] > settings.max_unparsable_rate * of["n_judged"]
     ]

@@ -78,7 +78,8 @@ def _line(
     n_wanted = [len(found.rows) * times for times in precision.times_as_many(SMALL_DIFFERENCE, found.n_different)]
     chosen = "" if groups is Groups.DOCUMENT else f" (dataset.groups={groups})"
     wanted = f"; {SMALL_DIFFERENCE} needs about {_span(n_wanted)} such samples" if is_share else ""
-    cells = f"any two of {found.n_different} cells, {POWER:.0%} power"
+    spread = "measured" if earlier else "assumed"
+    cells = f"any two of {found.n_different} cells, {POWER:.0%} power, {spread} spread"
     return (
         f"{found.name}: with {_counted(found, len(samples))} in {n_groups:,} groups{chosen}, the smallest "
         f"detectable difference is about {_span(sizes)} ({cells}){wanted}. "

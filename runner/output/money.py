@@ -6,6 +6,7 @@ from components.json_value import Json
 from components.openai_server.gate import Tokens
 from components.prices import Price, Prices
 from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement
+from runner.console.display import estimate
 from runner.engine.plan import Plan
 from runner.engine.spending import Budget, Spent
 from runner.engine.spending.admitted import account_of
@@ -78,7 +79,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     by_model = [each for count in known for each in count.tokens or ()]
     repeated = [each for count in known for each in count.tokens_with_repeats or ()]
     n_tokens, cost = _n_tokens_and_cost(repeated, prices)
-    charged = [llm for llm, _ in by_model if not getattr(llm, "is_free", False)]
+    charged = [llm for llm, _ in by_model if not _costs_nothing(llm)]
     unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm in charged if not price_of(llm, prices)})
     shows_cost = bool(cost or (charged and not unpriced))
     text = f"at most about {_tokens_text(by_model, prices, shows_cost=shows_cost)}"
@@ -103,7 +104,12 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
 
 def _tokens_text(tokens: Sequence[tuple[object, Tokens]], prices: Prices, *, shows_cost: bool) -> str:
     n_tokens, cost = _n_tokens_and_cost(tokens, prices)
-    return f"{n_tokens:,} tokens" + (f", {money(cost, prices.currency)}" if shows_cost else "")
+    return f"{estimate(n_tokens)} tokens" + (f", {money(cost, prices.currency)}" if shows_cost else "")
+
+
+def _costs_nothing(llm: object) -> bool:
+    """Models on machines of the user's, and stand-ins, which send no request."""
+    return bool(getattr(llm, "is_free", False) or getattr(llm, "is_stand_in", False))
 
 
 def _n_tokens_and_cost(by_model: Sequence[tuple[object, Tokens]], prices: Prices) -> tuple[int, float]:

@@ -11,6 +11,7 @@ from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
 from runner.console.display import one_line
+from runner.console.unread_replies import unread_cause
 from runner.engine import environment
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
@@ -30,6 +31,8 @@ from runner.results.sample_groups import groups_note
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
 _MOST_IDS = 3
+_MOST_FAILED, _LONGEST_REASON = 10, 500
+"""Cells, and characters of their reason, in a line of failures."""
 
 _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
 
@@ -327,9 +330,21 @@ def _leaderboard(
 def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
     sizes = {cell.dataset.get("n_samples") for cell in cells}
     n_samples = f"{sizes.pop():,} " if len(sizes) == 1 and None not in sizes else ""
-    return f"Leaderboard: all {n_samples}samples" + (
-        f", by {metrics[0]}{_SMALLER.get(larger_is_better(metrics[0], cells), '')}" if metrics else ""
-    )
+    if not metrics:
+        return f"Leaderboard: all {n_samples}samples"
+    over = _over(cells, metrics[0]) or f"all {n_samples}samples"
+    return f"Leaderboard: {over}, by {metrics[0]}{_SMALLER.get(larger_is_better(metrics[0], cells), '')}"
+
+
+def _over(cells: Sequence[CellResult], metric: str) -> str:
+    """E.g. "300 of 1,109 samples with ndcg@10"; "" where every cell has a value for every sample."""
+    entries = [entry for cell in cells if (entry := cell.metrics.get(OVERALL, {}).get(metric)) and entry["n"]]
+    if not any(entry["n_excluded"] for entry in entries):
+        return ""
+    n_valued = sorted({entry["n"] for entry in entries})
+    n_all = max(entry["n"] + sum(entry["n_excluded"].values()) for entry in entries)
+    ends = " to ".join(dict.fromkeys(f"{n:,}" for n in (n_valued[0], n_valued[-1])))
+    return f"{ends} of {n_all:,} samples with {metric}"
 
 
 def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
@@ -365,7 +380,7 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
             console.print(
                 f"{judge}: replies that cannot be read in {len(unread)} of {_count(len(cells), 'cell')}, "
                 f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples "
-                f"(most often: {one_line(worst['commonest'])})",
+                f"({unread_cause(worst)})",
                 markup=False,
                 style="yellow",
             )
@@ -386,13 +401,17 @@ def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
 
 
 def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
-    """Why cells failed, equal reasons once."""
+    """Print why cells failed, equal reasons once. A long reason is cut; `cell.json` has all of it."""
     reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell.status != "OK":
             reasons.setdefault(cell.reason, []).append(cell.cell_id)
     for reason, cell_ids in reasons.items():
-        console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {escape(reason)}")
+        shown = one_line(reason, _LONGEST_REASON)
+        if len(shown) < len(" ".join(reason.split())):
+            shown += f" ... (the whole text: reason in {cell_ids[0]}/cell.json)"
+        more = f" and {len(cell_ids) - _MOST_FAILED} more" if len(cell_ids) > _MOST_FAILED else ""
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(shown)}")
 
 
 def _n_digits(values: Iterable[float | None]) -> int:

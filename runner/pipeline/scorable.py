@@ -2,12 +2,10 @@
 rule: it scores a trial in which nothing is retrieved, every answer is one word, and every request to a judge fails.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from components.errors import ComponentError, RagGridError
 from components.protocols import AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric
 from components.records import (
     Answer,
@@ -23,6 +21,7 @@ from components.records import (
     TextsWithUnits,
 )
 from components.text.units import number_units
+from runner.engine.broken_contracts import named_errors
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import NoAnswers
 from runner.pipeline.answers.prompt_passages import NoPassages
@@ -71,7 +70,8 @@ def trial_states(
     answers = _answers_of(stage)
     if isinstance(answers, NoAnswers):
         return [ScoreState.NOT_APPLICABLE] * len(samples)
-    with _named_errors(metric):
+    remedy = "Mend the class: see components/protocols/metrics.py"
+    with named_errors(metric, "cannot score a trial with no passages and one-word answers", remedy):
         states = _scores(stage, metric, samples, read_documents)[name].states
     if not isinstance(stage.samples, ReportedSamples):
         return list(states)
@@ -130,19 +130,3 @@ def _judged(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Sco
 
 def _fail(requests: Sequence[Request]) -> list[Answer]:
     return [Answer(request.id, AnswerState.ERROR, error="not sent") for request in requests]
-
-
-@contextmanager
-def _named_errors(metric: Metric) -> Iterator[None]:
-    try:
-        yield
-    except RagGridError:
-        raise
-    except Exception as error:
-        kind = type(metric)
-        if kind.__module__.startswith("components."):
-            raise
-        raise ComponentError(
-            f"{kind.__module__}.{kind.__qualname__}: cannot score a trial with no passages and one-word answers "
-            f"({type(error).__name__}: {error}). Mend the class: see components/protocols/metrics.py"
-        ) from error

@@ -14,7 +14,7 @@ equal byte for byte whenever the same experiment runs on the same data, interrup
 
 from runner.engine.plugins.trusted import add_option, trust
 from runner.results.cell_axes import DRAWS, change_name, common_base, configuration_of
-from runner.results.cell_choice import CONDITION, Choice, choose
+from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
 from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 from runner.results.choice_wording import choice_text, samples_text
 from runner.results.costs import (
@@ -76,6 +76,7 @@ from runner.results.undecided_cells import MANY_CELLS, equal_groups, paired_test
 
 __all__ = [
     "BEST",
+    "COMPARE_ALIKE",
     "CONDITION",
     "CONTEXT_TOKENS",
     "COSTS",
@@ -149,6 +150,7 @@ __all__ = [
     "sees_prompts",
     "share_given",
     "shown",
+    "spans_conditions",
     "tokens_of",
     "too_few_groups",
     "trust",

@@ -4,7 +4,7 @@ Among the cells that may be the best it is the cheapest: few tokens first, then 
 cost about the same the one with the best mean.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,9 @@ COVERAGE = "passage_coverage"
 
 CONDITION = "retriever.noise_rate"
 """The axis that sets how hard a test is: a condition under which cells are compared, and no choice of a user's."""
+
+COMPARE_ALIKE = f"Compare cells at one {CONDITION}, which sets how hard the test is."
+"""The advice in place of a recommendation where cells were tested under different conditions."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Choice:
     @property
     def spans_conditions(self) -> bool:
         """Whether the compared cells were tested under different conditions."""
-        return len({cell.axes.get(CONDITION) for cell in self.compared} - {None}) > 1
+        return spans_conditions(self.compared)
 
     @property
     def n_tied(self) -> int:
@@ -76,6 +79,11 @@ class Choice:
         return cost is not None and (cost.of(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.of(self.best) or 0.0)
 
 
+def spans_conditions(cells: Iterable[CellResult]) -> bool:
+    """Return whether the cells were tested under different conditions, so that none of them is best by merit."""
+    return len({cell.axes.get(CONDITION) for cell in cells} - {None}) > 1
+
+
 def find_choice(
     cells: Sequence[CellResult],
     folder_of: Callable[[CellResult], Path],
@@ -99,8 +107,12 @@ def find_choice(
 def choose(
     tied: Sequence[Sequence[CellResult]], compared: Sequence[CellResult], metric: str, means: Mapping[str, float]
 ) -> Choice:
-    """Choose among cells that may be the best; see `Choice` for the arguments."""
+    """Choose among cells that may be the best; see `Choice` for the arguments. The one with the best mean stands in
+    where cells were tested under different conditions, as costs then decide nothing.
+    """
     weighs_tokens = sees_prompts(tied[0][0], metric)
+    if spans_conditions(compared):
+        return Choice(tied[0][0], tuple(map(tuple, tied)), tuple(compared), means, weighs_tokens)
     options = [cell for group in tied for cell in (group if weighs_tokens else [max(group, key=_covered)])]
     cost = _tokens(options, weighs_tokens=weighs_tokens)
     noise = noise_of_seconds(compared)

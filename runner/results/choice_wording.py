@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from runner.console.prose import Prose, count, digits_of, duration, number, prose
-from runner.results.cell_choice import CONDITION, COVERAGE, Choice
+from runner.results.cell_choice import COMPARE_ALIKE, COVERAGE, Choice
 from runner.results.cell_result import CellResult
 from runner.results.costs import passage_tokens
 
@@ -30,7 +30,7 @@ def _conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) 
     """Cells under different conditions: the easiest test is no recommendation."""
     order = sorted(choice.compared, key=lambda cell: choice.means[cell.cell_id], reverse=larger_is_better)
     best, worst = order[0], order[-1]
-    return prose(f"Compare cells at one {CONDITION}, which sets how hard the test is. By {by}, ", name(best)) + prose(
+    return prose(f"{COMPARE_ALIKE} By {by}, ", name(best)) + prose(
         f"has the best mean ({_value(choice, best)}) and {name(worst)} the worst ({_value(choice, worst)})."
     )
 

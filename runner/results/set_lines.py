@@ -77,12 +77,12 @@ def read_sample(record: Record, where: str) -> tuple[Sample, Mapping[str, Json]]
         kind=Kind(kind),
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),
-        gold=tuple(_unit(unit, f"{where}, field 'gold'") for unit in as_list(record.get("gold", []), where)),
+        gold=tuple(_unit(unit, f"{where}, field 'gold'") for unit in as_list(record.get("gold") or [], where)),
         topic=optional_text(record, "topic", where) or None,
         task=optional_text(record, "task", where) or None,
-        history=tuple(_turn(turn, f"{where}, field 'history'") for turn in as_list(record.get("history", []), where)),
+        history=tuple(_turn(turn, f"{where}, field 'history'") for turn in as_list(record.get("history") or [], where)),
     )
-    return sample, as_record(record.get("provenance", {}), where)
+    return sample, as_record(record.get("provenance") or {}, where)
 
 
 def _turn(turn: object, where: str) -> Turn:

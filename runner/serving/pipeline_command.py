@@ -2,8 +2,6 @@
 
 import argparse
 import json
-import os
-import sys
 from pathlib import Path
 
 from components.errors import DataError, RagGridError
@@ -26,8 +24,6 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
     used.
     """
     options = _parser().parse_args(arguments)
-    if hasattr(sys.stdout, "reconfigure"):  # what the terminal's encoding lacks is no reason to fail
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if options.check == (options.question is not None):
             raise DataError('wanted a question, as in `python pipeline.py "..."`, or --check')
@@ -40,8 +36,6 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
     except RagGridError as error:
         say_error(error)
         return 2
-    except BrokenPipeError:  # whoever read the output, such as `head`, has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails as it ends
     return 0
 
 

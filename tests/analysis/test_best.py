@@ -66,3 +66,8 @@ def test_over_all_samples_they_are_those_of_compare(planted: Path) -> None:
     (found, *_) = candidates(sweep, "rouge_l")
     assert [one.cell_id for one in found.cells] == [one.cell.cell_id for one in expected]
     assert [one.mean for one in found.cells] == pytest.approx([one.mean for one in expected])
+
+
+def test_cells_with_equal_values_share_the_name_of_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
+    assert rows_of(folder, capsys)["All samples"]["best"] == "256 \u00b7 2 or 8"

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from analysis.__main__ import main
 from analysis.compare import show
-from analysis.comparison import UNDECIDED, WORSE, Family, as_record, as_table, compare_cells
+from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells
 from components.errors import DataError
 from components.statistics import PairedTest, RightOrWrong, holm
 from runner.results.loaded_sweep import SubsetMetric, load
@@ -82,7 +82,7 @@ class TestFamily:
     def test_verdicts_follow_the_adjusted_p_values(self, complete: Path) -> None:
         found = family(complete)
         verdicts = {row.standing.cell.cell_id: row.verdict for row in found.rows}
-        assert verdicts == {"b4b4b4b4b4b4": UNDECIDED, "a1a1a1a1a1a1": WORSE, "a2a2a2a2a2a2": WORSE}
+        assert verdicts == {"b4b4b4b4b4b4": MAY_BE_BEST, "a1a1a1a1a1a1": WORSE, "a2a2a2a2a2a2": WORSE}
         assert [row.standing.cell.cell_id for row in found.not_distinguishable] == ["b4b4b4b4b4b4"]
         assert all(
             row.p_adjusted is not None and (row.p_adjusted <= 0.05) == (row.verdict == WORSE) for row in found.rows
@@ -114,7 +114,7 @@ class TestFamily:
 
     def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
-        assert {row.verdict for row in found.rows} == {UNDECIDED}
+        assert {row.verdict for row in found.rows} == {MAY_BE_BEST}
         assert {row.detectable for row in found.rows} == {None}
         assert "Too few groups of samples (2) to tell." in text_of(found)
 
@@ -176,7 +176,7 @@ class TestFamily:
         text = text_of(found)
         assert text.splitlines()[2].split()[:6] == ["b3b3b3b3", "+1", "dense", "2,", "8", "0.7250"]
         assert "the same for every sample: a1a1a1a1, a2a2a2a2" in text
-        assert "corrected for any two of 2 cells" in text
+        assert "2 of 2 rows; corrected for any two of 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 
     def test_of_cells_that_are_all_the_same_nothing_more_is_said(self, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ class TestCellsWithOtherSamples:
         ]
         found = family(tiny_sweep.write(tmp_path, cells))
         assert [(row.comparison.difference, row.p_adjusted, row.verdict) for row in found.rows] == [
-            (0.0, 1.0, UNDECIDED)
+            (0.0, 1.0, MAY_BE_BEST)
         ]
 
 
@@ -260,7 +260,7 @@ class TestText:
         text = text_of(family(complete))
         assert (
             "With 95 % confidence the best cell is one of these: b3b3b3b3 (retriever=dense, top_k=2), b4b4b4b4 "
-            "(2 of 4; corrected for any two of 4 cells)." in text
+            "(2 of 4 cells; corrected for any two of 4 cells)." in text
         )
 
     def test_names_the_only_cell_that_may_be_the_best(self, tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ class TestText:
         found = family(complete)
         said = "adj. p is corrected for all comparisons, an interval is not"
         assert said not in text_of(found)
-        unclear = [replace(row, verdict=UNDECIDED) for row in found.rows]
+        unclear = [replace(row, verdict=MAY_BE_BEST) for row in found.rows]
         assert any(row.comparison.high is not None and row.comparison.high < 0 for row in unclear)
         assert said in text_of(replace(found, rows=unclear))
 

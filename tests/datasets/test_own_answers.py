@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from components.datasets.jsonl_samples import _FIELDS
 from components.errors import DataError
 from components.metrics.contains import Contains
 from components.records import Sample
@@ -66,3 +67,8 @@ def test_fake_answers_are_kept(tmp_path: Path) -> None:
 def test_mistakes_are_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         only(tmp_path, **fields)
+
+
+def test_null_means_not_given(tmp_path: Path) -> None:
+    names = set(_FIELDS) - {"id", "question"}
+    assert only(tmp_path, **dict.fromkeys(names)) == only(tmp_path)

@@ -4,15 +4,30 @@ import asyncio
 import json
 import re
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
+from components.llms.openai_chat import OpenAIChat
 from components.openai_server.connection import Connection
 from components.openai_server.connector import _has_unread_bytes
-from components.openai_server.errors import BrokenProtocol, Disconnected, HttpError, Malformed, Refused, message_of
+from components.openai_server.errors import (
+    BrokenProtocol,
+    Disconnected,
+    HttpError,
+    Malformed,
+    Refused,
+    Untrusted,
+    is_for_all,
+    is_temporary,
+    message_of,
+)
+from tests.contracts.llm_contract import request
 from tests.llms.chat_server import Reply, chat_server
 
 
@@ -146,3 +161,19 @@ def test_a_proxy_is_used_as_the_environment_says(
         monkeypatch.setenv("no_proxy", bypassed)
         post(server.url)
         assert (len(proxy.requests), len(server.requests)) == (n_at_proxy, 1 - n_at_proxy)
+
+
+def test_a_certificate_that_is_not_trusted_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = ConnectionKey("host", 443, True, True, None, None, None)
+
+    async def refuse(*_: object) -> Any:
+        raise aiohttp.ClientConnectorCertificateError(key, ssl.SSLCertVerificationError("self-signed certificate"))
+
+    monkeypatch.setattr(Connection, "_replied", refuse)
+    with pytest.raises(Untrusted, match="self-signed certificate") as caught:
+        post("https://host/v1")
+    assert (is_temporary(caught.value), is_for_all(caught.value)) == (False, True)
+    chat = OpenAIChat("m", base_url="https://host/v1", api_key_env="", max_retries=3, backoff_s=0.0)
+    (answer,) = chat.generate([request("?")])
+    assert "(attempt 1 of 4); set SSL_CERT_FILE to a file" in answer.error
+    assert "concurrency" not in answer.error

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
+from runner.console import display
 from runner.console.display import SafeConsole, about, make_console, printable, say_error, table_cell
 from tests.runner.sweeping import REPOSITORY
 
@@ -143,3 +144,9 @@ def test_all_commands_print_through_it() -> None:
                 text = file.read_text(encoding="utf-8")
                 assert "Console(" not in text, f"{file}: makes a {Console.__name__} of its own"
                 assert "file=sys.stderr" not in text, f"{file}: errors go through say_error"
+
+
+def test_an_estimate_has_two_digits() -> None:
+    assert [display.estimate(n) for n in (0, 850, 6_194, 619_458, 6_194_588, 12_345_678_901)] == [
+        "0", "850", "6,200", "620,000", "6.2 million", "12 billion",
+    ]  # fmt: skip

@@ -18,7 +18,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
-from runner.engine.plugins.snapshot import OURS, SUFFIXES, Snapshot, SourceFile, is_users, take_snapshot
+from runner.engine.plugins.files import SUFFIXES, SourceFile
+from runner.engine.plugins.snapshot import OURS, Snapshot, is_users, take_snapshot
 from runner.engine.plugins.source_imports import top_level
 
 _STARTUP_S = 0.01
@@ -92,7 +93,7 @@ def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -
 
 
 def _take(snapshots: Sequence[Snapshot]) -> list[str]:
-    changed = [each for each in snapshots if not _is_loaded_as(each)]
+    changed = [each for each in snapshots if not (_is_loaded_as(each) and _are_untouched(each))]
     covered = {name for each in changed for name in each.packages}
     files = {name: file for each in snapshots for name, file in each.files.items()}
     stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
@@ -124,6 +125,23 @@ def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) ->
         now = files.get(name)
         if path.endswith(tuple(EXTENSION_SUFFIXES)) and not (now and _state.imported.get(name) == now.digest):
             raise ComponentError(f"{path}: compiled code that changed is loaded by a new process alone. Start it again")
+
+
+def require_unchanged(cls: type, *, as_model: bool = False) -> None:
+    """Check that the files which the code of a user's class reads have the content of its snapshot: data, and code that
+    it loads by path. With `as_model`, only files that the replies of a language model depend on.
+
+    Raises ComponentError for a file that changed.
+    """
+    known = snapshot_of(cls)
+    for file in known.read_by(cls if as_model else None):
+        if file.has_changed:
+            raise ComponentError(
+                f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran, whose code may read it: the "
+                "result belongs to neither content. Give the same command again; everything else that was computed is "
+                "kept. If the code itself writes this file, let it write to a hidden folder (.cache) or outside its "
+                "package"
+            )
 
 
 def let_edits_in() -> None:
@@ -170,6 +188,10 @@ def _hand_over(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
         path = getattr(sys.modules.get(name), "__file__", None)
         if path and not (_digest(path) == file.digest and _is_as_started(top_level(name))):
             raise ComponentError(_changed(name, path))
+    files = {name: file for snapshot in new for name, file in snapshot.files.items()}
+    for package in filter(_is_imported, {top_level(name) for name in files}):
+        if touched := _touched(package, files):
+            raise ComponentError(_changed(package, touched.path))
     _state.add(new)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
@@ -183,6 +205,28 @@ def _tops(packages: Iterable[str]) -> list[str]:
 def _is_loaded_as(snapshot: Snapshot) -> bool:
     known = _state.snapshots.get(snapshot.name)
     return known is not None and known.digest == snapshot.digest
+
+
+def _are_untouched(snapshot: Snapshot) -> bool:
+    known = _state.snapshots[snapshot.name].files
+    return all(file.stamp == known[name].stamp for name, file in snapshot.files.items() if file.is_read)
+
+
+def _touched(package: str, files: Mapping[str, SourceFile]) -> SourceFile | None:
+    """A file that a package's modules may have read while they were imported, with another content than it has in
+    `files`; None without one.
+    """
+    read = {name: file for name, file in files.items() if top_level(name) == package and file.is_read}
+    if package not in _state.packages:
+        return next((file for file in read.values() if _was_clock_set() or not _is_older(file.stamp[2])), None)
+    known = {name: file.stamp for name, file in _state.files.items() if top_level(name) == package and file.is_read}
+    names = [name for name in {**known, **read} if name not in read or known.get(name) != read[name].stamp]
+    return next((read.get(name) or _state.files[name] for name in sorted(names)), None)
+
+
+def _is_older(changed_ns: int) -> bool:
+    """True for a change before this process began."""
+    return changed_ns / 1e9 < _STARTED + _STARTUP_S
 
 
 def _modules_of(package: str) -> list[str]:
@@ -200,6 +244,8 @@ def _is_imported(package: str) -> bool:
 
 def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
     """True if its modules were imported from these files, as far as we can tell."""
+    if _touched(package, files):
+        return False
     modules = [name for name in _modules_of(package) if getattr(sys.modules[name], "__file__", None)]
     known = [name for name in modules if name in _state.imported]
     if any(name not in files or files[name].digest != _state.imported[name] for name in known):
@@ -269,6 +315,8 @@ def _unknown(package: str, path: str, importer: str) -> str:
 
 class _Finder(MetaPathFinder):
     """Answers for the modules of the packages that runs have named, as the other finders would."""
+
+    asks_others = True
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -1,47 +1,26 @@
-"""The code of a user's package at one moment: its files, and those of all other user code that it may import.
+"""The code of a user's package at one moment: its files, its data, and those of all other user code that it may import.
 
 User code is a package that `run.plugins` names, and whatever it imports from outside the standard library and the
 installed distributions: nothing else says when such code changes. Installed distributions have versions.
 """
 
 import json
-import os
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from importlib.machinery import SOURCE_SUFFIXES, all_suffixes
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
-from components.errors import ComponentError
-from runner.engine.plugins.source_imports import Imports, imports_of, may_import_by_name, mentioned_packages, top_level
+from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
+from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """This project's packages, whose versions a test guards."""
 
-SUFFIXES = tuple(all_suffixes())
-"""Of files that Python imports."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """One file of code. `text` is None for a compiled one, and in other processes than the one that read it."""
-
-    digest: str
-    text: bytes | None = field(default=None, repr=False, compare=False)
-    is_package: bool = False
-
-    def imports(self, module: str) -> Imports:
-        """The imports of the file as the module of that name; a compiled one may import anything."""
-        if self.text is None:
-            return Imports(is_dynamic=True)
-        return imports_of(self.text, module, is_package=self.is_package)
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return SourceFile, (self.digest, None, self.is_package)
 
 
 @dataclass(frozen=True)
@@ -55,7 +34,7 @@ class ModelCode:
 @dataclass(frozen=True)
 class Snapshot:
     """The code behind the top-level package `name`. `files` are those of all user code that it may import, by module
-    name; a file that no import finds (a name with a dash) is listed under its path.
+    name; a file that no import finds (data, a name with a dash) is listed under its path.
     """
 
     name: str
@@ -73,13 +52,20 @@ class Snapshot:
         """The top-level packages that it covers, sorted."""
         return sorted({top_level(name) for name in self.files})
 
+    def read_by(self, cls: type | None = None) -> list[SourceFile]:
+        """The files that code may read at any time; with a class of a language model, those that its replies depend
+        on.
+        """
+        names = self.model_code(cls).modules if cls else self.files
+        return [file for name in names if (file := self.files[name]).is_read]
+
     def digest_of(self, package: str) -> str:
         """As `digest`, of one of `packages` alone."""
         return _digest({name: file for name, file in self.files.items() if top_level(name) == package})
 
     def model_code(self, cls: type) -> ModelCode:
-        """The modules that define a class and its parents, and all modules that these import, transitively. All of the
-        code if one of them imports by names that the text does not show.
+        """The modules that define a class and its parents, all modules that these import, transitively, and the files
+        that these modules name. All of the code if one of them imports by names that the text does not show.
         """
         name = f"{cls.__module__}.{cls.__qualname__}"
         if name not in self.models:
@@ -107,7 +93,9 @@ class Snapshot:
             reached.add(name)
             imports = self.files[name].imports(name)
             if imports.is_dynamic:
-                return set(self.files)
+                named = {each for file in self.files.values() for each in file.named}
+                return named | {each for each, file in self.files.items() if not file.is_data}
+            waiting += self.files[name].named
             waiting += [each for imported in imports.names for each in _with_parents(imported)]
             waiting += [each for each in self.files if each.rpartition(".")[0] in imports.of_packages]
         return reached
@@ -130,7 +118,7 @@ def _with_parents(module: str) -> Iterator[str]:
 
 def installed_digest(package: str) -> str:
     """SHA-256 (hex) over the files of a top-level package as they are on the disk now; "" without any."""
-    return _digest(_files_of(package, _places_of(package)))
+    return _digest(files_of(package, _places_of(package)))
 
 
 def take_snapshot(
@@ -148,7 +136,7 @@ def take_snapshot(
     while waiting:
         name = waiting.pop()
         if name not in read:
-            read[name] = _files_of(name, _places_of(name))
+            read[name] = files_of(name, _places_of(name))
         files |= read[name]
         needed = _users_packages(read[name], plugins, known=seen)
         seen |= needed
@@ -177,10 +165,7 @@ def is_users(package: str) -> bool:
 
 def _places_of(package: str) -> Sequence[Path]:
     """The folders of a top-level package, or its file; () for what is neither, such as a built-in module."""
-    try:
-        spec = find_spec(package)
-    except (ImportError, ValueError):  # a module that is made by hand, or a program, has no spec
-        spec = None
+    spec = _spec_of(package)
     if spec is None:
         file = getattr(sys.modules.get(package), "__file__", None)
         return [Path(file)] if file else ()
@@ -189,44 +174,16 @@ def _places_of(package: str) -> Sequence[Path]:
     return [Path(spec.origin)] if spec.origin and spec.origin.endswith(SUFFIXES) else ()
 
 
-def _files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
-    files: dict[str, SourceFile] = {}
-    for place in places:
-        if place.is_file():
-            files[package] = _read(place)
-        for path in _paths_below(place, ()):
-            files.setdefault(_module_of(package, path.relative_to(place)), _read(path))
-    return files
-
-
-def _paths_below(folder: Path, parents: tuple[str, ...]) -> Iterator[Path]:
-    """Files of code below a folder, through links too; a link to a folder above it is not followed."""
-    real = os.path.realpath(folder)
-    if real in parents or not folder.is_dir():
-        return
-    for path in sorted(folder.iterdir()):
-        if path.is_dir():
-            if path.name != "__pycache__" and not path.name.startswith("."):
-                yield from _paths_below(path, (*parents, real))
-        elif path.name.endswith(SUFFIXES) and path.is_file():  # a link that leads nowhere is the lock of an editor
-            yield path
-
-
-def _module_of(package: str, path: Path) -> str:
-    stem = path.name.removesuffix(max(filter(path.name.endswith, SUFFIXES), key=len))  # "a.old" of a.old.py
-    names = [package, *path.parent.parts, *([] if stem == "__init__" else [stem])]
-    return ".".join(names) if all(map(str.isidentifier, names)) else f"{package}/{path.as_posix()}"
-
-
-def _read(path: Path) -> SourceFile:
+def _spec_of(package: str) -> ModuleSpec | None:
+    """As a new process would find it: a package of the same name that was imported from another folder does not hide
+    it, unless that one is all there is.
+    """
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if find and not getattr(finder, "asks_others", False) and (spec := find(package, None, None)):
+            found: ModuleSpec = spec
+            return found
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ComponentError(
-            f"{path}: cannot be read ({error.strerror}), but the code of its package counts for the results; make it "
-            "readable, or move it out of the package"
-        ) from error
-    is_source = path.name.endswith(tuple(SOURCE_SUFFIXES))
-    return SourceFile(
-        sha256(content).hexdigest(), content if is_source else None, is_package=path.name.startswith("__init__.")
-    )
+        return find_spec(package)
+    except (ImportError, ValueError):  # a module that is made by hand, or a program, has no spec
+        return None

@@ -107,10 +107,11 @@ class HalfExports:
         for record in sorted(self._records.glob("*")):
             writer = record.name.rpartition(".")[0]
             if writer and self._writers.has_ended(writer) and (half := _read(record)):
-                if half.is_there:
-                    found.append(half)
-                elif half.host == platform.node() and not half.folder.exists():
-                    record.unlink(missing_ok=True)
+                with suppress(PermissionError):  # another user's, in a folder that this user may not look into
+                    if half.is_there:
+                        found.append(half)
+                    elif self._writers.may_write and half.host == platform.node() and not half.folder.exists():
+                        record.unlink(missing_ok=True)
         return found
 
     def remove(self, half: HalfExport) -> bool:

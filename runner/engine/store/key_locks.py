@@ -69,7 +69,7 @@ def left_locks(folder: Path, writers: Writers) -> list[Path]:
     of its name would let a second process in. Raises OSError.
     """
     found = []
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.glob("*")):
         with suppress(FileNotFoundError):  # released at this moment
             claim = _claim_in(path) if _may_hold_claim(path) else ""
             if _CLAIM.fullmatch(claim) and writers.is_gone(_writer(claim)):

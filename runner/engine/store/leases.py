@@ -52,14 +52,15 @@ class Leases:
                 self._writers.clear_away()
 
     def of_live_runs(self) -> Leased:
-        """Those of this moment; what dead runs left is removed."""
+        """Those of this moment; what dead runs left is removed, if this process may write."""
         keys: set[str] = set()
         n_runs = 0
         for path in sorted(self._folder.glob("*.json")):
             with suppress(FileNotFoundError):  # it ends at this moment
                 process, needed = needed_by(path.read_bytes())
                 if not process or self._writers.is_gone(process):
-                    path.unlink()
+                    if self._writers.may_write:
+                        path.unlink()
                 else:
                     keys.update(needed)
                     n_runs += 1

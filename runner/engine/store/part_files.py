@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import mmap
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from components.errors import StoreError
+
+if sys.platform != "win32":
+    pass
+
+if sys.platform != "win32":
+    import resource
 
 Part = Any
 """A NumPy array, a PyArrow table (or a RecordBatchReader, for one that is written piece by piece), bytes (the name has
@@ -89,6 +96,12 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _file_size_is_limited() -> bool:
+    if sys.platform == "win32":
+        return False
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+
+
 @contextmanager
 def keeping(what: str, place: Path) -> Iterator[None]:
     """For the writing of something into a store. Raises StoreError for a disk that is full or refuses: whatever came
@@ -101,6 +114,9 @@ def keeping(what: str, place: Path) -> Iterator[None]:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "written" in str(error)
         why = "the disk is full" if is_full else str(error.strerror or error)
         remedy = "Free some space (python -m runner.store prune)" if is_full else "See that it is there and writable"
+        if error.errno == errno.EFBIG or (error.errno is None and is_full and _file_size_is_limited()):
+            why = "a file would be larger than this process may write"
+            remedy = "Raise the limit on the size of files (ulimit -f unlimited, or that of the batch system)"
         if "not enough memory" in why:  # Arrow's word when it compresses
             remedy = "Give the process more memory, or less to do at once (run.workers=1)"
         raise StoreError(

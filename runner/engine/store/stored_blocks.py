@@ -114,11 +114,13 @@ def _unfinished(path: Path) -> Iterator[BinaryIO]:
 
 
 def damaged_blocks(folder: Path) -> list[Path]:
-    """All in a folder and those below it that do not match their checksums; those that go meanwhile are not damaged."""
+    """All in a folder and those below it that do not match their checksums; those that go meanwhile are not damaged.
+    Links are left out: blocks are files.
+    """
     paths = sorted(
         Path(parent, name) for parent, _, names in os.walk(folder) for name in fnmatch.filter(names, "[!.]*.*.*")
     )
-    return [path for path in paths if not _is_sound(path) and path.exists()]
+    return [path for path in paths if not path.is_symlink() and not _is_sound(path) and path.exists()]
 
 
 def _is_sound(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """One result in the store: what is known of it, and reading its parts."""
 
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +51,10 @@ class Entry:
         expected, size = self.manifest.files[name]
         path = self.folder / name
         try:
-            n_bytes = path.stat().st_size
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                return f"{name} is a symbolic link"
+            n_bytes = status.st_size
             if n_bytes != size:
                 return f"{name} has {n_bytes} bytes, the manifest says {size}"
             if contents and checksum(path) != expected:

@@ -17,6 +17,7 @@ from runner.engine.store.claims import Claims
 from runner.engine.store.half_exports import HalfExports
 from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
+from runner.engine.store.links import refuse_links, refuse_links_of_folders
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.part_files import Part, checksum, file_name, keeping, mapped_file, write_part
@@ -42,19 +43,25 @@ def check_format(found: int, place: object) -> None:
 class Store:
     """A store in a folder. Making one checks that the folder can be written and is of a format that is understood."""
 
-    def __init__(self, root: Path, run_id: str = "", remote: Remote = NO_REMOTE) -> None:
+    def __init__(self, root: Path, run_id: str = "", remote: Remote = NO_REMOTE, *, may_write: bool = True) -> None:
         """`run_id` is the run that writes; "" for a reader. With a `remote` the folder is a cache of what is there.
-        Raises StoreError.
+        Without `may_write` nothing in the folder changes, which may be another user's; it must be a store.
+
+        Raises StoreError, also for a symbolic link in place of a folder.
         """
         self.root = root
         self.run_id = run_id
         self._remote = remote
-        self.writers = Writers(root / "writers")
+        self.writers = Writers(root / "writers", may_write=may_write)
         self._found: dict[tuple[str, str], Entry] = {}
         self._partial: set[tuple[str, str]] = set()
         self._manifests = Manifests()
         self._replies: dict[str, Replies] = {}
+        if not may_write:
+            self._check_description()
+            return
         try:
+            refuse_links_of_folders(root)
             for name in ("entries", "replies", "pair_scores", "workspaces", "locks", "tmp"):
                 (root / name).mkdir(parents=True, exist_ok=True)
             probe = root / "tmp" / f"probe-{uuid.uuid4().hex}"
@@ -83,6 +90,10 @@ class Store:
             temporary.write_text(json.dumps({"format": FORMAT}))
             sync(temporary)
             temporary.replace(path)
+        self._check_description()
+
+    def _check_description(self) -> None:
+        path = self.root / "store.json"
         if path.is_dir():
             raise StoreError(
                 f"{path}: a folder, wanted a store's description; choose another run.store_dir or, if {self.root} is "
@@ -352,6 +363,10 @@ class Store:
     def discard_workspace(self, key: str) -> None:
         """Removes a stage's workspace, if there is one."""
         shutil.rmtree(self.workspace_path(key), ignore_errors=True)
+
+    def refuse_links(self) -> None:
+        """Raise StoreError for a symbolic link in place of a result, a reply or a folder of these. Raises OSError."""
+        refuse_links(self.root)
 
     def entries(self, kind: str = "*") -> Iterator[Entry]:
         """All results, or those of one kind; those with an unreadable manifest are left out."""

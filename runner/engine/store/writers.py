@@ -40,10 +40,14 @@ class _Seen:
 class Writers:
     """Those of one store."""
 
-    def __init__(self, folder: Path, lease_s: float = LEASE_S) -> None:
-        """The folder is made for the first of them. All who share a store must have the same `lease_s`."""
+    def __init__(self, folder: Path, lease_s: float = LEASE_S, *, may_write: bool = True) -> None:
+        """The folder is made for the first of them. All who share a store must have the same `lease_s`.
+
+        Without `may_write` this process gives no sign of life, and compares files with its own clock.
+        """
         self._folder = folder
         self.lease_s = lease_s
+        self.may_write = may_write
         self._seen: dict[Path, _Seen] = {}
 
     @property
@@ -91,7 +95,7 @@ class Writers:
         if seen.changed_ns != changed_ns or now - seen.until > self.lease_s / 2:
             seen.changed_ns, seen.since = changed_ns, now
         seen.until = now
-        own_changed_ns = self.own_path.stat().st_mtime_ns
+        own_changed_ns = self.own_path.stat().st_mtime_ns if self.may_write else time.time_ns()
         return now - seen.since > self.lease_s or own_changed_ns - changed_ns > _LONG_GONE_S * 1e9
 
     def clear_away(self) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import ComponentError
 from components.records import Spans
+from runner.engine.broken_contracts import broken_contract
 
 
 def text_lengths(texts: Sequence[str]) -> NDArray[np.int64]:
@@ -19,8 +19,7 @@ def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -
     ComponentError, which names the class of the chunker.
     """
     if mistake := _mistake(spans, lengths):
-        name = f"{type(chunker).__module__}.{type(chunker).__qualname__}"
-        raise ComponentError(f"{name}: {mistake}. Mend the chunker")
+        raise broken_contract(chunker, mistake)
     return spans
 
 

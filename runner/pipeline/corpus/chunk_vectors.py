@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import ComponentError
 from components.fields import runtime_only
 from components.protocols import (
     AsksInBatches,
@@ -18,11 +17,13 @@ from components.protocols import (
 )
 from components.records import Passages, Spans
 from runner.engine.codecs import Codec, Named, Single
+from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import read_part
 from runner.engine.store.stored_blocks import has_block, joined_blocks, read_block, scattered_blocks, write_block
 from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.checked_arrays import checked_vectors
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, positions_of
 from runner.pipeline.corpus.loaded_data import Data
@@ -82,13 +83,15 @@ class ChunkVectors(Stage[Vectors]):
         """Embeds block by block: a run that was broken off goes on behind the last whole block."""
         chunks, state = self.chunks.read(run), run.read(self.state)
         if len(chunks) <= self._block_size:
-            return _checked(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
+            return checked_vectors(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
         blocks = []
         for rows, name in self._blocks(len(chunks)):
             block = read_block(run.workspace, name)
             if block is None:
                 made = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
-                path = write_block(run.workspace, name, _checked(made, rows.stop - rows.start, self.embedder))
+                made = checked_vectors(made, rows.stop - rows.start, self.embedder)
+                require_equal_files(type(self.embedder))
+                path = write_block(run.workspace, name, made)
                 run.received.drop()  # the block has them all
                 block = read_part(path)  # from the disk: the memory is for the next one
             blocks.append(block)
@@ -149,14 +152,6 @@ class JoinedVectors(Stage[Vectors]):
         parts = ((positions_of(spans, own.documents.rows(run)), run.read(own.vectors)) for own in self.blocks)
         filled = ((rows, vectors) for rows, vectors in parts if len(rows))
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
-
-
-def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
-    if vectors.ndim != 2 or len(vectors) != n_wanted:
-        raise ComponentError(
-            f"{type(embedder).__name__}: got vectors of shape {vectors.shape} for {n_wanted} chunks, wanted a row each"
-        )
-    return np.asarray(vectors, dtype=np.float32)
 
 
 def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:

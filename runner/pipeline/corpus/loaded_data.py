@@ -16,6 +16,7 @@ from components.json_value import Json
 from components.protocols import Dataset, DatasetOverSource, Source
 from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
+from runner.engine.broken_contracts import named_errors
 from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import key_of
 from runner.engine.outdated import discard, outdated
@@ -23,7 +24,6 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
-from runner.pipeline.corpus.dataset_errors import named_errors
 from runner.pipeline.corpus.document_table import documents_of, documents_part
 from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, CorpusParts
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
@@ -292,7 +292,8 @@ def load_data(
     discard(outdated((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
-    with named_errors(dataset):
+    remedy = "Mend the class: its `load` returns a Benchmark"
+    with named_errors(dataset, "the data set cannot be loaded or stored", remedy, passing=OSError):
         content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
     corpus = Corpus(content["documents"], loaded)
     prefixes = tuple(content["corpus_prefixes"])

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
 
-from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AskingRefinement, Refinement, Refiner
@@ -20,6 +19,7 @@ from components.records import (
     RefinedDocuments,
 )
 from components.text.origins import joined
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -87,11 +87,17 @@ def _part(documents: Documents, own: slice) -> Documents:
 
 
 def _checked(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
+    if not isinstance(refined, RefinedDocuments):
+        raise broken_contract(refinement, f"returned {type(refined).__name__}, wanted RefinedDocuments")
     if list(refined.ids) != list(documents.ids) or len(refined.texts) != len(documents.texts):
-        raise ComponentError(
-            f"{type(refinement).__name__}: got {len(refined.texts)} refined texts for {len(documents)} documents, "
-            'wanted one for each in their order, "" for one that is left out'
+        raise broken_contract(
+            refinement,
+            f"got {len(refined.texts)} refined texts for {len(documents)} documents, wanted one for each in their "
+            'order, "" for one that is left out',
         )
+    for own, text in zip(documents.ids, refined.texts, strict=True):
+        if not isinstance(text, str):
+            raise broken_contract(refinement, f"the text of document {own!r} is {type(text).__name__}, wanted a string")
     return refined
 
 

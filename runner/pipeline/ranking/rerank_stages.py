@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.encodings import Encodings
-from components.errors import ComponentError
 from components.fields import runtime_only
 from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import in_front
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
+from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.checked_arrays import checked_scores
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import to_rerank, to_rerank_at_most
 from runner.pipeline.corpus.sub_corpora import SubCorpora
@@ -99,6 +100,7 @@ class RerankedHits(Stage[Hits]):
             chunks = self.chunks.read(run)
             for block in self._blocks(len(new)):
                 new_scores[block] = self._new_scores(run, queries, chunks, new[block])
+                require_equal_files(type(self.reranker))
                 kept.add(queries.texts, new[block], new_scores[block])
                 run.received.drop()  # they are kept by pair now
                 run.report(block.stop, len(new))
@@ -119,14 +121,14 @@ class RerankedHits(Stage[Hits]):
         """Several corpora are scored apart, as they are searched."""
         if isinstance(self.reranker, EncodedReranker):  # it scores a pair by itself, whatever else is in the corpus
             of_queries, of_chunks = (run.read(stage) for stage in self.encoded)
-            return _checked(self.reranker.score_encoded(of_queries, of_chunks, pairs), len(pairs), self.reranker)
+            return checked_scores(self.reranker.score_encoded(of_queries, of_chunks, pairs), len(pairs), self.reranker)
         all_scores = np.zeros(len(pairs), dtype=np.float32)
         for part in self.corpora.ranges(run):
             first, last, _ = part.chunks.indices(len(chunks.texts))
             own = (pairs[:, 1] >= first) & (pairs[:, 1] < last)
             shifted = pairs[own] - np.array([0, first], dtype=np.int32)
-            scores = np.asarray(self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted))
-            all_scores[own] = _checked(scores, len(shifted), self.reranker)
+            scores = self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted)
+            all_scores[own] = checked_scores(scores, len(shifted), self.reranker)
         return all_scores
 
 
@@ -142,15 +144,6 @@ def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.i
     same = np.array([place[text] for text in queries.texts], dtype=np.int32)
     distinct, row = np.unique(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1), axis=0, return_inverse=True)
     return distinct, row.ravel()
-
-
-def _checked(scores: NDArray[np.float32], n_wanted: int, reranker: Reranker) -> NDArray[np.float32]:
-    if scores.shape != (n_wanted,) or not np.isfinite(scores).all():
-        raise ComponentError(
-            f"{type(reranker).__name__}: got scores of shape {scores.shape} for {n_wanted} pairs "
-            f"({int((~np.isfinite(scores)).sum())} of them not finite), wanted one finite score per pair"
-        )
-    return scores
 
 
 def reranked_hits(

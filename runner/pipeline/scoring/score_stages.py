@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from components.errors import ComponentError
 from components.json_value import Json
 from components.metrics.interval import Intervals
 from components.protocols import Metric
 from components.records import Answer, AnswerState, Sample, Scores, ScoreState
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -34,6 +35,9 @@ class Scoring:
 
 SCORING = Columns(Scoring)
 
+_ROUNDING = 1e-6
+"""A mean of float32 values may leave [0, 1] by this much."""
+
 
 def scoring(
     samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]], interval: Intervals
@@ -42,29 +46,53 @@ def scoring(
     flat: dict[str, Scored] = {}
     for metric, scores in scored:
         if set(scores) != set(metric.names):
-            raise ComponentError(
-                f"{type(metric).__name__}: got {sorted(scores)}, wanted one Scores for each of {list(metric.names)}"
-            )
+            raise broken_contract(metric, f"got {sorted(scores)}, wanted one Scores for each of {list(metric.names)}")
         for name, score in scores.items():
             _require_finite(metric, name, score, samples)
+            _require_shares(metric, name, score, samples)
         flat |= {name: Scored(metric, _of_reported(score, samples)) for name, score in scores.items()}
     return Scoring(aggregate(flat, samples, interval), _score_table(flat), {})
 
 
 def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence[Sample]) -> None:
     """A sum that one NaN spoils would look as if no sample had a value."""
+    n_rows = len(scores.statistics), len(scores.values), len(scores.states)
+    if set(n_rows) != {len(samples)}:
+        raise broken_contract(
+            metric,
+            f"{name} has {n_rows[0]} rows of statistics, {n_rows[1]} values and {n_rows[2]} states for {len(samples)} "
+            "samples, wanted one each",
+        )
     is_wrong = ~np.isfinite(scores.statistics).all(axis=1)
     if not np.isnan(scores.values).all():  # as they are for a metric that exists for a corpus only
-        has_value = np.array([state is ScoreState.VALUE for state in scores.states])
-        is_wrong |= has_value & ~np.isfinite(scores.values)
+        is_wrong |= _has_value(scores) & ~np.isfinite(scores.values)
     if is_wrong.any():
         row = int(is_wrong.argmax())
-        statistics = scores.statistics[row].tolist()
-        raise ComponentError(
-            f"{type(metric).__name__}: {name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics "
-            f"are {statistics}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
-            "alike); wanted finite numbers, or for a sample without a value zeros and the ScoreState that says why"
+        raise broken_contract(
+            metric,
+            f"{name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics are "
+            f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
+            "alike); wanted finite numbers, or for a sample without a value zeros and the ScoreState that says why",
         )
+
+
+def _require_shares(metric: Metric, name: str, scores: Scores, samples: Sequence[Sample]) -> None:
+    """Intervals of shares end at 0 and 1: beside a value outside they would be wrong."""
+    if not getattr(metric, "is_share", True):
+        return
+    remedy = "Mend the class, or set `is_share = False` in it"
+    is_wrong = _has_value(scores) & ((scores.values < -_ROUNDING) | (scores.values > 1 + _ROUNDING))
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        mistake = f"{name} of sample {samples[row].id!r} is {scores.values[row]:g} (n={int(is_wrong.sum())} alike)"
+        raise broken_contract(metric, f"{mistake}, wanted a share from 0 to 1", remedy)
+    value = float(metric.combine(name, scores.statistics.sum(axis=0)))
+    if value < -_ROUNDING or value > 1 + _ROUNDING:
+        raise broken_contract(metric, f"{name} of all samples is {value:g}, wanted a share from 0 to 1", remedy)
+
+
+def _has_value(scores: Scores) -> NDArray[np.bool_]:
+    return np.array([state is ScoreState.VALUE for state in scores.states], dtype=bool)
 
 
 def _of_reported(scores: Scores, samples: Sequence[Sample]) -> Scores:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import ComponentError
 from components.records import Hits
+from runner.engine.broken_contracts import broken_contract
 
 
 def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object) -> Hits:
@@ -14,8 +14,7 @@ def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object) -
     ComponentError, which names the class of the component.
     """
     if mistake := _mistake(hits, n_queries, n_chunks):
-        name = f"{type(component).__module__}.{type(component).__qualname__}"
-        raise ComponentError(f"{name}: {mistake}. Mend the class")
+        raise broken_contract(component, mistake)
     return hits
 
 

@@ -19,10 +19,12 @@ from components.protocols import (
     VectorIndex,
 )
 from components.records import Hits, Queries, Spans
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.checked_arrays import checked_vectors
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import not_received, to_embed
@@ -73,7 +75,9 @@ class QueryVectors(Stage[Vectors]):
 
     def make(self, run: Run) -> Vectors:
         """Embeds all queries."""
-        return self.embedder.embed_queries(self.queries.read(run), run.read(self.state))
+        queries = self.queries.read(run)
+        vectors = self.embedder.embed_queries(queries, run.read(self.state))
+        return checked_vectors(vectors, len(queries), self.embedder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +140,10 @@ class DenseHits(Search):
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
         """The chunks that are nearest to the chosen ones among the queries."""
         built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[chosen]
+        if vectors.shape[1] != queries.shape[1] and len(vectors) and len(queries):
+            embedder = getattr(self.query_vectors, "embedder", self.index)
+            sizes = f"vectors of queries have {queries.shape[1]} dimensions, those of chunks {vectors.shape[1]}"
+            raise broken_contract(embedder, sizes)
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
         found = [self._found(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts]
         return sub_corpora.merge(found, parts, len(queries))

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.errors import ComponentError
 from components.json_value import Json
 from components.protocols import Diversity, TextDiversity, VectorDiversity
 from components.records import Hits, Spans
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -17,6 +17,7 @@ from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.corpus.text_passages import ChunkPassages, corpus_terms
+from runner.pipeline.search.checked_hits import checked_hits
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +60,12 @@ class DiverseHitsByVectors(Stage[Hits]):
 
 def _checked(diversity: object, before: Hits, after: Hits) -> Hits:
     """A hit that was not found, or that stands twice, would be a made-up one."""
+    checked_hits(after, len(before), np.iinfo(np.int32).max, diversity)
     for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):
         found = [chunk for chunk in new if chunk >= 0]
-        if len(set(found)) < len(found) or not set(found) <= set(old):
-            raise ComponentError(
-                f"{type(diversity).__name__}: of query {row} the hits {found} came for {old}, wanted some or all of "
-                "them, each once"
+        if not set(found) <= set(old):
+            raise broken_contract(
+                diversity, f"of query {row} the hits {found} came for {old}, wanted some or all of them, each once"
             )
     return after
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from components import late_interaction
 from components.encodings import Encodings
-from components.errors import ComponentError
 from components.protocols import (
     EncodedArm,
     EncodedDenseArm,
@@ -19,7 +18,9 @@ from components.protocols import (
 )
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import sort_hits
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
+from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import read_part
@@ -28,6 +29,7 @@ from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
+from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
 from runner.pipeline.search.dense_search import BuiltVectorIndex, DenseHits
 from runner.pipeline.search.searching import Search
 
@@ -66,6 +68,7 @@ class EncodedChunks(Stage[Encodings]):
         kept: dict[str, Any] = {field: read_block(run.workspace, name) for field, name in names.items()}
         if any(part is None for part in kept.values()):
             made = _checked(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
+            require_equal_files(type(self.encoder))
             # Read back from the disk: the memory is for the next one.
             kept = {
                 field: read_part(write_block(run.workspace, name, getattr(made, field)))
@@ -94,12 +97,18 @@ def _joined(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
 
 
 def _checked(made: Encodings, n_wanted: int, encoder: ThreeWayEncoder) -> Encodings:
+    if not isinstance(made, Encodings):
+        raise broken_contract(encoder, f"returned {type(made).__name__}, wanted Encodings")
     found = [len(made.dense), len(made.weight_offsets) - 1, len(made.vector_offsets) - 1]
     if found != [n_wanted] * 3:
-        raise ComponentError(
-            f"{type(encoder).__name__}: got {found[0]} vectors, token weights of {found[1]} and token vectors of "
-            f"{found[2]} texts, wanted each of {n_wanted}"
+        raise broken_contract(
+            encoder,
+            f"got {found[0]} vectors, token weights of {found[1]} and token vectors of {found[2]} texts, wanted each "
+            f"of {n_wanted}",
         )
+    numbers = [own for field in fields(Encodings) if (own := getattr(made, field.name)).dtype.kind == "f"]
+    if not all(np.isfinite(own).all() for own in numbers):
+        raise broken_contract(encoder, "numbers that are not finite came, wanted finite ones")
     return made
 
 
@@ -178,7 +187,11 @@ class TokenHits(Search):
         """The chunks whose tokens weigh most for the chosen ones among the queries."""
         built, queries = run.read(self.built), run.read(self.queries).sparse.rows(chosen)
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = [self.index.search(sub_corpora.take(built, part), queries.rows(part.queries), depth) for part in parts]
+        found = []
+        for part in parts:
+            own = queries.rows(part.queries)
+            hits = self.index.search(sub_corpora.take(built, part), own, depth)
+            found.append(checked_hits(hits, len(own), n_chunks_in([hits]), self.index))
         return sub_corpora.merge(found, parts, len(queries))
 
 

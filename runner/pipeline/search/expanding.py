@@ -8,7 +8,8 @@ from components.expanders.none import NoExpander
 from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AnyVariant, AskedVariant, Expander
-from components.records import Queries
+from components.records import Expansion, Queries
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -61,6 +62,8 @@ class AskedQueries(Stage[WrittenQueries]):
         samples = run.read(self.samples).samples
         ask = run.ask(self.variant.llm, PURPOSE)
         written = self.variant.write(samples, ask)
+        if not isinstance(written, list | tuple) or not all(isinstance(own, Expansion) for own in written):
+            raise broken_contract(self.variant, "returned something else than a list of Expansion, one per sample")
         queries = queries_of(self.variant, [own.queries for own in written], len(samples))
         replies = reply_counts(written, sum(own.is_asked for own in written))
         return WrittenQueries(queries.texts, queries.sample, replies, dict(ask.usage))

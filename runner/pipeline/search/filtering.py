@@ -18,6 +18,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_stages import ChunkFacts, chunk_facts
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples
 from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.search.checked_allowed import checked_allowed
 from runner.pipeline.search.searching import Search, read_by
 
 _DEEPER = 8
@@ -40,8 +41,9 @@ class FilteredDocuments(Stage[AllowedDocuments]):
     corpus: Stage[Documents]
 
     def make(self, run: Run) -> AllowedDocuments:
-        """Asks the filter."""
-        return self.filter.allow(run.read(self.samples).samples, run.read(self.corpus))
+        """Asks the filter. Raises ComponentError if the filter breaks its contract."""
+        samples, documents = run.read(self.samples).samples, run.read(self.corpus)
+        return checked_allowed(self.filter.allow(samples, documents), len(samples), len(documents), self.filter)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,12 @@ from typing import ClassVar
 
 from components.protocols import PickingArm
 from components.records import Documents, Hits, Spans
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.search.checked_hits import checked_hits
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,11 @@ class PickedHits(Stage[Hits]):
     chunks: Stage[Spans]
 
     def make(self, run: Run) -> Hits:
-        """Picks them."""
-        samples, documents = run.read(self.samples).samples, run.read(self.corpus)
-        return self.arm.pick(samples, documents, run.read(self.chunks), self.n)
+        """Picks them. Raises ComponentError for hits that break the contract of the arm."""
+        samples, documents, chunks = run.read(self.samples).samples, run.read(self.corpus), run.read(self.chunks)
+        hits = checked_hits(self.arm.pick(samples, documents, chunks, self.n), len(samples), len(chunks), self.arm)
+        if hits.chunk.shape[1] > self.n and (hits.chunk[:, self.n :] >= 0).any():
+            raise broken_contract(
+                self.arm, f"picked {hits.chunk.shape[1]} chunks for a sample, wanted {self.n} at most"
+            )
+        return hits

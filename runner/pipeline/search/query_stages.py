@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.errors import ComponentError
 from components.protocols import QueryVariant
 from components.records import Queries
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -46,11 +46,29 @@ class SampleQueries(Stage[Queries]):
 
 
 def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) -> Queries:
-    """What a variant gave for each sample, in a row. Raises ComponentError if some sample has none."""
+    """The queries of all samples, in the order of the samples, from those that a variant gave for each. Raises
+    ComponentError, which names the class of the variant, if a sample has none or one that is no string.
+    """
+    if mistake := _mistake(texts, n_samples):
+        raise broken_contract(variant, mistake)
     n_queries = [len(own) for own in texts]
-    if len(texts) != n_samples or 0 in n_queries:
-        raise ComponentError(
-            f"{type(variant).__name__}: queries came for {np.count_nonzero(n_queries)} of {n_samples} samples, wanted "
-            "one or more for each; give the question where there is nothing better"
-        )
     return Queries([text for own in texts for text in own], np.repeat(np.arange(n_samples, dtype=np.int32), n_queries))
+
+
+def _mistake(texts: object, n_samples: int) -> str:
+    """A contract violation in words; "" for none."""
+    if not isinstance(texts, list | tuple):
+        return f"returned {type(texts).__name__}, wanted a list with the queries of each sample"
+    for row, own in enumerate(texts):
+        if not isinstance(own, list | tuple):
+            return f"returned {type(own).__name__} for sample {row}, wanted a list or tuple of strings"
+        for text in own:
+            if not isinstance(text, str):
+                return f"returned {type(text).__name__} as a query of sample {row}, wanted a string"
+    n_with = sum(bool(own) for own in texts)
+    if len(texts) != n_samples or n_with != n_samples:
+        return (
+            f"queries came for {n_with} of {n_samples} samples, wanted one or more for each; give the question where "
+            "there is nothing better"
+        )
+    return ""

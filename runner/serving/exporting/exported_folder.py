@@ -36,7 +36,12 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER / {code!r}))  # the code that came with this folder, whatever else is installed
 
-from runner.serving.pipeline_command import main  # noqa: E402
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.console.interruptible import run_main
+
+    run_main("runner.serving.pipeline_command", FOLDER)
+
+
 from runner.serving.pipeline import Pipeline  # noqa: E402
 
 
@@ -45,10 +50,6 @@ def load_pipeline(folder: str | Path = FOLDER, *, trust: bool = False) -> Pipeli
     from runner.serving.pipeline import load_pipeline as load
 
     return load(folder, trust=trust)
-
-
-if __name__ == "__main__":
-    sys.exit(main(FOLDER))
 '''
 
 

@@ -93,3 +93,10 @@ def test_few_groups_have_no_intervals(sweep: Path) -> None:
     assert not any(level.is_shown for one in found.axes for level in one.levels)
     assert found.interactions == ()
     assert np.isfinite([level.mean for one in found.axes for level in one.levels]).all()
+
+
+def test_an_interaction_names_the_axis_that_the_metric_does_not_see(tmp_path: Path) -> None:
+    axes = {"size": ["64", "256"], "k": [2, 8]}
+    (one,) = effects(write(tmp_path, axes, {"size": {"256": 0.2}}, same=("k",))).interactions
+    assert one.unseen == "k"
+    assert one.text().startswith("the metric does not see k: size=256 instead of 64 gains the same with k=")

@@ -66,7 +66,7 @@ def test_where_nothing_is_shown_the_cheapest_and_the_size_that_would_show_are_sa
     assert found is not None
     assert (found.verdict, found.best, found.cheapest) == (NOT_SHOWN, (), "2")
     assert found.detectable is not None
-    assert found.text().startswith("no significant difference; cheapest 2; would detect ±0.0")
+    assert found.text().startswith("no significant difference; cheapest 2; smallest detectable difference 0.0")
 
 
 def test_records_are_plain(planted: Path) -> None:

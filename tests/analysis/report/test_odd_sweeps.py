@@ -32,6 +32,10 @@ def test_every_cell_failed(tmp_path: Path) -> None:
     assert "No cell can be recommended: 4 of 4 cells failed . The first reason: no model" in page.text
     assert "Cells that failed" in page.text
     assert "no model" in text
+    for words in (page.text, text):
+        assert "No table, because all 4 cells failed: the reasons are below." in words
+        assert "A comparison needs two cells" not in words
+        assert "No cell succeeded: the section of all cells has the reasons." in words
 
 
 def test_some_cells_failed(tmp_path: Path) -> None:
@@ -92,6 +96,7 @@ def test_an_axis_that_the_metric_does_not_see_is_no_example_of_dependence(tmp_pa
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
     page, _, _ = rendered(report_on(folder))
     assert "gains the same" not in page.text
+    assert "Axes that rouge_l does not see k: cells that differ in nothing else are equal by it." in page.text
     assert "no cell is significantly worse than the best" not in page.text
     assert "A row with several values of an axis stands for cells with the same value for every sample." in page.text
     assert "256 · 2 or 8" in page.text

@@ -238,7 +238,7 @@ class TestSweeper:
         done = run_command(tmp_path, "-m", *GRID, *axes, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
         assert "Plan: 4 cells" in done.stdout
-        assert "(any two of 4 cells, 80% power)" in done.stdout
+        assert "(any two of 4 cells, 80% power, assumed spread)" in done.stdout
 
     def test_hydras_own_launcher_gets_the_same_jobs(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, *self.COUPLED, "hydra/launcher=basic")

@@ -7,13 +7,23 @@ from typing import Any
 import pytest
 
 from components.errors import ConfigError
-from runner.launch.headline import headline_of
+from runner.launch.headline import headline_of, planned_headline
 from runner.launch.request import check_jobs
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.results import CellResult
 from runner.results.joined_samples import CommonMeans
 from runner.results.leaderboard_order import ranked
-from tests.runner.sweeping import FEW_METRICS, cells_in, compose_job, run_small, small_request, sweep_in
+from tests.runner.sweeping import (
+    FEW_METRICS,
+    cells_in,
+    compose_job,
+    own_data,
+    plan_small,
+    run_small,
+    small_request,
+    store_of,
+    sweep_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -129,3 +139,33 @@ def test_of_a_sweep_whose_cells_leave_out_different_samples(tmp_path: Path) -> N
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     assert [row["common n"] for row in rows] == [str(part)] * 2
     assert float(rows[0]["rouge_l common"]) == pytest.approx(float(rows[1]["rouge_l common"]))
+
+
+QUESTIONS = [{"id": f"q{place}", "question": "Where?", "references": ["Here"]} for place in range(4)]
+GOLD = {"gold": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("samples", "overrides", "expected", "why"),
+    [
+        ([{**QUESTIONS[0], **GOLD}, *QUESTIONS[1:]], [], "rouge_l", "only 1 of 4 samples have gold in the corpus"),
+        ([{**own, **GOLD} for own in QUESTIONS], [], "ndcg@10", "no language model answers or judges"),
+        ([{**QUESTIONS[0], **GOLD}, *QUESTIONS[1:]], ["llm=none"], "ndcg@10", "no language model answers or judges"),
+        ([{**QUESTIONS[0], **GOLD}, *QUESTIONS[1:]], ["run.headline=em"], "em", ""),
+        (
+            [{"id": f"q{place}", "question": "Where?", **(GOLD if not place else {})} for place in range(4)],
+            [],
+            "ndcg@10",
+            "no language model answers or judges",
+        ),
+    ],
+    ids=["few have gold", "all have gold", "nothing answers", "named", "no references"],
+)
+def test_the_plan_ranks_by_a_metric_that_most_samples_have(
+    tmp_path: Path, samples: list[dict[str, object]], overrides: list[str], expected: str, why: str
+) -> None:
+    data = own_data(tmp_path, {"a": "It is here.", "b": "It is there."}, samples)
+    plan = plan_small(tmp_path, [*data, "language=en", *overrides])
+    name, lines = planned_headline(plan.cells, store_of(tmp_path))
+    assert name == expected
+    assert [why in line for line in lines] == ([True] if why else [])

@@ -112,7 +112,7 @@ def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path, capsys:
     assert (entry["value"], entry["n"]) == (None, 0)
     assert asked == 3 * entry["n_excluded"]["unparsable"] == 60
     reason = "20 of 20 judgements of accuracy could not be read, more than run.max_unparsable_rate=0.1 allows"
-    assert cell.reason.startswith(f"{reason} (most often: cannot be read: No idea.)")
+    assert cell.reason.startswith(f"{reason} (most often not in the form asked for: 20 of 20, e.g. No idea.)")
     assert reason in capsys.readouterr().out
 
 
@@ -133,9 +133,14 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
         few = judge(server, *only_metrics("accuracy"), "run.max_unparsable_rate=1")
         assert run_small(tmp_path, few, sweep_id="all") == 0
     (cell,) = cells_in(tmp_path)
-    assert cell.judges["accuracy"] == {"n_judged": 20, "n_unparsable": 2, "commonest": "cannot be read: Perhaps."}
-    said = "accuracy: replies that cannot be read in 1 of 1 cell, for up to 2 of 20 samples (most often: "
-    assert capsys.readouterr().out.count(f"{said}cannot be read: Perhaps.)") == 3
+    assert cell.judges["accuracy"] == {
+        "n_judged": 20,
+        "n_unparsable": 2,
+        "reasons": {"not in the form asked for": 2},
+        "commonest": "cannot be read: Perhaps.",
+    }
+    said = "accuracy: replies that cannot be read in 1 of 1 cell, for up to 2 of 20 samples (most often not in the "
+    assert capsys.readouterr().out.count(f"{said}form asked for: 2 of 2, e.g. Perhaps.)") == 3
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
 
 

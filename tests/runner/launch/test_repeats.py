@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.console.display import estimate
 from runner.engine.plan import Plan
 from runner.engine.spending import Budget
 from runner.output.money import bound_lines
@@ -72,4 +73,6 @@ def test_tokens_of_repeats_show_the_replies_before(tmp_path: Path, server: ChatS
     assert once.n_completion == N * 20
     assert (repeated.n_prompt, repeated.n_completion) == (3 * once.n_prompt + 3 * N * 20, 3 * N * 20)
     line, *_ = bound_lines(plan, Budget(), fixed_cell().prices)
-    assert f"{once.n_all:,} tokens ({repeated.n_all:,} tokens with repeats of unreadable replies)" in line
+    assert (
+        f"{estimate(once.n_all)} tokens ({estimate(repeated.n_all)} tokens with repeats of unreadable replies)" in line
+    )

@@ -269,6 +269,16 @@ class TestMisbehaviour:
         (cell,) = read_cells(only_sweep(folder))
         assert f"(os._exit), wanted an exception that says why{CLASS}" in cell.reason
 
+    def test_the_command_that_it_ends_names_the_class(self, folder: Path) -> None:
+        mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
+        job = (*SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "executor=local")
+        done = run_command(folder, *job)
+        assert done.returncode == 3
+        expected = (
+            "answer scores: a component ended the process with code 3 (os._exit), wanted an exception that says why"
+        )
+        assert expected + CLASS in done.stderr.splitlines()
+
     def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Misnamed}"
         with pytest.raises(ConfigError, match=r"metrics\.scores\.mine: Misnamed names a metric '\.\./x/<b>', wanted"):

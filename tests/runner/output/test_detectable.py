@@ -65,7 +65,7 @@ def test_after_an_earlier_sweep_it_is_what_compare_says(swept: Swept, metric: st
     sizes = [row.detectable for row in compared.rows if row.detectable is not None]
     (line,) = swept.lines(swept.three, metric)
     assert re.match(rf"{metric}: with 40 samples.* in \d\d groups, the smallest detectable difference is about ", line)
-    assert "(any two of 3 cells, 80% power)" in line
+    assert "(any two of 3 cells, 80% power, measured spread)" in line
     assert line.endswith(f"As measured in {swept.results / 'earlier'}.")
     assert detectable_in(line) == pytest.approx([min(sizes), max(sizes)], rel=0.1)
 

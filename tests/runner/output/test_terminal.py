@@ -206,7 +206,7 @@ def test_a_reply_that_cannot_be_read_is_shown_in_one_line() -> None:
     output = io.StringIO()
     show_unread_judgements(SafeConsole(file=output, width=1000), [cell("bm25", 0.5, judges=judges)])
     (line,) = output.getvalue().splitlines()
-    assert "(most often: cannot be read: Well, so so " in line
+    assert "(not in the form asked for, e.g. Well, so so " in line
     assert len(line) < 320
 
 
@@ -292,3 +292,21 @@ def test_cells_that_change_one_of_many_axes_go_by_their_change() -> None:
     named = [line.split()[1] for line in lines[2:7]]
     assert named == ["top_k=9", "header=title", "chunk=token", "refiner=tables", "the"]
     assert "the base: refiner=none, chunk=sentence, header=none, top_k=5" in "\n".join(lines)
+
+
+def test_the_title_counts_the_samples_that_the_metric_has() -> None:
+    first = HEADLINES[0]
+    some = [replace(own, metrics={"overall": {first: entry(0.5, 300, no_gold=809)}}) for own in CELLS]
+    assert shown(some).startswith(f"Leaderboard: 300 of 1,109 samples with {first}, by {first}\n")
+    fewer = replace(CELLS[0], metrics={"overall": {first: entry(0.5, 290, no_gold=809, failed=10)}})
+    assert shown([fewer, some[1]]).startswith(f"Leaderboard: 290 to 300 of 1,109 samples with {first}, by {first}\n")
+
+
+def test_a_long_reason_of_a_failure_is_cut_and_says_where_all_of_it_is() -> None:
+    output = io.StringIO()
+    cells = [replace(cell(f"cell{n:02}", 0.5), status="FAILED", reason="judge is down; " * 200) for n in range(12)]
+    show_failures(SafeConsole(file=output, width=2000), cells)
+    said = output.getvalue()
+    assert len(said) < 800
+    assert "and 2 more: judge is down; " in said
+    assert said.endswith("... (the whole text: reason in cell00/cell.json)\n")

@@ -115,6 +115,21 @@ def test_a_package_that_holds_names_of_an_edited_one_is_loaded_again(
     assert model_now.WORD == "after!!"
 
 
+def test_another_package_of_the_same_name_takes_the_place_of_the_first(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of two sweeps in one notebook, each with a folder of its own."""
+    write(place, "reaching/model.py", "WORD = 'first'\n")
+    load_plugins(["reaching"])
+    assert import_module("reaching.model").WORD == "first"
+    let_edits_in()
+    write(place, "second/reaching/__init__.py", "")
+    write(place, "second/reaching/model.py", "WORD = 'second'\n")
+    monkeypatch.syspath_prepend(place / "second")
+    assert load_plugins(["reaching"]) == ["reaching"]
+    assert import_module("reaching.model").WORD == "second"
+
+
 def test_nothing_is_loaded_again_for_a_file_that_came_or_a_package_that_was_named_later(place: Path) -> None:
     write(place, "reaching/model.py", "from reached import WORD\n")
     write(place, "reached.py", "WORD = 1\n")

@@ -1,0 +1,51 @@
+"""Why replies of a language model could not be read, in kinds that can be counted."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from components.json_value import Json
+from components.records import AnswerState
+from runner.console.display import one_line
+
+_OTHER_FORM = "not in the form asked for"
+_KINDS: dict[str, str] = {
+    AnswerState.TRUNCATED: "cut off at max_new_tokens",
+    AnswerState.EMPTY: "empty",
+    AnswerState.REFUSED: "refused",
+}
+_REASON = re.compile(r"cannot be read:\s*(?:\((\w+) reply\))?\s*")
+"""The start of a reason that `components.asking` gives: the state of a reply that did not end well, then the reply."""
+
+
+def reasons_of(unread: Iterable[str]) -> tuple[dict[str, int], str]:
+    """Count reasons by kind, the commonest first, and return the commonest single one of the commonest kind. Without
+    reasons both are empty.
+    """
+    singles = Counter(unread)
+    kinds: Counter[str] = Counter()
+    for reason, n in singles.items():
+        kinds[_kind(reason)] += n
+    by_kind = dict(kinds.most_common())
+    first = next(iter(by_kind), "")
+    return by_kind, next((reason for reason, _ in singles.most_common() if _kind(reason) == first), "")
+
+
+def unread_cause(counts: Mapping[str, Json], n_characters: int = 200) -> str:
+    """E.g. "most often cut off at max_new_tokens: 18 of 20, e.g. {"grade":". `counts` are as in `CellResult.judges`;
+    steps of retrieval, and cells of earlier versions, count no kinds, so that no number is given for them. "" if
+    nothing is known.
+    """
+    reason = str(counts.get("commonest") or "")
+    reply = one_line(_REASON.sub("", reason, count=1), n_characters)
+    example = f", e.g. {reply}" if reply else ""
+    kinds = counts.get("reasons") or {}
+    if kinds:
+        kind, n = next(iter(kinds.items()))
+        return f"most often {kind}: {n:,} of {counts['n_unparsable']:,}{example}"
+    return f"{_kind(reason)}{example}" if reason else ""
+
+
+def _kind(reason: str) -> str:
+    found = _REASON.match(reason)
+    return _KINDS.get(found[1], _OTHER_FORM) if found and found[1] else _OTHER_FORM

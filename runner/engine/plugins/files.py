@@ -1,0 +1,207 @@
+"""Files of a user's package: its code, the data files in its folder, and files that its code names."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from importlib.machinery import SOURCE_SUFFIXES, all_suffixes
+from pathlib import Path
+
+from components.errors import ComponentError
+from runner.engine.plugins.named_files import named_files
+from runner.engine.plugins.source_imports import Imports, imports_of
+
+SUFFIXES = tuple(all_suffixes())
+"""Of files that Python imports."""
+
+MOST_DATA_FILES = 5000
+MOST_DATA_BYTES = 256 * 2**20
+"""Beyond either, the data files of a package count by name, size and modification time."""
+
+_LEFT_OUT = re.compile(r"\..*|.*(~|\.pyo|\.tmp|\.log|\.lock)|mlflow\.db.*")
+"""Names of data files that do not count."""
+_WITHOUT_DATA = frozenset({"mlartifacts", "mlruns"})
+_RESULTS = ("store.json", "sweep.json")
+"""A folder with one of these holds results of this program."""
+_LOADS_BY_PATH = re.compile(rb"\b(?:exec|run_path|spec_from_file_location|SourceFileLoader|load_source)\s*\(")
+
+Stamp = tuple[int, int, int]
+"""Size, modification and change time in ns, without which a content does not change."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file. `text` is None for data and compiled code, and in other processes than the one that read it. `named`
+    are the files that it names, as the snapshot lists them. `is_read` marks files that code may read at any time: data,
+    and code that is loaded by its path.
+    """
+
+    digest: str
+    text: bytes | None = field(default=None, repr=False, compare=False)
+    is_package: bool = False
+    path: str = field(default="", compare=False)
+    stamp: Stamp = field(default=(0, 0, 0), compare=False)
+    is_data: bool = False
+    is_read: bool = field(default=False, compare=False)
+    named: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    def imports(self, module: str) -> Imports:
+        """The imports of the file as the module of that name; a compiled one may import anything."""
+        if self.is_data:
+            return Imports()
+        if self.text is None:
+            return Imports(is_dynamic=True)
+        return imports_of(self.text, module, is_package=self.is_package)
+
+    @property
+    def has_changed(self) -> bool:
+        """True if the file has another content now. A file whose folder does not exist here is on another machine."""
+        path = Path(self.path)
+        try:
+            return _stamp(path) != self.stamp and _data_digest(path, by_content=len(self.digest) == 64) != self.digest
+        except FileNotFoundError:
+            return path.parent.is_dir()
+        except OSError:
+            return self.digest != ""
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        own = self.digest, None, self.is_package, self.path, self.stamp, self.is_data, self.is_read, self.named
+        return SourceFile, own
+
+
+def files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
+    """All files of a top-level package that count, by module name. A file that no import finds is listed under its
+    path. `places` are its folders, or its only file. Raises ComponentError for code that cannot be read.
+    """
+    files, data = dict[str, SourceFile](), dict[str, Path]()
+    for place in places:
+        if place.is_file():
+            files[package] = _read(place)
+        for path in _paths_below(place, ()):
+            if path.name.endswith(SUFFIXES):
+                files.setdefault(_module_of(package, path.relative_to(place)), _read(path))
+            elif not _LEFT_OUT.fullmatch(path.name):
+                data.setdefault(f"{package}/{path.relative_to(place).as_posix()}", path)
+    named = _add_named(package, places, files, data)
+    files |= _read_data(data)
+    if any(file.text and _LOADS_BY_PATH.search(file.text) for file in files.values()):
+        named |= files.keys()
+    return {name: replace(file, is_read=file.is_data or name in named) for name, file in files.items()}
+
+
+def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile], data: dict[str, Path]) -> set[str]:
+    """Note which files each module names, and list those outside the folder too. Return the names of all of these."""
+    known = {os.path.realpath(path): name for name, path in data.items()}
+    known |= {os.path.realpath(file.path): name for name, file in files.items()}
+    waiting, found = list(files), set[str]()
+    while waiting:
+        module = waiting.pop()
+        own, names = files[module], set[str]()
+        for constant, path in named_files(own.text or b"", Path(own.path).parent):
+            real = os.path.realpath(path)
+            if path.is_dir():
+                below = [name for other, name in known.items() if other.startswith(real + os.sep)]
+                names.update(name for name in below if _is_below(places, real) and name in data)
+            elif real in known:
+                names.add(known[real])
+            elif not _LEFT_OUT.fullmatch(path.name):
+                name = f"{package}/{_name_of(places, constant, path)}"
+                while name in files or name in data:  # the same words in another module, or for the working directory
+                    name += "'"
+                known[real] = name
+                names.add(name)
+                if path.name.endswith(tuple(SOURCE_SUFFIXES)):
+                    files[name] = _read(path)
+                    waiting.append(name)
+                else:
+                    data[name] = path
+        names.discard(module)
+        files[module] = replace(own, named=tuple(sorted(names)))
+        found |= names
+    return found
+
+
+def _is_below(places: Sequence[Path], real: str) -> bool:
+    """True for a folder inside the package's: the name of the package itself names no data."""
+    return any(real.startswith(os.path.realpath(place) + os.sep) for place in places)
+
+
+def _name_of(places: Sequence[Path], constant: str, path: Path) -> str:
+    """A name that is the same wherever the package lies."""
+    folder = places[0] if places[0].is_dir() else places[0].parent
+    relative = os.path.relpath(path, folder)
+    return constant if relative.startswith("..") else relative
+
+
+def _read_data(data: Mapping[str, Path]) -> dict[str, SourceFile]:
+    stamps = {name: _stamp_or_none(path) for name, path in data.items()}
+    n_bytes = sum(stamp[0] for stamp in stamps.values() if stamp)
+    by_content = len(data) <= MOST_DATA_FILES and n_bytes <= MOST_DATA_BYTES
+    return {name: _data_file(data[name], stamp, by_content) for name, stamp in stamps.items() if stamp}
+
+
+def _data_file(path: Path, stamp: Stamp, by_content: bool) -> SourceFile:
+    try:
+        digest = _data_digest(path, by_content=by_content)
+    except OSError:  # the component cannot read it either; once it can, the digest differs
+        digest = ""
+    return SourceFile(digest, path=str(path.absolute()), stamp=stamp, is_data=True)
+
+
+def _data_digest(path: Path, *, by_content: bool) -> str:
+    if not by_content:
+        size, modified, _ = _stamp(path)
+        return f"{size} bytes, {modified} ns"
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _stamp(path: Path) -> Stamp:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _stamp_or_none(path: Path) -> Stamp | None:
+    try:
+        return _stamp(path)
+    except OSError:  # deleted since it was listed
+        return None
+
+
+def _paths_below(folder: Path, parents: tuple[str, ...], *, with_data: bool = True) -> Iterator[Path]:
+    """Regular files below a folder, through links too; a link to a folder above it is not followed."""
+    real = os.path.realpath(folder)
+    if real in parents or not folder.is_dir():
+        return
+    paths = sorted(folder.iterdir())
+    with_data = with_data and folder.name not in _WITHOUT_DATA and not any(path.name in _RESULTS for path in paths)
+    for path in paths:
+        if path.is_dir():
+            if path.name != "__pycache__" and not path.name.startswith("."):
+                yield from _paths_below(path, (*parents, real), with_data=with_data)
+        elif (path.name.endswith(SUFFIXES) or with_data) and path.is_file():
+            yield path  # a link that leads nowhere is the lock of an editor
+
+
+def _module_of(package: str, path: Path) -> str:
+    stem = path.name.removesuffix(max(filter(path.name.endswith, SUFFIXES), key=len))  # "a.old" of a.old.py
+    names = [package, *path.parent.parts, *([] if stem == "__init__" else [stem])]
+    return ".".join(names) if all(map(str.isidentifier, names)) else f"{package}/{path.as_posix()}"
+
+
+def _read(path: Path) -> SourceFile:
+    try:
+        stamp = _stamp(path)
+        content = path.read_bytes()
+    except OSError as error:
+        raise ComponentError(
+            f"{path}: cannot be read ({error.strerror}), but the code of its package counts for the results; make it "
+            "readable, or move it out of the package"
+        ) from error
+    return SourceFile(
+        sha256(content).hexdigest(),
+        content if path.name.endswith(tuple(SOURCE_SUFFIXES)) else None,
+        is_package=path.name.startswith("__init__."),
+        path=str(path.absolute()),
+        stamp=stamp,
+    )

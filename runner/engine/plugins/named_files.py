@@ -1,0 +1,91 @@
+"""Files that a module names in its string constants, such as the table in `Path(__file__).with_name("table.txt")`."""
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+_LONGEST_NAME = 200
+_QUOTE = re.compile(rb"[\"']")
+_OUTSIDE = frozenset({b".", b"..", b"~"})
+"""First parts of names that leave the folder."""
+_UNSTABLE = ("/dev/", "/proc/", "/sys/")
+
+
+def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each constant of a module that names a file or a folder, with its absolute path. A name is relative to the
+    module's `folder`, or to the working directory. Parts that the code joins (`a / "data" / "table.txt"`,
+    `join(a, "data", "table.txt")`) count together. A text that is not Python names nothing.
+    """
+    places = [folder, Path.cwd()]
+    if not _may_name(text, [*_entries(folder), *_entries(places[1])]):
+        return
+    for name in sorted(_constants(text)):
+        for place in places:
+            if path := _existing(place, name):
+                yield name, path
+
+
+def _existing(place: Path, name: str) -> Path | None:
+    try:
+        path = Path(os.path.normpath(place / Path(name).expanduser()))
+        is_there = path.is_file() or path.is_dir()
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or the home of nobody
+        return None
+    return path if is_there and not str(path).startswith(_UNSTABLE) else None
+
+
+def _entries(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _may_name(text: bytes, entries: list[str]) -> bool:
+    """False if no string of the text begins with the name of an entry: then there is no need to parse it."""
+    first_parts = {piece.partition(b"/")[0] for piece in _QUOTE.split(text)}
+    has_absolute = b"'/" in text or b'"/' in text
+    return has_absolute or not first_parts.isdisjoint(_OUTSIDE.union(map(os.fsencode, entries)))
+
+
+@lru_cache(4096)
+def _constants(text: bytes) -> frozenset[str]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    found = set[str]()
+    for node in ast.walk(tree):
+        for parts in _joined(node):
+            found.add("/".join(parts))
+    return frozenset(name for name in found if name.strip("./~") and len(name) <= _LONGEST_NAME and "\0" not in name)
+
+
+def _joined(node: ast.AST) -> Iterator[list[str]]:
+    """Names in a node: a constant, the constants at the end of a chain of `/`, or neighbours among arguments."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield [node.value]
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield _at_end(_chain(node))
+    elif isinstance(node, ast.Call):
+        yield _at_end(node.args)
+
+
+def _chain(node: ast.expr) -> list[ast.expr]:
+    operands = list[ast.expr]()
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        operands.insert(0, node.right)
+        node = node.left
+    return [node, *operands]
+
+
+def _at_end(nodes: list[ast.expr]) -> list[str]:
+    parts = list[str]()
+    for node in reversed(nodes):
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            break
+        parts.insert(0, node.value)
+    return parts

@@ -1,0 +1,38 @@
+"""Numbers as a component returned them, checked before they are stored: a NaN would fall out of a ranking unnoticed."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.engine.broken_contracts import broken_contract
+
+
+def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np.float32]:
+    """Return float32[n_pairs]. Raises ComponentError, which names the class, for anything but finite numbers."""
+    return _checked(
+        scores, (n_pairs,), reranker, f"scores of shape {{}} for {n_pairs} pairs, wanted one finite score each"
+    )
+
+
+def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[np.float32]:
+    """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers."""
+    return _checked(vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, wanted a row each")
+
+
+def _checked(values: object, shape: tuple[int | None, ...], component: object, expected: str) -> NDArray[np.float32]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of several lengths
+        raise broken_contract(component, f"returned {type(values).__name__} that is no array ({error})") from error
+    if array.dtype.kind not in "fiub":
+        raise broken_contract(
+            component, f"returned {type(values).__name__} of {array.dtype}, wanted an array of numbers"
+        )
+    if len(array.shape) != len(shape) or any(n not in (None, own) for n, own in zip(shape, array.shape, strict=True)):
+        raise broken_contract(component, f"got {expected.format(array.shape)}")
+    # Checked after the conversion: a float64 may be too large.
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(array, dtype=np.float32)
+    if not np.isfinite(numbers).all():
+        n_wrong, n_all = int((~np.isfinite(numbers)).sum()), numbers.size
+        raise broken_contract(component, f"{n_wrong} of {n_all} numbers are not finite, wanted finite numbers")
+    return numbers

@@ -1,0 +1,193 @@
+"""Files that a plugin reads count like its code: data in its folder, and files that its string constants name."""
+
+import importlib
+import pickle
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from components.errors import ComponentError
+from runner.engine.plugins import files
+from runner.engine.plugins import plugin_loading as loading
+from runner.engine.plugins.plugin_loading import let_edits_in, load_plugins, require_unchanged
+from runner.engine.plugins.snapshot import take_snapshot
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    write(tmp_path, "reading/__init__.py", "")
+    write(tmp_path, "reading/table.txt", "1")
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("reading", "alone")]:
+        del sys.modules[name]
+    loading._state.set({})
+    let_edits_in()
+
+
+def write(place: Path, name: str, text: str) -> None:
+    path = place / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def digest(package: str = "reading") -> str:
+    importlib.invalidate_caches()
+    return take_snapshot(package).digest
+
+
+@pytest.mark.parametrize("name", ["table.txt", "data/deep/words", "a-b/table.json"])
+def test_an_edit_of_a_data_file_in_the_folder_counts(name: str, place: Path) -> None:
+    write(place, f"reading/{name}", "1")
+    before = digest()
+    write(place, f"reading/{name}", "2")
+    assert digest() != before
+
+
+@pytest.mark.parametrize("name", [".cache/x", ".hidden", "__pycache__/x", "x.pyo", "run.log", "x.txt~", "mlflow.db"])
+def test_caches_and_logs_do_not_count(name: str, place: Path) -> None:
+    before = digest()
+    write(place, f"reading/{name}", "1")
+    assert digest() == before
+
+
+def test_results_in_the_folder_do_not_count_but_code_beside_them_does(place: Path) -> None:
+    before = digest()
+    write(place, "reading/results/store/store.json", "{}")
+    write(place, "reading/results/store/entries/x.npy", "1")
+    write(place, "reading/results/20260101/sweep.json", "{}")
+    assert digest() == before
+    write(place, "reading/results/store/code.py", "")
+    assert digest() != before
+
+
+@pytest.mark.parametrize("limit", ["MOST_DATA_FILES", "MOST_DATA_BYTES"])
+def test_large_data_counts_by_size_and_time(limit: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, limit, 0)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: b"" if path.suffix == ".py" else pytest.fail(f"read {path}"))
+    before = digest()
+    assert digest() == before
+    write(place, "reading/table.txt", "longer")
+    assert digest() != before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TABLE = open('words.txt').read()",
+        "from pathlib import Path\nTABLE = Path(__file__).with_name('words.txt')",
+        "from pathlib import Path\nTABLE = Path(__file__).parent / 'deep' / 'words.txt'",
+        "import os\nTABLE = os.path.join(os.path.dirname(__file__), 'deep', 'words.txt')",
+        "TABLE = open('deep/words.txt').read()",
+        "exec(open('rules.py').read())",
+        "import runpy\nrunpy.run_path('rules.py')",
+    ],
+)
+@pytest.mark.parametrize("where", ["", "work/"], ids=["beside the module", "in the working directory"])
+def test_a_single_module_counts_the_files_that_it_names(text: str, where: str, place: Path) -> None:
+    write(place, "alone.py", text)
+    for name in ("words.txt", "deep/words.txt", "rules.py"):
+        write(place, f"{where}{name}", "1")
+    before = digest("alone")
+    for name in ("words.txt", "deep/words.txt", "rules.py"):
+        write(place, f"{where}{name}", "2")
+    assert digest("alone") != before
+
+
+def test_code_that_a_single_module_loads_by_path_names_further_files(place: Path) -> None:
+    write(place, "alone.py", "exec(open('rules.py').read())")
+    write(place, "rules.py", "TABLE = open('words.txt').read()")
+    write(place, "words.txt", "1")
+    before = digest("alone")
+    write(place, "words.txt", "2")
+    assert digest("alone") != before
+
+
+def test_files_that_a_single_module_does_not_name_do_not_count(place: Path) -> None:
+    write(
+        place, "alone.py", "TABLE = open('words.txt').read()\nNAMES = '', '.', '~nobody/x', 'deep', 'a\\0b', 'é' * 99"
+    )
+    write(place, "words.txt", "1")
+    before = digest("alone")
+    write(place, "deep/other.txt", "1")
+    assert digest("alone") == before
+
+
+class TestModels:
+    """Replies cost money: only files that the modules of a model name count."""
+
+    def code(self) -> str:
+        model = type("Model", (), {"__module__": "reading.model"})
+        return take_snapshot("reading").model_code(model).digest
+
+    @pytest.mark.parametrize("path", ["'table.txt'", "'prompts', 'system.txt'", "'prompts'"])
+    def test_an_edit_of_a_named_file_asks_again(self, path: str, place: Path) -> None:
+        write(place, "reading/model.py", f"import os\nTABLE = os.path.join(os.path.dirname(__file__), {path})")
+        write(place, "reading/prompts/system.txt", "1")
+        before = self.code()
+        write(place, "reading/table.txt", "2")
+        write(place, "reading/prompts/system.txt", "2")
+        assert self.code() != before
+
+    def test_an_edit_of_another_file_pays_for_nothing_again(self, place: Path) -> None:
+        write(place, "reading/model.py", "TABLE = 'table.txt'")
+        write(place, "reading/unrelated.py", "TABLE = 'other.txt'")
+        write(place, "reading/other.txt", "1")
+        before = self.code()
+        write(place, "reading/other.txt", "2")
+        assert self.code() == before
+
+
+class TestInOneProcess:
+    MODULE = "from pathlib import Path\nTABLE = Path(__file__).with_name('table.txt').read_text()\nclass Part: ...\n"
+
+    def imported(self, place: Path) -> ModuleType:
+        write(place, "reading/part.py", self.MODULE)
+        load_plugins(["reading"])
+        return importlib.import_module("reading.part")
+
+    def test_a_module_that_read_the_file_at_import_is_loaded_again(self, place: Path) -> None:
+        assert self.imported(place).TABLE == "1"
+        let_edits_in()
+        write(place, "reading/table.txt", "2")
+        assert load_plugins(["reading"]) == ["reading"]
+        assert importlib.import_module("reading.part").TABLE == "2"
+
+    def test_a_module_that_was_imported_before_the_run_is_loaded_again(self, place: Path) -> None:
+        write(place, "reading/part.py", self.MODULE)
+        assert importlib.import_module("reading.part").TABLE == "1"
+        write(place, "reading/table.txt", "2")
+        assert load_plugins(["reading"]) == ["reading"]
+
+    def test_an_edit_during_the_run_is_refused(self, place: Path) -> None:
+        cls = self.imported(place).Part
+        require_unchanged(cls)
+        write(place, "reading/table.txt", "1")  # the same content
+        require_unchanged(cls)
+        write(place, "reading/table.txt", "2")
+        with pytest.raises(ComponentError, match=r"table\.txt: changed while reading\.part\.Part ran"):
+            require_unchanged(cls)
+
+    def test_a_model_refuses_only_files_that_it_names(self, place: Path) -> None:
+        cls = self.imported(place).Part
+        write(place, "reading/other.txt", "1")
+        load_plugins(["reading"])
+        write(place, "reading/other.txt", "2")
+        require_unchanged(cls, as_model=True)
+        write(place, "reading/table.txt", "2")
+        with pytest.raises(ComponentError, match=r"table\.txt: changed while"):
+            require_unchanged(cls, as_model=True)
+
+    def test_a_worker_knows_the_files(self, place: Path) -> None:
+        snapshot = pickle.loads(pickle.dumps(take_snapshot("reading")))
+        (file,) = snapshot.read_by()
+        assert not file.has_changed
+        write(place, "reading/table.txt", "2")
+        assert file.has_changed
+        (place / "reading" / "table.txt").unlink()
+        assert file.has_changed

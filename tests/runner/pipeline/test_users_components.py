@@ -1,0 +1,140 @@
+"""Results of users' components that break their contract end the stage with one line that names the class."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.filters.none import NoFilter
+from components.means import combine_mean, mean_scores
+from components.metrics.interval import Intervals
+from components.records import AllowedDocuments, Kind, Sample, Scores, ScoreState
+from runner.pipeline.corpus.checked_arrays import checked_scores, checked_vectors
+from runner.pipeline.scoring.score_stages import scoring
+from runner.pipeline.search.checked_allowed import checked_allowed
+from runner.pipeline.search.query_stages import queries_of
+
+SAMPLES = [Sample(str(number), "all", Kind.QA, "who?", ("me",)) for number in range(2)]
+
+
+class Mine:
+    names = ("mine",)
+    version = 1
+    larger_is_better = True
+
+    def combine(self, name: str, sums: Any) -> Any:
+        return combine_mean(sums)
+
+
+class Unbounded(Mine):
+    is_share = False
+
+
+class Tripling(Mine):
+    """A metric of a corpus."""
+
+    def combine(self, name: str, sums: Any) -> Any:
+        return 3 * combine_mean(sums)
+
+
+ME = rf"^{__name__}\.\w+: "
+
+
+def scored(metric: Any, scores: Scores) -> float:
+    found: Any = scoring(SAMPLES, [(metric, {"mine": scores})], Intervals(n_resamples=100)).metrics
+    value: float = found["all"]["mine"]["value"]
+    return value
+
+
+@pytest.mark.parametrize("value", [1.5, -0.5])
+def test_a_share_outside_its_bounds_is_refused(value: float) -> None:
+    message = rf"mine of sample '1' is {value} \(n=1 alike\), wanted a share from 0 to 1\. .* `is_share = False`"
+    with pytest.raises(ComponentError, match=ME + message):
+        scored(Mine(), mean_scores([0.5, value]))
+    assert scored(Unbounded(), mean_scores([0.5, value])) == (0.5 + value) / 2
+
+
+def test_a_share_of_a_corpus_outside_its_bounds_is_refused() -> None:
+    scores = mean_scores([0.5, 0.5])
+    with pytest.raises(ComponentError, match=ME + r"mine of all samples is 1\.5, wanted a share from 0 to 1"):
+        scored(Tripling(), Scores(scores.statistics, scores.states, np.full(2, np.nan)))
+
+
+def test_shares_at_their_bounds_pass() -> None:
+    assert scored(Mine(), mean_scores([0.0, 1.0 + 1e-8])) == pytest.approx(0.5)
+    assert scored(Mine(), mean_scores([1.0, ScoreState.FAILED])) == 1.0
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_scores_of_other_samples_are_refused(n: int) -> None:
+    with pytest.raises(ComponentError, match=ME + rf"mine has {n} rows of statistics, .* for 2 samples"):
+        scored(Mine(), mean_scores([1.0] * n))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (None, "returned NoneType, wanted a list"),
+        ("ab", "returned str, wanted a list"),
+        ((text for text in "ab"), "returned generator, wanted a list"),
+        (["a", "b"], "returned str for sample 0"),
+        ([["a"], None], "returned NoneType for sample 1"),
+        ([["a"], [7]], "returned int as a query of sample 1, wanted a string"),
+        ([["a"], []], "queries came for 1 of 2 samples"),
+        ([["a"]], "queries came for 1 of 2 samples"),
+        ([["a"], ["b"], ["c"]], "queries came for 3 of 2 samples"),
+    ],
+)
+def test_queries_that_are_no_strings_are_refused(texts: Any, message: str) -> None:
+    with pytest.raises(ComponentError, match=ME + message):
+        queries_of(Mine(), texts, 2)
+
+
+def allowed(group: list[int], offsets: list[int], document: list[int]) -> AllowedDocuments:
+    return AllowedDocuments(*(np.array(each, dtype=np.int64) for each in (group, offsets, document)))  # type: ignore[arg-type]
+
+
+def test_sound_filters_pass() -> None:
+    sound = allowed([0, 1], [0, 2, 3], [1, 2, 0])
+    assert checked_allowed(sound, 2, 3, NoFilter()) is sound
+    assert checked_allowed(allowed([0, 0], [0, 0], []), 2, 3, NoFilter()).n_groups == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (None, "returned NoneType, wanted AllowedDocuments"),
+        (AllowedDocuments([0], [0], []), "returned AllowedDocuments with other columns"),  # type: ignore[arg-type]
+        (allowed([0], [0, 1], [1]), "returned groups of 1 samples, wanted one for each of 2"),
+        (allowed([0, 1], [0, 1], [1]), "sample 1 has the group 1, wanted 0 to 0"),
+        (allowed([0, 0], [0, 2], [1]), "returned offsets that do not rise"),
+        (allowed([0, 0], [0, 1], [3]), "allows the document 3, wanted 0 to 2"),
+        (allowed([0, 0], [0, 2], [1, 1]), "allows document 1 after 1"),
+        (allowed([0, 0], [0, 2], [2, 1]), "allows document 1 after 2"),
+    ],
+)
+def test_filters_that_allow_no_documents_of_the_corpus_are_refused(wrong: Any, message: str) -> None:
+    with pytest.raises(ComponentError, match=ME + message):
+        checked_allowed(wrong, 2, 3, Mine())
+
+
+WRONG_NUMBERS = [None, "ab", [None, 1.0], ["a", "b"], [np.nan, 1.0], [1e300, 1.0], [1.0], (n for n in range(2))]
+
+
+@pytest.mark.parametrize("scores", WRONG_NUMBERS)
+def test_scores_of_a_reranker_that_are_no_numbers_are_refused(scores: Any) -> None:
+    with pytest.raises(ComponentError, match=ME):
+        checked_scores(scores, 2, Mine())
+
+
+@pytest.mark.parametrize("vectors", [*WRONG_NUMBERS, [1.0, 2.0], [[1.0], [1.0, 2.0]], [[np.inf], [1.0]], [[1.0]] * 3])
+def test_vectors_of_an_embedder_that_are_no_numbers_are_refused(vectors: Any) -> None:
+    with pytest.raises(ComponentError, match=ME):
+        checked_vectors(vectors, 2, Mine())
+
+
+def test_numbers_become_float32() -> None:
+    assert checked_scores([1, 2], 2, Mine()).tolist() == [1.0, 2.0]
+    assert checked_vectors(np.ones((2, 3)), 2, Mine()).dtype == np.float32
+    assert checked_vectors(np.zeros((0, 3), dtype=np.float32), 0, Mine()).shape == (0, 3)

@@ -1,0 +1,28 @@
+"""Reasons of replies that could not be read, counted by kind."""
+
+from runner.console.unread_replies import reasons_of, unread_cause
+
+CUT = [f'cannot be read: (truncated reply) {{"grade": {n}' for n in range(3)]
+OTHER = ["cannot be read: Perhaps."] * 2
+
+
+def test_replies_that_differ_are_counted_by_their_kind() -> None:
+    kinds, commonest = reasons_of([*OTHER, *CUT])
+    assert kinds == {"cut off at max_new_tokens": 3, "not in the form asked for": 2}
+    assert commonest == CUT[0]
+    counts = {"n_unparsable": 5, "reasons": kinds, "commonest": commonest}
+    assert unread_cause(counts) == 'most often cut off at max_new_tokens: 3 of 5, e.g. {"grade": 0'
+
+
+def test_a_blank_reply_has_no_example() -> None:
+    kinds, commonest = reasons_of(["cannot be read: (empty reply)"])
+    assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
+
+
+def test_counts_without_kinds_give_no_number() -> None:
+    assert unread_cause({"n_unparsable": 2, "commonest": OTHER[0]}) == "not in the form asked for, e.g. Perhaps."
+    assert unread_cause({"n_unparsable": 0, "commonest": ""}) == ""
+
+
+def test_no_reasons_are_empty() -> None:
+    assert reasons_of([]) == ({}, "")
