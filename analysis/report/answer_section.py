@@ -23,8 +23,8 @@ class Figure:
 @dataclass(frozen=True)
 class Answer:
     """`take` is the id of the cell to take (see `runner.results.Choice`), `best` that of the cell with the best mean;
-    "" if no cell has a value. The sentence, the matrix and the failures are those of the cell to take.
-    Where cells were tested under different conditions no cell `is_recommended`, and `take` is the one with the best mean.
+    "" if no cell has a value. The sentence, the matrix and the failures are those of the cell to take. Where cells were
+    tested under different conditions no cell `is_recommended`, and `take` is the one with the best mean.
     """
 
     about: str

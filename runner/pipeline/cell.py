@@ -3,67 +3,25 @@
 from dataclasses import dataclass
 
 from components.prices import NO_PRICES, Prices
-from components.protocols import (
-    LLM,
-    AnyChunker,
-    AnyReranker,
-    ContextBuilder,
-    Dataset,
-    Diversity,
-    Embedder,
-    Examples,
-    Expander,
-    Filter,
-    Generator,
-    Header,
-    History,
-    Metric,
-    Prompt,
-    Refiner,
-    Retriever,
-    VectorIndex,
-    WordTokenizer,
-)
+from components.protocols import Metric
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Executor
-from runner.pipeline.settings import (
-    ExperimentSettings,
-    JudgeSettings,
-    LanguageSettings,
-    MetricSettings,
-    RunSettings,
-    TrackingSettings,
-)
+from runner.pipeline.answers.cell_answers import AnswerParts
+from runner.pipeline.corpus.cell_texts import CorpusParts
+from runner.pipeline.ranking.cell_ranking import RankingParts
+from runner.pipeline.scoring.cell_scores import ScoringParts
+from runner.pipeline.search.cell_search import SearchParts
+from runner.pipeline.settings import ExperimentSettings, LanguageSettings, RunSettings, TrackingSettings
 
 
-@dataclass(frozen=True)
-class Cell:
+@dataclass(frozen=True, kw_only=True)
+class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     """The components of one cell. Field names are the names of the configuration groups.
 
-    `tokenizer`, `embedder` and `vector_index` are there to be chosen: components that use them hold them themselves.
-    `repeat` and `judge_repeat` number draws: a language model answers, or judges, the same once more.
+    Each room of the pipeline declares the components that its steps need. `repeat` and `judge_repeat` number draws: a
+    language model answers, or judges, the same once more.
     """
 
-    dataset: Dataset
-    refiner: Refiner
-    chunk: AnyChunker
-    header: Header
-    tokenizer: WordTokenizer
-    embedder: Embedder
-    vector_index: VectorIndex
-    expander: Expander
-    filter: Filter
-    retriever: Retriever
-    diversity: Diversity
-    reranker: AnyReranker
-    context: ContextBuilder
-    prompt: Prompt
-    examples: Examples
-    llm: LLM
-    generator: Generator
-    history: History
-    metrics: MetricSettings
-    judge: JudgeSettings
     top_k: int
     tracking: TrackingSettings
     language: LanguageSettings

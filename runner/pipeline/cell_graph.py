@@ -10,7 +10,7 @@
                                                       answer_scores, judged_scores ─────────────┘
 
 Each room of the pipeline has one function that this module calls: texts, hits, ranking, answers, scores. A new step is
-one file in its room, a field of `Cell`, and the line of the room that joins it.
+one file in its room, and there a field and the line that joins it.
 
 The refined corpus replaces the corpus for all steps that search and read. Headers and parents replace the chunks that
 are searched. Results and scores are in places of the original texts. From `segments` to `sparse_index` and `vectors` a

@@ -10,10 +10,13 @@ import pytest
 
 from tests.runner.sweeping import REPOSITORY
 
-COMMANDS = sorted(
+PACKAGES = [
     file.parent.relative_to(REPOSITORY).as_posix().replace("/", ".")
     for top in ("analysis", "benchmarks", "runner")
     for file in (REPOSITORY / top).rglob("__main__.py")
+]
+COMMANDS = sorted(
+    [*PACKAGES, *(f"runner.{file.stem}" for file in (REPOSITORY / "runner").glob("*.py") if file.stem[:2] != "__")]
 )
 ENTRY_POINTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"].values()
 

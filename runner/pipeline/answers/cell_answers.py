@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from components.protocols import AnswersFrom
+from components.protocols import LLM, AnswersFrom, ContextBuilder, Examples, Generator, History, Prompt
 from components.records import Answer, Context
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
@@ -12,10 +13,24 @@ from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInStep
 from runner.pipeline.answers.own_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
 from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
 from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages, RetrievedPassages
-from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.chunk_stages import chunk_facts
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
+
+if TYPE_CHECKING:
+    from runner.pipeline.cell import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerParts:
+    """The components that answer."""
+
+    context: ContextBuilder
+    prompt: Prompt
+    examples: Examples
+    llm: LLM
+    generator: Generator
+    history: History
 
 
 @dataclass(frozen=True)
@@ -26,7 +41,7 @@ class CellAnswers:
     answers: Stage[Sequence[Answer]]
 
 
-def passages_of(cell: Cell, texts: Texts, context: Stage[Context]) -> RetrievedPassages:
+def passages_of(cell: "Cell", texts: Texts, context: Stage[Context]) -> RetrievedPassages:
     """Return the passages in the prompts of a cell that retrieves."""
     merges = getattr(cell.context, "merges", False)
     return RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks))
@@ -37,7 +52,7 @@ def no_passages(data: Data) -> NoPassages:
     return NoPassages(EmptyContext(data.samples))
 
 
-def answers_of(cell: Cell, data: Data, passages: PromptPassages, pool: Data | None) -> CellAnswers:
+def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | None) -> CellAnswers:
     """Return the answers of a cell; `pool` is the data set of its examples. A cell without a language model has no
     prompts, and reads no history.
     """
@@ -57,13 +72,13 @@ def answers_of(cell: Cell, data: Data, passages: PromptPassages, pool: Data | No
     return CellAnswers((), GeneratedAnswers(Conversations(cell.history, data.samples, tuple(turns))))
 
 
-def n_passages(cell: Cell, passages: PromptPassages) -> int:
+def n_passages(cell: "Cell", passages: PromptPassages) -> int:
     """Return the largest number of passages in a prompt of the cell."""
     return 0 if isinstance(passages, NoPassages) else cell.top_k
 
 
 def _asked(
-    cell: Cell,
+    cell: "Cell",
     samples: Stage[SampleSet],
     n_samples: int,
     passages: PromptPassages,
@@ -80,7 +95,7 @@ def _asked(
     return CellAnswers((), GeneratedAnswers(GeneratedInSteps(*parts, n_samples, n, most_tokens, about_tokens)))
 
 
-def _most_passage_tokens(cell: Cell, passages: PromptPassages) -> int | None:
+def _most_passage_tokens(cell: "Cell", passages: PromptPassages) -> int | None:
     """Return the tokens of the passages in a prompt, at most; None if nothing limits them, or if the builder of
     contexts counts by another tokenizer than the generator.
     """
@@ -91,7 +106,7 @@ def _most_passage_tokens(cell: Cell, passages: PromptPassages) -> int | None:
     return getattr(cell.context, "max_tokens", None) if counts_alike else None
 
 
-def _n_context_tokens(cell: Cell, passages: PromptPassages) -> int:
+def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
     """Return the tokens of a context, at most, by the limits of the builder of contexts and of the chunker; 0 if
     neither has one.
     """

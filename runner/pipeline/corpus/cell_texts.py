@@ -1,15 +1,33 @@
 """The texts of a cell: its documents, refined, cut into chunks, and put below headers."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from components.protocols import PickingArm
+from components.protocols import AnyChunker, Dataset, Embedder, Header, PickingArm, Refiner, VectorIndex, WordTokenizer
 from components.records import Documents, Spans
 from runner.engine.stage import Stage
-from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_headers import Searched, with_headers
 from runner.pipeline.corpus.cutting import CutCorpus, cut_corpus
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.refined_corpora import Refined, refined_corpora
+
+if TYPE_CHECKING:
+    from runner.pipeline.cell import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusParts:
+    """The components that make the texts of a cell. `tokenizer`, `embedder` and `vector_index` are chosen here; the
+    components that use them hold them.
+    """
+
+    dataset: Dataset
+    refiner: Refiner
+    chunk: AnyChunker
+    header: Header
+    tokenizer: WordTokenizer
+    embedder: Embedder
+    vector_index: VectorIndex
 
 
 @dataclass(frozen=True)
@@ -47,7 +65,7 @@ class Texts:
         return Searched(self.data, self.chunks) if self.family else self.searched
 
 
-def texts_of(cell: Cell, data: Data, picking: PickingArm | None) -> Texts:
+def texts_of(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
     """Return the texts of a cell. An arm that picks its passages may have a chunker of its own, and reads no header."""
     refined = refined_corpora(cell.refiner, data)
     own = replace(data, corpus=refined[-1] if refined else data.corpus)

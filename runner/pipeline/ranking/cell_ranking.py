@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from components.gold_copies import GoldCopies
-from components.protocols import PlainReranker, RerankerCascade, RerankerSelection
+from components.protocols import AnyReranker, PlainReranker, RerankerCascade, RerankerSelection
 from components.records import Hits
 from runner.engine.stage import Stage
-from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.corpus.original_places import ranking_in_original
@@ -26,6 +26,16 @@ from runner.pipeline.ranking.selecting import (
 from runner.pipeline.scoring.retrieval_scores import RankingScores
 from runner.pipeline.search.cell_search import FoundHits
 
+if TYPE_CHECKING:
+    from runner.pipeline.cell import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingParts:
+    """The reranker of a cell."""
+
+    reranker: AnyReranker
+
 
 @dataclass(frozen=True)
 class RankedHits:
@@ -39,7 +49,7 @@ class RankedHits:
     reported: Stage[SampleSet]
 
 
-def ranked_hits(cell: Cell, texts: Texts, found: FoundHits, copies: Stage[GoldCopies]) -> RankedHits:
+def ranked_hits(cell: "Cell", texts: Texts, found: FoundHits, copies: Stage[GoldCopies]) -> RankedHits:
     """Return the ranking of a cell; each candidate of a selection is what a cell has that uses it alone."""
     if isinstance(cell.reranker, RerankerSelection):
         return _selected(cell, cell.reranker, texts, found, copies)
@@ -48,7 +58,7 @@ def ranked_hits(cell: Cell, texts: Texts, found: FoundHits, copies: Stage[GoldCo
 
 
 def _reranking(
-    cell: Cell, reranker: PlainReranker | RerankerCascade, texts: Texts, found: FoundHits, name: str
+    cell: "Cell", reranker: PlainReranker | RerankerCascade, texts: Texts, found: FoundHits, name: str
 ) -> Reranking:
     """Rerank with each step the hits of the step before."""
     if isinstance(reranker, RerankerCascade):
@@ -62,7 +72,7 @@ def _reranking(
 
 
 def _selected(
-    cell: Cell, selection: RerankerSelection, texts: Texts, found: FoundHits, copies: Stage[GoldCopies]
+    cell: "Cell", selection: RerankerSelection, texts: Texts, found: FoundHits, copies: Stage[GoldCopies]
 ) -> RankedHits:
     """Choose a candidate for each set on one part of the samples, by the scores of its ranking."""
     samples, metrics, interval = texts.data.samples, cell.metrics.of_rankings, cell.metrics.interval

@@ -1,13 +1,13 @@
 """The scores of a cell: metrics of its ranking, its contexts, its answers and their citations, and judged metrics."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from components.gold_copies import GoldCopies
 from components.records import Documents
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, n_passages
 from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
-from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.original_places import InOriginal
 from runner.pipeline.scoring.answer_scores import answer_scores
@@ -15,6 +15,18 @@ from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswe
 from runner.pipeline.scoring.judging import Judging, judged_scores
 from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scoring.score_stages import NotApplicableScores, Scoring
+from runner.pipeline.settings import JudgeSettings, MetricSettings
+
+if TYPE_CHECKING:
+    from runner.pipeline.cell import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringParts:
+    """The metrics of a cell."""
+
+    metrics: MetricSettings
+    judge: JudgeSettings
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,7 @@ class Scored:
 
 
 def scores_of(
-    cell: Cell, data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
 ) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a cell, each for the metrics that read the same."""
     return (
@@ -44,7 +56,7 @@ def scores_of(
     )
 
 
-def _retrieval_scores(cell: Cell, data: Data, scored: Scored) -> tuple[Stage[Scoring], ...]:
+def _retrieval_scores(cell: "Cell", data: Data, scored: Scored) -> tuple[Stage[Scoring], ...]:
     """Score the ranking and the contexts. These metrics, and those of citations, do not apply to a closed book."""
     metrics, places = cell.metrics, scored.places
     if places is None:
@@ -59,7 +71,7 @@ def _retrieval_scores(cell: Cell, data: Data, scored: Scored) -> tuple[Stage[Sco
     return tuple(scorings)
 
 
-def _answer_scores(cell: Cell, data: Data, scored: Scored, answered: CellAnswers) -> list[Stage[Scoring]]:
+def _answer_scores(cell: "Cell", data: Data, scored: Scored, answered: CellAnswers) -> list[Stage[Scoring]]:
     """Score the answers. A metric that needs a model is a stage of its own: adding one leaves the others cached."""
     metrics = cell.metrics.of_answers
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
@@ -70,7 +82,7 @@ def _answer_scores(cell: Cell, data: Data, scored: Scored, answered: CellAnswers
 
 
 def _citation_scores(
-    cell: Cell, scored: Scored, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", scored: Scored, passages: PromptPassages, answered: CellAnswers
 ) -> tuple[CitationScores, ...]:
     """Score the citations, if metrics read them. In a closed book there is nothing to cite."""
     metrics, places = cell.metrics.of_citations, scored.places
@@ -81,7 +93,7 @@ def _citation_scores(
 
 
 def _judged_scores(
-    cell: Cell, data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
 ) -> list[Stage[Scoring]]:
     """Score the answers by judges."""
     read = data.samples, scored.answerable, passages, answered.answers

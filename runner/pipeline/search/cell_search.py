@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from components.protocols import DenseArm, EncodedArm, PickingArm, SparseArm
+from components.protocols import DenseArm, Diversity, EncodedArm, Expander, Filter, PickingArm, Retriever, SparseArm
 from components.records import Hits, Queries
 from runner.engine.stage import Stage
-from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.corpus.step_reports import StepReport
@@ -21,6 +21,19 @@ from runner.pipeline.search.picked_hits import PickedHits
 from runner.pipeline.search.searching import Search
 from runner.pipeline.search.sparse_search import sparse_hits
 
+if TYPE_CHECKING:
+    from runner.pipeline.cell import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchParts:
+    """The components of the search of a cell."""
+
+    expander: Expander
+    filter: Filter
+    retriever: Retriever
+    diversity: Diversity
+
 
 @dataclass(frozen=True)
 class FoundHits:
@@ -33,12 +46,12 @@ class FoundHits:
     reports: tuple[StepReport, ...]
 
 
-def picking_arm(cell: Cell) -> PickingArm | None:
+def picking_arm(cell: "Cell") -> PickingArm | None:
     """Return the arm that takes its hits whatever the query; None for a cell that searches."""
     return next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
 
 
-def found_hits(cell: Cell, texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
+def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
     """Return the hits of a cell; `gold` are the samples with their gold in places of the refined texts."""
     picking = picking_arm(cell)
     if picking:
@@ -49,13 +62,13 @@ def found_hits(cell: Cell, texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
     return _diverse(cell, texts, _searched(cell, texts))
 
 
-def _diverse(cell: Cell, texts: Texts, found: FoundHits) -> FoundHits:
+def _diverse(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
     hits = diverse_hits(cell.diversity, *texts.ranked, found.hits)
     reports = (*found.reports, *diversity_reports(hits))
     return FoundHits(hits, found.queries, found.judged_by, found.rankings, reports)
 
 
-def _searched(cell: Cell, texts: Texts) -> FoundHits:
+def _searched(cell: "Cell", texts: Texts) -> FoundHits:
     """Search with all arms for all variants of the query, and join the rankings."""
     retriever, data = cell.retriever, texts.data
     queries = searched_queries(cell.expander, data)
@@ -73,7 +86,7 @@ def _searched(cell: Cell, texts: Texts) -> FoundHits:
 
 
 def _rankings(
-    cell: Cell, texts: Texts, queries: Iterable[Stage[Queries]], allowed: FilteredDocuments | None
+    cell: "Cell", texts: Texts, queries: Iterable[Stage[Queries]], allowed: FilteredDocuments | None
 ) -> tuple[RankingOfArm, ...]:
     """Search with every arm for every variant of the query among the allowed documents."""
     retriever, (data, chunks), rankings = cell.retriever, texts.searched, []

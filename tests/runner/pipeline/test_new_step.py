@@ -1,4 +1,4 @@
-"""What a new step costs: its own files, a field of `Cell` with the line that joins it, and nothing else.
+"""What a new step costs: its own files, a field of a room with the line that joins it, and nothing else.
 
 A copy of the project gets a filter of hits by their documents' dates, and runs it from the command line.
 """
@@ -109,22 +109,22 @@ class ByDate:
 NEW_FILES = {
     "components/hit_filters/__init__.py": '"""Filters of hits."""\n',
     "components/hit_filters/by_date.py": COMPONENT,
-    "runner/pipeline/hit_filtering.py": PROTOCOL_AND_STAGE,
+    "runner/pipeline/search/hit_filtering.py": PROTOCOL_AND_STAGE,
     "conf/hit_filter/by_date.yaml": '_target_: components.hit_filters.by_date.ByDate\nafter: "2024-01-01"\n',
 }
+ROOM = "runner/pipeline/search/cell_search.py"
 EDITS = {
-    "from runner.pipeline.search.fusing import Ranking, joined_hits\n": (
-        "from runner.pipeline.hit_filtering import HitFilter, KeepAll, newer_hits\n"
-        "from runner.pipeline.search.fusing import Ranking, joined_hits\n"
+    "from runner.pipeline.search.picked_hits import PickedHits\n": (
+        "from runner.pipeline.search.hit_filtering import HitFilter, KeepAll, newer_hits\n"
+        "from runner.pipeline.search.picked_hits import PickedHits\n"
     ),
-    "    experiment: ExperimentSettings\n": (
-        "    experiment: ExperimentSettings\n    hit_filter: HitFilter = KeepAll()\n"
-    ),
-    "    copies = FoundCopies(": (
-        "    found = newer_hits(cell.hit_filter, texts.corpus, texts.chunks, found)\n    copies = FoundCopies("
+    "    diversity: Diversity\n": "    diversity: Diversity\n    hit_filter: HitFilter = KeepAll()\n",
+    "    reports = (*found.reports, *diversity_reports(hits))\n": (
+        "    reports = (*found.reports, *diversity_reports(hits))\n"
+        "    hits = newer_hits(cell.hit_filter, texts.corpus, texts.chunks, hits)\n"
     ),
 }
-"""Of runner/pipeline/cell.py: an import, the field, and the line that joins the step."""
+"""Of the room: an import, the field, and the line that joins the step."""
 
 DOCUMENTS = [
     {"id": "new", "text": "The new bridge is long and red.", "metadata": {"date": "2024-06-01"}},
@@ -143,12 +143,12 @@ class Project:
         for name, text in NEW_FILES.items():
             (self.root / name).parent.mkdir(exist_ok=True)
             (self.root / name).write_text(text, encoding="utf-8")
-        cell = self.root / "runner/pipeline/cell.py"
-        text = cell.read_text(encoding="utf-8")
+        room = self.root / ROOM
+        text = room.read_text(encoding="utf-8")
         for before, after in EDITS.items():
-            assert text.count(before) == 1, f"cell.py does not hold once: {before}"
+            assert text.count(before) == 1, f"{ROOM} does not hold once: {before}"
             text = text.replace(before, after)
-        cell.write_text(text, encoding="utf-8")
+        room.write_text(text, encoding="utf-8")
         for name, records in (("documents", DOCUMENTS), ("samples", SAMPLES)):
             lines = "".join(f"{json.dumps(record)}\n" for record in records)
             (self.root / f"{name}.jsonl").write_text(lines, encoding="utf-8")
@@ -242,13 +242,10 @@ def test_no_other_file_was_edited(project: Project) -> None:
             elif path.read_bytes() != (REPOSITORY / name).read_bytes():
                 edited.add(name)
     assert new == set(NEW_FILES)
-    assert edited == {"runner/pipeline/cell.py"}
+    assert edited == {ROOM}
 
 
-def test_three_lines_of_the_cell_are_new_and_none_is_gone(project: Project) -> None:
-    before, after = (
-        (root / "runner/pipeline/cell.py").read_text(encoding="utf-8").splitlines()
-        for root in (REPOSITORY, project.root)
-    )
+def test_three_lines_of_the_room_are_new_and_none_is_gone(project: Project) -> None:
+    before, after = ((root / ROOM).read_text(encoding="utf-8").splitlines() for root in (REPOSITORY, project.root))
     changes = [line for line in difflib.ndiff(before, after) if line[:2] in ("+ ", "- ")]
     assert [line[:2] for line in changes] == ["+ "] * 3
