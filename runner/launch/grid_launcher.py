@@ -26,7 +26,7 @@ from runner.launch.axis_values import check_axis
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.installed_plugins import load_installed_plugins
-from runner.launch.preset_source import PackageAsGroup, ParsedOnce, PresetSearchPath
+from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
 from runner.launch.quick_defaults import make_no_unused_maps
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
@@ -181,7 +181,7 @@ def register() -> None:
     load_installed_plugins()
     sys.modules[name] = ModuleType(name)
     nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
-    for of_presets in (PackageAsGroup, ParsedOnce, PresetSearchPath):
+    for of_presets in (PackageAsGroup, PresetSearchPath):
         Plugins.instance().register(of_presets)
     for plugin, node in nodes.items():
         setattr(sys.modules[name], plugin.__name__, plugin)

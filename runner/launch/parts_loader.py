@@ -29,7 +29,7 @@ from runner.launch.search_places import read_as_data
 
 Pickles = dict[tuple[object, ...], bytes]
 
-_OF_PACKAGES = ("group", "once", "pkg", "structured")
+_OF_PACKAGES = ("group", "pkg", "structured")
 """Kinds of places whose files do not change."""
 
 

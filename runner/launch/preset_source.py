@@ -1,8 +1,5 @@
 """Where Hydra finds our configuration: `conf`, and the package `sweeps` as one more group of it: `+sweeps=smoke`."""
 
-import pickle
-from functools import cache
-
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.object_type import ObjectType
@@ -10,43 +7,6 @@ from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 CONF = "pkg://conf"
-
-
-class ParsedOnce(ConfigSource):  # type: ignore[misc]
-    """`once://name`: what `pkg://name` is, save that each file is parsed once in a process. A command composes several
-    times, of dozens of files each, and to parse them is a third of that; to unpickle one takes a thirtieth.
-    """
-
-    def __init__(self, provider: str, path: str) -> None:
-        super().__init__(provider, path)
-        self._files = SourcesRegistry.instance().resolve("pkg")(provider, f"pkg://{self.path}")
-
-    @staticmethod
-    def scheme() -> str:
-        """Of its entries in the search path."""
-        return "once"
-
-    def load_config(self, config_path: str) -> ConfigResult:
-        return pickle.loads(_parsed(self.provider, self.path, config_path))  # noqa: S301 - this process made it
-
-    def available(self) -> bool:
-        available: bool = self._files.available()
-        return available
-
-    def is_group(self, config_path: str) -> bool:
-        return bool(self._files.is_group(config_path))
-
-    def is_config(self, config_path: str) -> bool:
-        return bool(self._files.is_config(config_path))
-
-    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        return list(self._files.list(config_path, results_filter))
-
-
-@cache
-def _parsed(provider: str, package: str, config_path: str) -> bytes:
-    files = SourcesRegistry.instance().resolve("pkg")(provider, f"pkg://{package}")
-    return pickle.dumps(files.load_config(config_path))
 
 
 class PackageAsGroup(ConfigSource):  # type: ignore[misc]
@@ -90,13 +50,8 @@ class PackageAsGroup(ConfigSource):  # type: ignore[misc]
 
 
 class PresetSearchPath(SearchPathPlugin):  # type: ignore[misc]
-    """Adds the presets, and has files parsed once, where our configuration is the one that is composed, not for other
-    Hydra apps of the process.
-    """
+    """Adds the presets where our configuration is composed, not for other Hydra apps of the process."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         if search_path.find_last_match(SearchPathQuery(provider=None, path=CONF)) >= 0:
             search_path.append("rag-grid", f"{PackageAsGroup.scheme()}://sweeps")
-            for element in search_path.get_path():
-                if element.path and element.path.startswith("pkg://"):
-                    element.path = element.path.replace("pkg://", f"{ParsedOnce.scheme()}://", 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.errors import HydraException
 
-_IMPORTING = ("pkg", "once", "group")
+_IMPORTING = ("pkg", "group")
 """Kinds of places that Hydra finds by an import."""
 
 _KNOWN = frozenset({"conf", "sweeps", "runner", "hydra", "hydra_plugins"})

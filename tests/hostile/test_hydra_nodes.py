@@ -118,7 +118,7 @@ def test_no_command_runs_code(name: str, mode: tuple[str, ...], evil: Planted) -
     assert not list(evil.folder.glob("x.*"))
 
 
-@pytest.mark.parametrize("kind", ["pkg", "once", "group"])
+@pytest.mark.parametrize("kind", ["pkg", "group"])
 def test_no_place_of_files_is_imported(kind: str, evil: Planted) -> None:
     assert compose_config([f"hydra.searchpath=[{kind}://evil_package]"])["top_k"] == 5
 
