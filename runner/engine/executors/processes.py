@@ -136,13 +136,14 @@ def _work(start: _Start, tasks: Connection) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the parent's own handler
     end_with_parent()  # it would go on asking a model that costs money
     gc.freeze()  # what the parent had made stays: no collection need look at it again
-    worker = Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - what the parent has pickled
+    worker: Worker | None = None
     stages: Stages | None = None
     with suppress(EOFError, ConnectionError):  # the parent was killed, a moment before this process ends too
         while True:
             key, n_threads = tasks.recv()
             allot_threads(n_threads)
             try:
+                worker = worker or Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - pickled by the parent
                 stages = stages or start.luggage.open()
                 ended: StageRun | Exception = worker.run(stages[key])
             except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
