@@ -424,6 +424,8 @@ def test_every_option_is_named_and_exists() -> None:
     named: defaultdict[str, set[str]] = defaultdict(set)
     for group, options in rows:
         named[group] |= set(re.findall(r"`([\w.-]+)`", options))
+    groups = {folder.name for folder in (ROOT / "conf").iterdir() if folder.is_dir() and list(folder.glob("*.yaml"))}
+    assert groups - named.keys() == set()
     for group in named:
         if (ROOT / "conf" / group).is_dir():
             assert named[group] == {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
