@@ -36,6 +36,7 @@ from runner.output.draw_rows import over_draws
 from runner.output.equal_rows import equal_rows
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
+from runner.output.plan_report import show_plan
 from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.tracking import SafeTracker
@@ -160,7 +161,7 @@ class Sweep:
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
             self._headline, why = planned_headline(plan.cells, self._store)
-            terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
+            show_plan(self._console, plan, by_stage=self._run.plan_only)
             for line in (*why, *bound_lines(plan.plan, self._run.budget, self._prices)):
                 self._console.print(f"      {line}", markup=False)
             for line in self._preset_lines:

@@ -11,7 +11,7 @@ from components.protocols import LLM
 from components.testset.topics.tree import labels_of
 from components.testset.topics.voting import TopicVotes
 from runner.output.money import money
-from runner.output.terminal import left_out_of_data
+from runner.output.plan_report import left_out_of_data
 from runner.testset.making.bound import Asked, Part, total
 from runner.testset.making.coverage import Count
 from runner.testset.making.draft_outcomes import Outcome, why_pending

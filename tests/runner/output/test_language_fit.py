@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from runner.output.terminal import show_plan
+from runner.output.plan_report import show_plan
 from tests.runner.sweeping import own_data, plan_small
 
 ENGLISH = {"a": "The bridge was opened in 1932, and it is one of the oldest in the country."}

@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from runner.console.display import SafeConsole
-from runner.output.terminal import (
-    show_failures,
-    show_leaderboard,
-    show_plan,
-    show_subsets,
-    show_unread_judgements,
-    unfolded,
-)
+from runner.output.plan_report import show_plan
+from runner.output.terminal import show_failures, show_leaderboard, show_subsets, show_unread_judgements, unfolded
 from runner.results import CellResult
 from runner.results.joined_samples import CommonMeans
 from runner.results.leaderboard_order import HEADLINES, ranked
