@@ -41,10 +41,10 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
 
 def edit_lines(plan: Plan) -> Iterator[str]:
     """A line for each model of a user's whose earlier code gave answers that are asked again."""
-    for count in plan.requests:
-        for model in count.edited:
+    for own in plan.requests:
+        for model in own.edited:
             yield (
-                f"{count(model.n_answers, 'answer')} of {model.name} asked again for {count.title}: "
+                f"{count(model.n_answers, 'answer')} of {model.name} asked again for {own.title}: "
                 f"{', '.join(model.modules)} changed since they were given"
             )
 
@@ -56,7 +56,7 @@ def version_lines(plan: Plan) -> Iterator[str]:
     if n := plan.others.n_results:
         here = environment.versions_here()
         packages = ", ".join(
-            f"{name} {then} (now {here[name]}): {count:,}" for (name, then), count in plan.others.packages.items()
+            f"{name} {then} (now {here[name]}): {n:,}" for (name, then), n in plan.others.packages.items()
         )
         yield (
             f"{count(n, 'kept result')} made with other versions: {packages}. To make them again: run.fresh=[all], or "
@@ -87,20 +87,20 @@ def _stages(kinds: Sequence[KindCount]) -> Table:
 
 def _requests(plan: Plan) -> str:
     """How often language models will be asked, and what for; "at most" where prompts are not made yet."""
-    counts = [count for count in plan.requests if count.n_requests]
+    counts = [own for own in plan.requests if own.n_requests]
     if not counts:
         return "no language model is asked"
-    is_counted = all(count.is_exact for count in counts)
+    is_counted = all(own.is_exact for own in counts)
     asked = ", ".join(map(_requests_of_kind, counts))
     return asked + ("" if is_counted else "; replies that are kept are not subtracted yet")
 
 
-def _requests_of_kind(count: RequestCount) -> str:
-    at_most = "" if count.is_exact else "at most "
-    text = f"{at_most}{count(count.n_requests, 'request')} for {count.title}"
-    if count.n_with_repeats == count.n_requests:
+def _requests_of_kind(own: RequestCount) -> str:
+    at_most = "" if own.is_exact else "at most "
+    text = f"{at_most}{count(own.n_requests, 'request')} for {own.title}"
+    if own.n_with_repeats == own.n_requests:
         return text
-    return f"{text} (at most {count.n_with_repeats:,} with repeats of unreadable replies)"
+    return f"{text} (at most {own.n_with_repeats:,} with repeats of unreadable replies)"
 
 
 _LEFT_OUT = {
