@@ -25,7 +25,7 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
         for answer in answers:
             if not isinstance(answer, Answer):
                 raise ComponentError(f"{name}.generate: got {_shown(answer)}, wanted an Answer")
-            if mistake := _mistake(answer):
+            if mistake := answer_mistake(answer):
                 raise ComponentError(f"{name}.generate: Answer.{mistake}")
             if answer.request_id not in waiting:
                 raise ComponentError(
@@ -36,7 +36,7 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
             yield answer
 
 
-def _mistake(answer: Any) -> str:
+def answer_mistake(answer: Any) -> str:
     """Return the first field with a wrong value, with the value and what it should be; "" if all are right."""
     if not isinstance(answer.request_id, str):
         return f"request_id: got {_shown(answer.request_id)}, wanted the id of the request"
