@@ -9,11 +9,11 @@ from runner.pipeline.answers.checked_prompts import checked_messages
 
 
 def checked_generation(
-    made: Sequence[GeneratedAnswer], tasks: Sequence[AnswerTask], generator: object
-) -> Sequence[GeneratedAnswer]:
+    made: list[GeneratedAnswer], tasks: Sequence[AnswerTask], generator: object
+) -> list[GeneratedAnswer]:
     """Return `made` if it holds the answer to each task, in order. Raises ComponentError, which names the class."""
-    if not isinstance(made, list | tuple) or len(made) != len(tasks):
-        found = f"{len(made)} answers" if isinstance(made, list | tuple) else type(made).__name__
+    if not isinstance(made, list) or len(made) != len(tasks):
+        found = f"{len(made)} answers" if isinstance(made, list) else type(made).__name__
         raise broken_contract(
             generator, f"returned {found}, wanted a list of one GeneratedAnswer per task ({len(tasks)})"
         )
