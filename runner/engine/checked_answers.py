@@ -8,6 +8,7 @@ from typing import Any
 from components.errors import ComponentError
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Request
+from components.secrets.mask import masked
 
 _TEXTS = ("text", "error", "thoughts")
 _COUNTS = ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens", "n_cached_tokens")
@@ -59,5 +60,5 @@ def answer_mistake(answer: Any) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = masked(repr(value))  # before it is cut: the beginning of a key is part of it
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -101,7 +101,7 @@ def _shown(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
     if isinstance(value, Message):
-        return f"Message({str(value.role)[:20]!r}, {type(value.content).__name__})"
+        return f"Message({value.role!r}, {type(value.content).__name__})"
     if isinstance(value, list | tuple):
         return f"a {type(value).__name__} of {len(value)}"
     return type(value).__name__
