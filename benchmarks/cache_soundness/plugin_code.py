@@ -45,9 +45,13 @@ def loaded():
     return module.LOADED
 
 
+def computed():
+    return int(Path(__file__).with_name("_".join(("path", "computed"))).with_suffix(".txt").read_text())
+
+
 def read_by_path():
     ran = run_path(str(HERE / "ran.py"))["RAN"]
-    return executed() + loaded() + ran + WHEN_IMPORTED + int((HERE / "data" / "late.txt").read_text())
+    return executed() + loaded() + ran + WHEN_IMPORTED + int((HERE / "data" / "late.txt").read_text()) + computed()
 
 
 class Counting(Parent):
@@ -173,6 +177,7 @@ PLACES = {
     "a data file": ("plug/table.txt", "1", "5"),
     "a data file without a content hash": ("plug/data/late.txt", "1", "5"),
     "a data file that is read at import": ("plug/data/early.txt", "1", "5"),
+    "a data file at a computed path": ("plug/path_computed.txt", "1", "5"),
     "code that is executed": ("plug/executed.py", "EXECUTED = 1", "EXECUTED = 5"),
     "code that is loaded by its path": ("plug/loaded.py", "LOADED = 1", "LOADED = 5"),
     "code that is run by its path": ("plug/ran.py", "RAN = 1", "RAN = 5"),
@@ -196,6 +201,7 @@ def write(folder: Path) -> None:
         "plug/table.txt": "1",
         "plug/data/late.txt": "1",
         "plug/data/early.txt": "1",
+        "plug/path_computed.txt": "1",
         "plug/executed.py": "EXECUTED = 1\n",
         "plug/loaded.py": "LOADED = 1\n",
         "plug/ran.py": "RAN = 1\n",

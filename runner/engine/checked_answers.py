@@ -8,6 +8,7 @@ from typing import Any
 from components.errors import ComponentError
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Request
+from components.secrets.mask import masked
 
 _TEXTS = ("text", "error", "thoughts")
 _COUNTS = ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens", "n_cached_tokens")
@@ -25,7 +26,7 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
         for answer in answers:
             if not isinstance(answer, Answer):
                 raise ComponentError(f"{name}.generate: got {_shown(answer)}, wanted an Answer")
-            if mistake := _mistake(answer):
+            if mistake := answer_mistake(answer):
                 raise ComponentError(f"{name}.generate: Answer.{mistake}")
             if answer.request_id not in waiting:
                 raise ComponentError(
@@ -36,7 +37,7 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
             yield answer
 
 
-def _mistake(answer: Any) -> str:
+def answer_mistake(answer: Any) -> str:
     """Return the first field with a wrong value, with the value and what it should be; "" if all are right."""
     if not isinstance(answer.request_id, str):
         return f"request_id: got {_shown(answer.request_id)}, wanted the id of the request"
@@ -59,5 +60,5 @@ def _mistake(answer: Any) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = masked(repr(value))  # before it is cut: the beginning of a key is part of it
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -20,6 +20,9 @@ from runner.engine.plugins.named_code import class_mistakes, package_of, remedy
 from runner.engine.plugins.trusted import is_within
 from runner.launch.log_code import log_mistakes
 
+_BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+"""Composed for programs of ours that run no cells, where Hydra puts it in by itself."""
+
 SHIPPED: Mapping[str, frozenset[str]] = {
     "launcher": frozenset(
         {
@@ -31,7 +34,7 @@ SHIPPED: Mapping[str, frozenset[str]] = {
     "sweeper": frozenset(
         {
             "hydra_plugins.rag_grid.GridSweeper",
-            "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
+            _BASIC_SWEEPER,
         }
     ),
     "callbacks": frozenset({"hydra.experimental.callbacks.LogJobReturnCallback"}),
@@ -75,6 +78,7 @@ def require_known_code(config: DictConfig) -> None:
     plugins = _plugins_of(config)
     mistakes = [mistake for name in _GUARDED for mistake in _mistakes_of(config, name, plugins)]
     mistakes += _variable_mistakes(config)
+    mistakes += [] if mistakes else _unlimited_sweepers(config)
     if "_target_" in config.hydra:
         mistakes.append("hydra._target_: Hydra builds nothing here; remove it")
     for name in config.hydra:
@@ -204,6 +208,16 @@ def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) 
         yield f"{place}._target_: got {target!r}, wanted {known}{remedy(target)}"
     else:
         yield from class_mistakes(target, f"{place}._target_", _base_of(name))
+
+
+def _unlimited_sweepers(config: DictConfig) -> list[str]:
+    """Hydra's own sweeper writes down all cells before anybody counts them."""
+    if "run" not in config or config.hydra.sweeper.get("_target_") != _BASIC_SWEEPER:
+        return []
+    return [
+        "hydra/sweeper: got basic, which puts no limit on the number of cells; leave hydra/sweeper out: grid, the "
+        "default, takes the same axes and stops at hydra.sweeper.max_cells"
+    ]
 
 
 def _base_of(name: str) -> type:

@@ -19,8 +19,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TypeVar
 
-from filelock import FileLock
-
 from components.errors import DataError
 from components.json_value import Json
 from components.secrets.mask import Mask, current_mask, masked_values
@@ -65,8 +63,10 @@ def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
     """Writes `sweep.json` in one step, joined with the cells that other processes of the same sweep wrote: Hydra's own
     launchers run cell by cell.
     """
+    from runner.engine.store.locks import held  # those who read results need no store
+
     sweep_dir.mkdir(parents=True, exist_ok=True)
-    with FileLock(sweep_dir / ".sweep.lock"):
+    with held(sweep_dir / ".sweep.lock", "writing sweep.json"):
         _write(sweep_dir / "sweep.json", _json(_joined(sweep_dir, result)))
 
 

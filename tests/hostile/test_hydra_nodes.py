@@ -216,7 +216,6 @@ class TestCodeThatIsNamed:
             ("hydra/job_logging=stdout", "hydra.job_logging.root.level=DEBUG"),
             ("hydra/launcher=basic",),
             ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
-            ("hydra/sweeper=basic",),
             ("hydra/job_logging=default", "hydra.job_logging.handlers.file.filename=a.log"),
             ("+hydra.callbacks.x._target_=hydra.experimental.callbacks.LogJobReturnCallback",),
             ("hydra.job.env_copy=[PATH]",),
@@ -224,6 +223,12 @@ class TestCodeThatIsNamed:
     )
     def test_what_hydra_ships_stays(self, overrides: tuple[str, ...]) -> None:
         assert compose_config(overrides)["top_k"] == 5
+
+    @pytest.mark.parametrize("node", ["hydra/sweeper=basic", "hydra.sweeper._target_=${target}"])
+    def test_a_sweeper_without_a_limit_on_cells_is_refused(self, node: str) -> None:
+        target = "+target=hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+        with pytest.raises(ConfigError, match=r"hydra/sweeper: got basic, .* stops at hydra\.sweeper\.max_cells"):
+            compose_config([target, node])
 
     def test_interpolations_are_settled_when_they_are_checked(self) -> None:
         grid_launcher.register()

@@ -11,9 +11,8 @@ from tests.runner.sweeping import REPOSITORY
 
 MODULES = ("json", "pandas", "pathlib", "typing", "dataclasses", "argparse", "numpy", "rich", "yaml", "hydra", "mlflow")
 COMMANDS = sorted(
-    ".".join(path.parent.relative_to(REPOSITORY).parts)
-    for package in ("runner", "analysis")
-    for path in (REPOSITORY / package).rglob("__main__.py")
+    ["runner", "analysis"]
+    + [f"runner.{file.stem}" for file in (REPOSITORY / "runner").glob("*.py") if not file.stem.startswith("__")]
 )
 
 
@@ -45,6 +44,30 @@ def test_no_module_there_is_imported(module: str, folder: Path) -> None:
     )
     assert done.returncode == (2 if module == "analysis" else 0), done.stderr
     assert not (folder / "it-ran").exists()
+
+
+def test_a_folder_there_hides_no_installed_namespace(tmp_path: Path) -> None:
+    here, site = tmp_path / "given", tmp_path / "site"
+    for name in (here / "shared", here / "own", site / "shared"):
+        name.mkdir(parents=True)
+    (here / "shared" / "__init__.py").write_text("print('it ran')\n")
+    (here / "shared" / "mine.py").touch()
+    (here / "own" / "__init__.py").touch()
+    (site / "shared" / "installed.py").touch()
+    text = (
+        "import os, sys, importlib.util; sys.path[:] = [*sys.path[1:], os.getcwd()]\n"
+        "import runner, own, shared.installed\n"
+        "importlib.invalidate_caches(); print(importlib.util.find_spec('shared.mine'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=here,
+        env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{site}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("None\n", 0), done.stderr
 
 
 def test_all_commands_are_tried() -> None:

@@ -1,14 +1,17 @@
 import json
 import os
 import re
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from components.errors import DataError
+from runner.engine.store import locks
 from runner.results import (
     CellResult,
     SweepResult,
@@ -86,6 +89,21 @@ class TestSweeps:
     def test_are_read_as_they_were_written(self, tmp_path: Path) -> None:
         write_sweep(tmp_path / "a-sweep", SWEEP)
         assert read_sweep(tmp_path / "a-sweep") == SWEEP
+
+    def test_a_process_that_waits_for_another_one_reports_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setattr(locks, "_SAID_AFTER_S", 0.05)
+        lock = FileLock(tmp_path / ".sweep.lock")
+        lock.acquire()
+        waiting = threading.Thread(target=write_sweep, args=(tmp_path, SWEEP))
+        waiting.start()
+        waiting.join(0.3)
+        lock.release()
+        waiting.join(20)
+        assert read_sweep(tmp_path) == SWEEP
+        message = f"waiting for another process, which is writing sweep.json (it holds {tmp_path / '.sweep.lock'})"
+        assert [record.getMessage() for record in caplog.records] == [message]
 
     def test_files_hold_plain_chinese(self, tmp_path: Path) -> None:
         write_sweep(tmp_path, SWEEP)

@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
+from runner.engine.plugins.computed_paths import computes_paths
 from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
@@ -65,11 +66,13 @@ class Snapshot:
 
     def model_code(self, cls: type) -> ModelCode:
         """The modules that define a class and its parents, all modules that these import, transitively, and the files
-        that these modules name. All of the code if one of them imports by names that the text does not show.
+        that these modules name. All of the code if one of them imports by names that the text does not show, and all
+        data of their packages if one of them computes paths.
         """
         name = f"{cls.__module__}.{cls.__qualname__}"
         if name not in self.models:
             reached = self._reached({parent.__module__ for parent in cls.__mro__})
+            reached |= self._data_at_computed_paths(reached)
             self.models[name] = ModelCode(
                 _digest(self._without_empty(reached, cls.__module__)),
                 {each: self.files[each].digest for each in sorted(reached)},
@@ -83,6 +86,12 @@ class Snapshot:
             for name in names
             if name == module or not self.files[name].imports(name).does_nothing
         }
+
+    def _data_at_computed_paths(self, modules: Collection[str]) -> set[str]:
+        if not any(computes_paths(self.files[name].text or b"") for name in modules):
+            return set()
+        packages = set(map(top_level, modules))
+        return {name for name, file in self.files.items() if file.is_data and top_level(name) in packages}
 
     def _reached(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]

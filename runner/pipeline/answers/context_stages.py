@@ -10,6 +10,7 @@ from components.records import Context, Hits, SpanTexts
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
+from runner.pipeline.answers.checked_context import checked_context
 from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.corpus.text_passages import ChunkPassages
 
@@ -32,7 +33,8 @@ class ChosenContext(Stage[Context]):
         """Chooses from the first top_k hits, or from all where there are fewer."""
         hits = run.read(self.hits)
         texts = SpanTexts(run.read(self.chunks.corpus).texts, run.read(self.chunks.chunks))
-        return self.builder.build(hits, texts, min(self.top_k, hits.chunk.shape[1]))
+        top_k = min(self.top_k, hits.chunk.shape[1])
+        return checked_context(self.builder.build(hits, texts, top_k), hits, texts.spans, top_k, self.builder)
 
 
 @dataclass(frozen=True, eq=False)

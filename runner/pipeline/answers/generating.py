@@ -12,6 +12,7 @@ from runner.engine.codecs import Codec, Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec, Messages, PromptsCodec, tokens_without_passages
+from runner.pipeline.answers.checked_generation import checked_generation
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer
 from runner.pipeline.answers.prompt_passages import PromptPassages
 from runner.pipeline.corpus.loaded_data import SampleSet
@@ -98,6 +99,7 @@ class GeneratedInSteps(Stage[Generation]):
         render = renderer(run, self.prompt, self.passages, self.examples)
         ask = run.ask(self.llm, "answers")
         made = self.generator.generate(tasks, render, _from_draw(ask, self.draw * self.generator.n_draws))
+        made = checked_generation(made, tasks, self.generator)
         return Generation(
             [each.answer for each in made],
             [each.prompt for each in made],

@@ -13,12 +13,13 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 from components.protocols import History
-from components.records import Answer, AnswerState, Context, Turn
+from components.records import Answer, AnswerState, Context, Sample, Turn
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Messages, Prompts, usage_of
+from runner.pipeline.answers.checked_prompts import checked_turns
 from runner.pipeline.answers.generating import Generation, GenerationCodec, generations
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 
@@ -95,7 +96,7 @@ class OwnTurns(Stage[TurnSet]):
         answers = {row: answer for turn in self.before for row, answer in turn.answer_of_row(run).items()}
         chosen = {
             row: earlier
-            for row, earlier in enumerate(self.history.earlier_turns(read.samples))
+            for row, earlier in enumerate(_earlier_turns(self.history, read.samples))
             if len(earlier) == self.n_earlier and all(_is_answered(answers.get(turn)) for turn in earlier)
         }
         samples = [
@@ -106,6 +107,10 @@ class OwnTurns(Stage[TurnSet]):
             for row, earlier in chosen.items()
         ]
         return TurnSet(tuple(samples), read.labels, tuple(chosen))
+
+
+def _earlier_turns(history: History, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
+    return checked_turns(history.earlier_turns(samples), samples, history)
 
 
 def _is_answered(answer: Answer | None) -> bool:
@@ -155,7 +160,7 @@ class Conversations(Stage[Generation]):
             answers |= turn.answer_of_row(run)
             prompts |= turn.prompt_of_row(run)
             paths |= turn.path_of_row(run)
-        earlier = self.history.earlier_turns(samples)
+        earlier = _earlier_turns(self.history, samples)
         for row in sorted(set(range(len(samples))) - answers.keys(), key=lambda row: len(earlier[row])):
             failed = next(answers[turn] for turn in earlier[row] if answers[turn].state is AnswerState.ERROR)
             answers[row] = Answer(

@@ -14,6 +14,7 @@ from components.records import Documents, Message, Passage, Sample
 from runner.engine.codecs import Codec, Single
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
+from runner.pipeline.answers.checked_prompts import checked_examples, checked_messages
 from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
 from runner.pipeline.corpus.loaded_data import Data, Samples
 
@@ -35,7 +36,9 @@ class ChosenExamples(Stage[NDArray[np.int32]]):
     def make(self, run: Run) -> NDArray[np.int32]:
         """Chooses them. Raises DataError where there are too few."""
         samples, pool = run.read(self.samples).samples, run.read(self.pool).samples
-        return self.examples.choose(samples, pool, run.read(self.documents))
+        documents = run.read(self.documents)
+        chosen = self.examples.choose(samples, pool, documents)
+        return checked_examples(chosen, samples, pool, documents, self.examples)
 
 
 def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[ChosenExamples, ...]:
@@ -52,7 +55,8 @@ def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple
 
     def alone(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
         is_closed_book = isinstance(passages, NoPassages)
-        return prompt.render_closed_book(sample) if is_closed_book else prompt.render(sample, own)
+        messages = prompt.render_closed_book(sample) if is_closed_book else prompt.render(sample, own)
+        return checked_messages(messages, sample, prompt)
 
     if not examples:
         return alone

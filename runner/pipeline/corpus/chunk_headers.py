@@ -10,11 +10,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AskingHeaderWriter, Header, HeaderWriter
 from components.records import Documents, Spans, SpanTexts
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns, Single
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -91,10 +91,12 @@ class AskedHeaders(Stage[WrittenHeaders]):
 
 def _checked(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
     if len(headers) != n_chunks:
-        raise ComponentError(
-            f"{type(writer).__name__}: got {len(headers)} headers for {n_chunks} chunks, wanted one for each, "
-            '"" for none'
+        raise broken_contract(
+            writer, f'got {len(headers)} headers for {n_chunks} chunks, wanted one for each, "" for none'
         )
+    for chunk, header in enumerate(headers):
+        if not isinstance(header, str):
+            raise broken_contract(writer, f"the header of chunk {chunk} is {type(header).__name__}, wanted a string")
     return list(headers)
 
 

@@ -10,6 +10,7 @@ from components.fields import runtime_only
 from components.protocols import Chunker, DescribingChunker, Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
 from components.text.tables import segment
+from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns, Single
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -152,7 +153,12 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
 
     def make(self, run: Run) -> Sequence[Mapping[str, str]]:
         """Looks them up."""
-        return list(self.chunker.facts(run.read(self.corpus), run.read(self.chunks)))
+        chunks = run.read(self.chunks)
+        facts = list(self.chunker.facts(run.read(self.corpus), chunks))
+        if len(facts) != len(chunks) or not all(isinstance(own, Mapping) for own in facts):
+            mistake = f"got {len(facts)} facts for {len(chunks)} chunks, wanted a mapping for each, {{}} for none"
+            raise broken_contract(self.chunker, mistake)
+        return facts
 
 
 def chunk_facts(chunks: Stage[Spans]) -> tuple[ChunkFacts, ...]:

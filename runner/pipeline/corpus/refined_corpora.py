@@ -24,6 +24,7 @@ from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.checked_origins import check_origins
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
 from runner.pipeline.corpus.partition import first_and_last
 from runner.pipeline.corpus.step_reports import LINE, StepReport
@@ -98,7 +99,8 @@ def _checked(refined: RefinedDocuments, documents: Documents, refinement: object
     for own, text in zip(documents.ids, refined.texts, strict=True):
         if not isinstance(text, str):
             raise broken_contract(refinement, f"the text of document {own!r} is {type(text).__name__}, wanted a string")
-    return refined
+    check_origins(refined.origins, refined.texts, documents.texts, refinement)
+    return _refined(documents, refined.texts, refined.origins, refined.counts)
 
 
 def _refined(
@@ -159,7 +161,7 @@ class AskedCorpus(Stage[AskedDocuments]):
         documents = run.read(self.corpus)
         ask = run.ask(self.refinement.llm, PURPOSE)
         refined, asked = self.refinement.refine_by_asking(documents, ask)
-        _checked(refined, documents, self.refinement)
+        refined = _checked(refined, documents, self.refinement)
         return AskedDocuments(**vars(refined), replies=reply_counts(asked, len(asked)), usage=dict(ask.usage))
 
 

@@ -118,8 +118,26 @@ def test_files_that_a_single_module_does_not_name_do_not_count(place: Path) -> N
     assert digest("alone") == before
 
 
+COMPUTED = (
+    "Path(__file__).with_suffix('.txt').read_text()",
+    "(Path(__file__).parent / name).read_text()",
+    "(Path(__file__).parent / f'{name}.txt').read_text()",
+    "Path(__file__).with_name(name + '.txt').read_text()",
+    "Path(__file__).parent.joinpath('texts', name).read_text()",
+    "sorted(Path(__file__).parent.glob('*.txt'))",
+    "os.listdir(os.path.dirname(__file__))",
+    "open(os.path.join(os.path.dirname(__file__), name))",
+    "open(name)",
+    "Path(name).read_text()",
+    "numpy.load(f'{os.path.dirname(__file__)}/{name}')",
+    "numpy.load(os.path.dirname(__file__) + '/' + name)",
+    "resources.read_text('reading', name)",
+    "(resources.files('reading') / name).read_text()",
+)
+
+
 class TestModels:
-    """Replies cost money: only files that the modules of a model name count."""
+    """Replies cost money: only files that the modules of a model name or may compute the path of count."""
 
     def code(self) -> str:
         model = type("Model", (), {"__module__": "reading.model"})
@@ -134,8 +152,18 @@ class TestModels:
         write(place, "reading/prompts/system.txt", "2")
         assert self.code() != before
 
+    @pytest.mark.parametrize("read", COMPUTED)
+    @pytest.mark.parametrize("module", ["model", "helper"])
+    def test_an_edit_of_a_file_at_a_computed_path_asks_again(self, read: str, module: str, place: Path) -> None:
+        write(place, "reading/model.py", "from reading.helper import read")
+        write(place, f"reading/{module}.py", f"import os\nfrom pathlib import Path\ndef read(name):\n    return {read}")
+        before = self.code()
+        write(place, "reading/other.txt", "2")
+        assert self.code() != before
+
     def test_an_edit_of_another_file_pays_for_nothing_again(self, place: Path) -> None:
-        write(place, "reading/model.py", "TABLE = 'table.txt'")
+        model = "from pathlib import Path\nTABLE = (Path(__file__).parent / 'table.txt').read_text()\nHALF = 1 / 2"
+        write(place, "reading/model.py", model)
         write(place, "reading/unrelated.py", "TABLE = 'other.txt'")
         write(place, "reading/other.txt", "1")
         before = self.code()

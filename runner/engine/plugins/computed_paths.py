@@ -1,0 +1,77 @@
+"""Paths that a module computes, read from its text: no string constant names the files that they lead to."""
+
+import ast
+import re
+from functools import lru_cache
+
+_PLACES = re.compile(rb"\b(?:Path|PurePath|__file__|__path__|__spec__|resources|dirname|getcwd|open)\b")
+"""A module without one of these builds no path; its slashes are arithmetic or addresses."""
+
+_LISTING = frozenset({"fwalk", "glob", "iglob", "iterdir", "listdir", "rglob", "scandir", "walk"})
+_CHANGING = frozenset({"with_stem", "with_suffix"})
+_NAMING = frozenset({"Path", "PurePath", "get_data", "joinpath", "open", "with_name"})
+"""Calls that name a file by their arguments."""
+_OF_PACKAGES = frozenset({"open_binary", "open_text", "read_binary", "read_text"})
+"""Functions of importlib.resources. The methods of a path have an encoding at most."""
+
+
+@lru_cache(4096)
+def computes_paths(text: bytes) -> bool:
+    """Return True for a module that may open files whose names it computes, lists or gets as arguments. Some modules
+    are included that do not; a text that is not Python computes nothing.
+    """
+    if not _PLACES.search(text):
+        return False
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(map(_is_computed, ast.walk(tree)))
+
+
+def _is_computed(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return not isinstance(node.right, ast.Constant)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add | ast.Mod) and (_has_slash(node.left) or _has_slash(node.right))
+    if isinstance(node, ast.JoinedStr):
+        return any(map(_has_slash, node.values))
+    if isinstance(node, ast.Call):
+        return _is_computing_call(node)
+    return _name(node) in _LISTING | _CHANGING
+
+
+def _is_computing_call(call: ast.Call) -> bool:
+    name, function = _name(call.func), call.func
+    if name == "join":
+        is_of_paths = not isinstance(function, ast.Attribute) or _name(function.value) in ("path", "posixpath")
+        return is_of_paths and not _ends_in_constant(call)
+    if name == "format":
+        return isinstance(function, ast.Attribute) and _has_slash(function.value)
+    if name in _OF_PACKAGES:
+        return len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)
+    if name not in _NAMING or not call.args:
+        return False
+    if name in ("Path", "PurePath", "open"):
+        return not _is_plain(call.args[0])
+    return not _ends_in_constant(call)
+
+
+def _ends_in_constant(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[-1], ast.Constant)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """A constant, the module's own file, or a path whose computation is found at its own node."""
+    return isinstance(node, ast.Constant | ast.BinOp | ast.Call | ast.JoinedStr) or _name(node) == "__file__"
+
+
+def _has_slash(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and "/" in node.value
+
+
+def _name(node: ast.AST) -> str:
+    """The last word of a name; "" for other nodes."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

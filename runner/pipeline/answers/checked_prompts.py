@@ -1,0 +1,107 @@
+"""Messages, solved examples and earlier turns, checked before a model reads them: a prompt that shows the wrong sample
+shows no error.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.clusters import clusters_of
+from components.protocols import Examples, History
+from components.records import Documents, Message, Sample
+from runner.engine.broken_contracts import broken_contract
+
+_ROLES = ("system", "user", "assistant")
+
+
+def checked_messages(messages: Sequence[Message], sample: Sample, prompt: object) -> tuple[Message, ...]:
+    """Return one message or more. Raises ComponentError, which names the class of the prompt."""
+    if not isinstance(messages, list | tuple) or not messages:
+        raise broken_contract(prompt, f"got {_shown(messages)} for sample {sample.id!r}, wanted a tuple of Message")
+    for message in messages:
+        if not isinstance(message, Message) or not isinstance(message.content, str) or message.role not in _ROLES:
+            raise broken_contract(
+                prompt,
+                f"got {_shown(message)} for sample {sample.id!r}, wanted a Message with a string as its content and "
+                f"one of {', '.join(_ROLES)} as its role",
+            )
+    return tuple(messages)
+
+
+def checked_examples(
+    chosen: NDArray[np.int32],
+    samples: Sequence[Sample],
+    pool: Sequence[Sample],
+    documents: Documents,
+    examples: Examples,
+) -> NDArray[np.int32]:
+    """Return the positions of every sample's examples in the pool. Raises ComponentError, which names the class."""
+    if (
+        not isinstance(chosen, np.ndarray)
+        or chosen.dtype.kind not in "iu"
+        or chosen.shape != (len(samples), examples.n)
+    ):
+        wanted = f"wanted an array of integers with {len(samples)} rows of {examples.n}"
+        raise broken_contract(examples, f"returned {_shown(chosen)}, {wanted}")
+    if mistake := _mistake_of_examples(chosen, samples, pool, frozenset(documents.ids)):
+        raise broken_contract(examples, mistake)
+    return chosen.astype(np.int32)
+
+
+def _mistake_of_examples(
+    chosen: NDArray[np.integer], samples: Sequence[Sample], pool: Sequence[Sample], ids: frozenset[str]
+) -> str:
+    for row, column in np.argwhere((chosen < 0) | (chosen >= len(pool)))[:1]:
+        return f"sample {samples[row].id!r} has the example {chosen[row, column]}, wanted 0 to {len(pool) - 1}"
+    ordered = np.sort(chosen, axis=1)
+    for row, column in np.argwhere(ordered[:, 1:] == ordered[:, :-1])[:1]:
+        return f"sample {samples[row].id!r} has the example {ordered[row, column]} twice, wanted each once"
+    for place in np.unique(chosen).tolist():
+        if not pool[place].references or not any(unit.document_id in ids for unit in pool[place].gold):
+            return f"the example {pool[place].id!r} has no reference, or no gold in its corpus; choose another"
+    clusters = clusters_of([*samples, *pool])
+    for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
+        return (
+            f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is itself or of its "
+            "cluster, so that the prompt shows its answer; wanted another"
+        )
+    return ""
+
+
+def checked_turns(
+    earlier: Sequence[Sequence[int]], samples: Sequence[Sample], history: History
+) -> list[tuple[int, ...]]:
+    """Return the positions of every sample's earlier turns. Raises ComponentError, which names the class."""
+    if not isinstance(earlier, list | tuple) or len(earlier) != len(samples):
+        raise broken_contract(history, f"returned {_shown(earlier)}, wanted a list with a tuple per sample")
+    turns = dict(enumerate(earlier))
+    for row, sample in enumerate(samples):
+        if mistake := _mistake_of_turns(turns[row], sample, turns):
+            raise broken_contract(history, f"sample {sample.id!r}: {mistake}")
+    return [tuple(map(int, own)) for own in earlier]
+
+
+def _mistake_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
+    if not isinstance(own, list | tuple) or not all(isinstance(row, int | np.integer) for row in own):
+        return f"got {_shown(own)}, wanted a tuple of positions"
+    if len(own) != len(sample.history):
+        return f"got {len(own)} positions, wanted one for each of its {len(sample.history)} earlier turns"
+    for n_before, row in enumerate(own):
+        if row not in turns:
+            return f"got the position {row}, wanted 0 to {len(turns) - 1}"
+        if len(turns[row]) != n_before:
+            return (
+                f"got a sample with {len(turns[row])} earlier turns as turn {n_before + 1}, wanted one with {n_before}"
+            )
+    return ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} of shape {value.shape}"
+    if isinstance(value, Message):
+        return f"Message({value.role!r}, {type(value.content).__name__})"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    return type(value).__name__
