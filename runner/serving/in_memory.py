@@ -74,6 +74,10 @@ class QuestionRun(Run):
         """None are kept."""
         return _NoPairScores(Path())
 
+    def scoring(self, key: str) -> AbstractContextManager[object]:
+        """Nothing is kept that another could find."""
+        return nullcontext()
+
 
 class _NoClaims:
     def take(self, keys: Collection[str]) -> AbstractContextManager[Collection[str]]:
