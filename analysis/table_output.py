@@ -14,6 +14,7 @@ from analysis.formats import BOLD, FORMATS, STAR, TERMINAL, Document, Grid, Mark
 from components.errors import DataError
 from runner.console import display
 from runner.console.display import no_formula
+from runner.console.written_files import write_whole
 
 __all__ = [
     "BOLD",
@@ -118,9 +119,10 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Raises DataError if the file cannot be written."""
+    """Writes the whole file or none of it; what a link or a device leads to is written in place. Raises DataError."""
+    is_elsewhere = path.is_symlink() or (path.exists() and not path.is_file())
     try:
-        path.write_text(text, encoding="utf-8")
+        (Path.write_bytes if is_elsewhere else write_whole)(path, text.encode())
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 

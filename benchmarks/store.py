@@ -52,7 +52,7 @@ class Unlocked(Store):
     """A store whose locks nobody else sees, as on a file system without them."""
 
     @contextmanager
-    def lock(self, kind: str, key: str) -> Iterator[bool]:
+    def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[bool]:
         """Held by all at once."""
         yield False
 

@@ -17,7 +17,7 @@ from components.text.languages import detect_language
 from runner.console.display import make_console, say_error
 from runner.console.written_files import write_lines
 from runner.results.released_set import Testset
-from runner.results.set_files import holds_testset, read_testset, write_testset
+from runner.results.set_files import holds_testset, read_testset, write_testset, write_testsets
 from runner.results.set_lines import line_of
 from runner.testset.annotating import annotation_tables as tables
 from runner.testset.annotating.acceptance import THRESHOLDS, acceptance, acceptance_csv, is_accepted, ratings_of
@@ -176,9 +176,10 @@ def _split(options: argparse.Namespace, testset: Testset) -> int:
     if options.out.exists():
         raise DataError(f"--out: {options.out} is there already; choose another place")
     parts = split(testset, _sizes(options.sizes), options.seed)
-    for part in parts:
-        about = {"part": part.name, "seed": options.seed}
-        write_testset(options.out / part.name, testset.next_version(part.samples, (), about))
+    abouts = {part.name: {"part": part.name, "seed": options.seed} for part in parts}
+    write_testsets(
+        options.out, {part.name: testset.next_version(part.samples, (), abouts[part.name]) for part in parts}
+    )
     tables.show_split(make_console(), parts)
     return 0
 

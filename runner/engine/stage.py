@@ -168,6 +168,11 @@ class Stage(ABC, Generic[T]):
     def _own_leaves(self) -> Iterator[object]:
         return (leaf for leaf in _leaves_of_fields(self) if not isinstance(leaf, Stage))
 
+    @property
+    def asks_a_server(self) -> bool:
+        """True if a component sends requests that may cost money: it has an account at a server, or a key."""
+        return any(hasattr(type(part), "account") or hasattr(part, "api_key_env") for part in self.components())
+
     def upstream(self) -> Iterator["AnyStage"]:
         """Itself and everything that it needs, inputs first, each once."""
         seen: set[str] = set()

@@ -1,12 +1,13 @@
 """What a stage sees while it is made: its inputs, the asking service, a place for half-done work, the progress bar."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from components.errors import DamagedEntryError
 from components.loading import loading
-from components.openai_server.received import Received
+from components.openai_server.received import Received, keeping_received
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report, replies_key
 from runner.engine.cache import Cache
@@ -88,3 +89,15 @@ class Run:
     def pair_scores(self, key: str) -> PairScores:
         """Scores that are kept by query and chunk, for whoever scores pairs."""
         return self._store.pair_scores(key)
+
+    @contextmanager
+    def scoring(self, key: str) -> Iterator[None]:
+        """Held while a server scores pairs whose scores are kept under `key`: other stages wait, and find them. Results
+        that came before a failure or a kill are kept for whichever stage scores next.
+        """
+        with (
+            self._store.lock("scores of pairs", key, from_stopped=False),
+            keeping_received(ReceivedNumbers(self._store.workspace_path(key))),
+        ):
+            yield
+            self._store.discard_workspace(key)

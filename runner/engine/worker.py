@@ -104,7 +104,8 @@ class Worker:
         """As `_ensure`, of what is not there or damaged: looked for when nobody else can be making it."""
         for before in stage.inputs:
             self._ensure(before, no_report)
-        with self._store.lock(stage.kind, stage.key) as had_holder:
+        # A stopped process that goes on would send the rest of its requests a second time.
+        with self._store.lock(stage.kind, stage.key, from_stopped=not stage.asks_a_server) as had_holder:
             # Only who held the lock before can have made a partial one since then.
             kept = self._whole(stage) if was_absent and not had_holder else self._kept(stage)
             if entry := self._sound(stage, kept, contents=contents, discard=True):

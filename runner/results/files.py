@@ -13,7 +13,6 @@ and `host` are not.
 """
 
 import json
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TypeVar
 from components.errors import DataError
 from components.json_value import Json
 from components.secrets.mask import Mask, current_mask, masked_values
+from runner.console.written_files import write_whole
 from runner.results.cell_numbers import require_numbers
 from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, SCHEMA_VERSION, CellResult, SweepResult
 from runner.results.json_types import require_types
@@ -44,8 +44,8 @@ def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) 
     folder = sweep_dir / result.cell_id
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        _write(folder / name, content)
-    _write(folder / "cell.json", _json(result))
+        write_whole(folder / name, content)
+    write_whole(folder / "cell.json", _json(result))
     return folder
 
 
@@ -56,7 +56,7 @@ def documents_file(sweep_dir: Path, corpus: str) -> Path:
 
 def write_leaderboard(sweep_dir: Path, content: bytes) -> None:
     """Writes `leaderboard.csv`."""
-    _write(sweep_dir / "leaderboard.csv", content)
+    write_whole(sweep_dir / "leaderboard.csv", content)
 
 
 def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
@@ -67,7 +67,7 @@ def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
 
     sweep_dir.mkdir(parents=True, exist_ok=True)
     with held(sweep_dir / ".sweep.lock", "writing sweep.json"):
-        _write(sweep_dir / "sweep.json", _json(_joined(sweep_dir, result)))
+        write_whole(sweep_dir / "sweep.json", _json(_joined(sweep_dir, result)))
 
 
 def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
@@ -216,9 +216,3 @@ def _without_secrets(cell: Mapping[str, Json], mask: Mask) -> dict[str, Json]:
 
 def _line(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    temporary.write_bytes(content)
-    temporary.replace(path)

@@ -76,11 +76,7 @@ def write_testset(
             raise DataError(f"{folder}: is there already. Choose another place: no version is written over.")
         # A folder that is there may be a mount: nothing can be moved into it from beside it.
         with _emptied(folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED) as temporary:
-            for name, content in files.items():
-                place = temporary / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(content)
-                sync(place)
+            _write_files(temporary, files)
             if is_new:
                 temporary.rename(folder)
             else:
@@ -88,6 +84,28 @@ def write_testset(
         sync(folder.parent)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
+
+
+def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
+    """Writes sets into folders of a new folder, which is there as a whole or not at all. Raises DataError."""
+    folder = folder.resolve()
+    try:
+        with _emptied(folder.with_name(f".{folder.name}{UNFINISHED}")) as temporary:
+            for name, testset in testsets.items():
+                _require_sound(testset, folder / name)
+                _write_files(temporary / name, _files(testset))
+            temporary.rename(folder)
+        sync(folder.parent)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        sync(place)
 
 
 def holds_testset(folder: Path, testset: Testset, others: Mapping[str, bytes]) -> bool:

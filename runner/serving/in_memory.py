@@ -1,7 +1,7 @@
 """Stages made for one question: read from what is kept where they do not depend on it, else made and soon forgotten."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -73,6 +73,11 @@ class QuestionRun(Run):
     def pair_scores(self, key: str) -> PairScores:
         """None are kept."""
         return _NoPairScores(Path())
+
+    @contextmanager
+    def scoring(self, key: str) -> Iterator[None]:
+        """Nothing is kept that another could find."""
+        yield
 
 
 class _NoClaims:

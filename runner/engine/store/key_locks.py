@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 _SAID_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _LOOKED_EVERY_S = 1.0
+_IF_STOPPED = "; if that one was stopped (Ctrl-Z), let it go on, or end it: what it asks for is paid for once"
 
 _CLAIM = re.compile(r"[^/\0\n]+")
 _LONGEST_CLAIM = 255
@@ -34,15 +35,16 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 
 @contextmanager
-def leased(path: Path, writers: Writers, what: str) -> Iterator[bool]:
+def leased(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[bool]:
     """Holds a lock while the context lasts; the value says whether another held it before. Who has to wait for it says
-    so, and that another process is doing `what`. Raises StoreError.
+    so, and that another process is doing `what`. Without `from_stopped` a process of this host that was only stopped
+    keeps its lock. Raises StoreError.
     """
     with keeping("a lock", path):
         claim = _new_claim(writers)
         had_holder = not _taken(path, claim)
         if had_holder:
-            _wait(path, claim, writers, what)
+            _wait(path, claim, writers, what, from_stopped=from_stopped)
     try:
         yield had_holder
     finally:
@@ -54,7 +56,7 @@ def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
     """As `leased`, but whoever would have to wait goes without: False."""
     with keeping("a lock", path):
         claim = _new_claim(writers)
-        is_own = _taken(path, claim) or (_was_left(path, writers) and _taken(path, claim))
+        is_own = _taken(path, claim) or (_was_left(path, writers, from_stopped=True) and _taken(path, claim))
     try:
         yield is_own
     finally:
@@ -84,17 +86,18 @@ def _may_hold_claim(path: Path) -> bool:
     return path.is_file() and 0 < path.stat().st_size <= _LONGEST_CLAIM and os.access(path, os.R_OK)
 
 
-def _wait(path: Path, claim: str, writers: Writers, what: str) -> None:
+def _wait(path: Path, claim: str, writers: Writers, what: str, *, from_stopped: bool) -> None:
     began, pause_s, is_said, looked = time.monotonic(), _FIRST_PAUSE_S, False, float("-inf")
     looked_every_s = min(_LOOKED_EVERY_S, writers.lease_s / LOOKS_PER_LEASE)
     while not _taken(path, claim):
         now = time.monotonic()
         if now - looked >= looked_every_s:
-            if _was_left(path, writers):
+            if _was_left(path, writers, from_stopped=from_stopped):
                 continue
             looked = now
         if not is_said and now - began > _SAID_AFTER_S:
-            log.warning("waiting for another process, which is %s (it holds %s)", what, path)
+            advice = "" if from_stopped else _IF_STOPPED
+            log.warning("waiting for another process, which is %s (it holds %s)%s", what, path, advice)
             is_said = True
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S, looked_every_s)
@@ -156,12 +159,13 @@ def _taken_by_file(path: Path, claim: str) -> bool:
     return True
 
 
-def _was_left(path: Path, writers: Writers) -> bool:
+def _was_left(path: Path, writers: Writers, *, from_stopped: bool) -> bool:
     """Whether it is free, since nobody holds it or its holder is gone: it is then taken from him."""
+    is_gone = writers.is_gone if from_stopped else writers.has_ended
     try:
         claim = _claim_in(path)
         # Without one: the maker of the file is about to write it, or died just before.
-        is_left = writers.is_gone(_writer(claim)) if claim else writers.is_silent(path, path.stat().st_mtime_ns)
+        is_left = is_gone(_writer(claim)) if claim else writers.is_silent(path, path.stat().st_mtime_ns)
     except FileNotFoundError:
         return True
     if is_left:

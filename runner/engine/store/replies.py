@@ -132,8 +132,8 @@ class Replies:
                 self._writes = True
             path = self._folder / f"{self._writers.own_name}{_SUFFIX}"
             # Who stands still between opening and writing may find himself believed dead, and his file merged.
-            if not self._append(path, kept):
-                self._append(path, kept)
+            while not self._append(path, kept):
+                continue
         self._mirror.send()
         return read
 
@@ -187,19 +187,40 @@ class Replies:
         return sorted(chosen)
 
     def _merge_into_one(self, names: Iterable[str]) -> None:
-        paths = [self._folder / name for name in names]
+        """Loses nothing that a writer adds meanwhile, who was believed dead and goes on: his file keeps its name until
+        it is read, and what came until it lost it is read again. Later `_append` finds the name gone.
+        """
+        read: dict[Path, tuple[int, int]] = {}
+
+        def lines() -> Iterator[bytes]:
+            for name in names:
+                path = self._folder / name
+                with path.open("rb") as file:
+                    yield from file
+                    read[path] = os.fstat(file.fileno()).st_ino, file.tell()
+
+        self._write_merged(lines())
+        late: list[bytes] = []
+        for path, as_read_before in read.items():
+            with suppress(FileNotFoundError), path.open("rb") as file:
+                path.unlink()
+                status = os.fstat(file.fileno())
+                if (status.st_ino, status.st_size) != as_read_before:
+                    late += file
+        if late:
+            self._write_merged(late)
+
+    def _write_merged(self, lines: Iterable[bytes]) -> None:
         unfinished = self._folder / f".{uuid.uuid4().hex}"
         try:
             with unfinished.open("wb") as merged:
-                merged.writelines(merged_lines(line for path in paths for line in _lines(path)))
+                merged.writelines(merged_lines(lines))
             unfinished.chmod(shared_mode(self._folder))
             sync(unfinished)
             unfinished.rename(self._folder / f"merged-{uuid.uuid4().hex}{_SUFFIX}")
             sync(self._folder)
         finally:
             unfinished.unlink(missing_ok=True)
-        for path in paths:
-            path.unlink(missing_ok=True)
 
 
 def as_read(reply: Answer) -> Answer:
@@ -236,11 +257,6 @@ def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
 def is_sound(lines: Iterable[bytes]) -> bool:
     """False if any of the lines was cut off or damaged, so that `merged_lines` would leave it out."""
     return all(line.endswith(b"\n") and (line == b"\n" or _body(line) or _reply(line)) for line in lines)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from file
 
 
 _CHECKSUM = b'{"crc32": "%08x", '

@@ -309,13 +309,16 @@ class Store:
         shutil.rmtree(removed, ignore_errors=True)
 
     @contextmanager
-    def lock(self, kind: str, key: str) -> Iterator[bool]:
-        """Held while a result is computed: others wait, then find it. Who dies or is stopped loses it. The value says
-        whether another held it before.
+    def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[bool]:
+        """Held while a result is computed: others wait, then find it. Who dies loses it, and so does who is stopped,
+        but on this host without `from_stopped`. The value says whether another held it before.
         """
         path, what = self.root / "locks" / f"{key}.lock", f"making {kind}"
         # Among the processes of this host first: one of them at a time asks elsewhere.
-        with leased(path, self.writers, what) as had_holder, self._remote.lock(key, what) as had_holder_elsewhere:
+        with (
+            leased(path, self.writers, what, from_stopped=from_stopped) as had_holder,
+            self._remote.lock(key, what) as had_holder_elsewhere,
+        ):
             yield had_holder or had_holder_elsewhere
 
     def left_locks(self) -> list[Path]:

@@ -83,12 +83,16 @@ class Writers:
             is_here = os.read(file, 256) == kernel()
             if is_here and locked(file, shared=True):
                 return True
-            return (if_stopped or not is_here) and self.is_silent(path, os.fstat(file).st_mtime_ns)
+            # One that holds its lock lives. Its file looks old for a moment when this machine wakes from a sleep.
+            changed_ns = os.fstat(file).st_mtime_ns
+            return (if_stopped or not is_here) and self.is_silent(path, changed_ns, is_watched=is_here)
         finally:
             os.close(file)
 
-    def is_silent(self, path: Path, changed_ns: int) -> bool:
-        """Whether a file that last changed at that time, by its own clock, has not changed for a lease."""
+    def is_silent(self, path: Path, changed_ns: int, *, is_watched: bool = False) -> bool:
+        """Whether a file that last changed at that time, by its own clock, has not changed for a lease. Unless it
+        `is_watched` for that long, one that is very old has not.
+        """
         now = time.monotonic()
         seen = self._seen.setdefault(path, _Seen(changed_ns, now, now))
         # After a long pause of ours it is watched anew: what stopped this process may have stopped the other one too.
@@ -96,7 +100,8 @@ class Writers:
             seen.changed_ns, seen.since = changed_ns, now
         seen.until = now
         own_changed_ns = self.own_path.stat().st_mtime_ns if self.may_write else time.time_ns()
-        return now - seen.since > self.lease_s or own_changed_ns - changed_ns > _LONG_GONE_S * 1e9
+        is_long_gone = not is_watched and own_changed_ns - changed_ns > _LONG_GONE_S * 1e9
+        return now - seen.since > self.lease_s or is_long_gone
 
     def clear_away(self) -> None:
         """Removes the files of those that have ended."""

@@ -1,6 +1,7 @@
 """Scoring the first hits anew."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from components.encodings import Encodings
 from components.fields import runtime_only
+from components.openai_server.received import current_received
 from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import in_front
@@ -57,7 +59,9 @@ class RerankedHits(Stage[Hits]):
         head, tail = np.split(hits.chunk, [self.reranker.depth], axis=1)
         pairs, query, column = _pairs(head)
         scored = np.full(head.shape, -np.inf, dtype=np.float32)
-        scored[query, column] = self._scores(run, pairs)
+        # Rankings of one sweep share pairs: workers that score them at the same time would pay twice.
+        with run.scoring(self.scores_key) if isinstance(self.reranker, AsksInBatches) else nullcontext():
+            scored[query, column] = self._scores(run, pairs)
         order = np.argsort(-scored, axis=1, kind="stable")  # what pads the head has -inf, and stays last
         return in_front(Hits(np.take_along_axis(head, order, axis=1), np.take_along_axis(scored, order, axis=1)), tail)
 
@@ -102,7 +106,7 @@ class RerankedHits(Stage[Hits]):
                 new_scores[block] = self._new_scores(run, queries, chunks, new[block])
                 require_equal_files(type(self.reranker))
                 kept.add(queries.texts, new[block], new_scores[block])
-                run.received.drop()  # they are kept by pair now
+                current_received().drop()  # they are kept by pair now
                 run.report(block.stop, len(new))
             scores[missing] = new_scores[row]
         return scores

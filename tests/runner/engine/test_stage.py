@@ -3,6 +3,10 @@ from typing import Any
 
 import pytest
 
+from components.embedders.llama_index import LlamaIndexEmbeddings
+from components.embedders.lsa import Lsa
+from components.embedders.openai_embeddings import OpenAIEmbeddings
+from components.rerankers.rerank_api import RerankApi
 from runner.engine.stage import Stage
 from tests.runner.engine.fake_stages import (
     Adder,
@@ -129,6 +133,21 @@ class TestModels:
 
     def test_of_its_inputs_do_not_count(self) -> None:
         assert stage(others={"left": stage(component=Adder(model="large"))}).models == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("component", "expected"),
+    [
+        (Adder(), False),
+        (Lsa(), False),
+        (OpenAIEmbeddings("m"), True),
+        (RerankApi("m"), True),
+        (LlamaIndexEmbeddings("a.Class", {}), True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_asks_a_server(component: object, expected: bool) -> None:
+    assert stage(component=component).asks_a_server is expected
 
 
 def test_upstream_is_everything_needed_inputs_first_each_once() -> None:

@@ -151,6 +151,30 @@ def test_a_stopped_holder_loses_it_within_the_lease_and_takes_nobody_elses_with_
         assert not lock.is_symlink()
 
 
+def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
+    tmp_path: Path, lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(key_locks, "_SAID_AFTER_S", 0.2)
+    with another_process(tmp_path, LEASE_S) as holder:
+        assert holder.stdout is not None
+        holder.send_signal(signal.SIGSTOP)
+        inside = threading.Event()
+
+        def run() -> None:
+            with leased(lock, writers, "making vectors", from_stopped=False):
+                inside.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert not inside.wait(2 * LEASE_S)
+        assert "making vectors" in caplog.text
+        assert "if that one was stopped (Ctrl-Z), let it go on, or end it" in caplog.text
+        holder.send_signal(signal.SIGCONT)
+        print(file=holder.stdin, flush=True)
+        assert inside.wait(10)
+        thread.join()
+
+
 def test_one_that_another_took_in_the_meantime_stays_his(lock: Path) -> None:
     lock.symlink_to("another")
     key_locks._take_from(lock, "one who is gone")

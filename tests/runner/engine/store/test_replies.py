@@ -15,6 +15,7 @@ import pytest
 
 from components.errors import StoreError
 from components.records import Answer, AnswerState
+from runner.engine.store import replies as replies_module
 from runner.engine.store.claims import Claims
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.replies import Replies
@@ -330,6 +331,22 @@ class TestMerging:
         assert self.kinds(folder) == {"merged": 1, "ended": 1}
         (merged,) = folder.glob("merged-*")
         assert len(merged.read_bytes().splitlines()) == 17, "what two files hold is kept once"
+        assert opened(folder / "reader.jsonl").get_all(written) == written
+
+    def test_keeps_a_reply_that_a_writer_believed_dead_adds_meanwhile(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written, late = self.write(folder, range(17)), opened(folder / "ended-03.jsonl")
+        sync, texts = replies_module.sync, iter(["late"])
+
+        def let_it_go_on(path: Path) -> None:
+            sync(path)
+            for text in texts:
+                late.add(text, answer(text))
+
+        monkeypatch.setattr(replies_module, "sync", let_it_go_on)
+        written |= self.write(folder, [18]) | {"late": answer("late")}
+        assert not (folder / "ended-03.jsonl").exists()
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
     def test_while_others_read(self, folder: Path) -> None:

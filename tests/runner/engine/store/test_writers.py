@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import sys
 import threading
 import time
@@ -80,6 +81,28 @@ def test_who_was_silent_for_hours_needs_no_watching(writers: Writers) -> None:
     long_ago = time.time() - 3 * 3600
     os.utime(other, (long_ago, long_ago))
     assert writers.is_gone(other.name)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+def test_one_of_this_host_is_not_gone_when_the_machine_wakes_from_a_sleep(writers: Writers) -> None:
+    """The file of the process that looks was touched since then, and the other's was not."""
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        os.write(write, writers.own_name.encode())
+        signal.pause()
+        os._exit(0)
+    try:
+        name, long_ago = os.read(read, 1000).decode(), time.time() - 3 * 3600
+        os.kill(child, signal.SIGSTOP)
+        os.utime(writers.own_path.with_name(name), (long_ago, long_ago))
+        assert not writers.is_gone(name)
+        while not writers.is_gone(name):  # it was stopped
+            time.sleep(0.02)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(read)
+        os.close(write)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no such locks")

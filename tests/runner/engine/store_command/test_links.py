@@ -9,6 +9,7 @@ import pytest
 from components.errors import StoreError
 from components.records import Answer, AnswerState
 from runner.engine.store import Store
+from runner.engine.store.heartbeat import heartbeat
 from runner.engine.store.stored_blocks import write_block
 from runner.store import main
 
@@ -45,6 +46,7 @@ def store(tmp_path: Path) -> Store:
     store.replies("bb" * 32).add("1", Answer("1", AnswerState.OK, "so"))
     write_block(store.root / "pair_scores" / ("cc" * 32), "block", b"x")
     store.workspace("dd" * 32)
+    heartbeat.end()  # this process is no writer of the store any more
     return store
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from components.records import Answer, AnswerState
 from runner.engine.store import Store
+from runner.engine.store.heartbeat import heartbeat
 from runner.store import main
 
 COMMANDS = (["ls"], ["verify"], ["prune", "--dry-run", "--older-than-days", "0"])
@@ -33,6 +34,7 @@ def root(tmp_path: Path) -> Path:
     (store.root / "writers" / "silent").write_text("another kernel")
     os.utime(store.root / "writers" / "silent", (0, 0))
     (store.root / "runs" / "silent.json").write_text(json.dumps({"process": "silent", "keys": []}))
+    heartbeat.end()  # this process is no writer of the store any more
     return store.root
 
 

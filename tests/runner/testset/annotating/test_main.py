@@ -1,6 +1,8 @@
 """The commands, from a set to its next versions."""
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,6 +194,25 @@ def test_agreement(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[s
     assert found["marks"]["f1"] == 1.0
     assert annotate("agree", folder, files[0]) == 2
     assert "1 annotators came, at least 2 are wanted" in capsys.readouterr().err
+
+
+def test_parts_are_there_together_or_not_at_all(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("split", folder, "--sizes", "train=3", "test=2", "--out", tmp_path / "parts")
+    write, before = Path.write_bytes, sorted(tmp_path.iterdir())
+
+    def fill_the_disk(path: Path, content: bytes) -> int:
+        if path.parent.name == "test":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return write(path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", fill_the_disk)
+        assert annotate(*command) == 2
+    assert f"{tmp_path / 'parts'}: cannot be written (No space left on device)" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+    assert annotate(*command) == 0
 
 
 def test_parts(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
