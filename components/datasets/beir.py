@@ -11,7 +11,7 @@ from components.datasets.assembly import assemble, limit_and_count, require_some
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, labelled, read_set
 from components.datasets.labels import name_mistakes
-from components.datasets.reading import require_folder, sha256_of_files
+from components.datasets.reading import optional_file, require_folder, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import added_later, runtime_only
@@ -81,9 +81,8 @@ class Beir:
 
     def _files(self) -> BeirFiles:
         root = require_folder(Path(self.root), _EXPECTED)
-        answers = root / ANSWERS
         qrels = root / self.qrels_file if self.qrels_file else _find_qrels(root)
-        return BeirFiles(root / CORPUS, root / self.queries_file, qrels, answers if answers.is_file() else None)
+        return BeirFiles(root / CORPUS, root / self.queries_file, qrels, optional_file(root / ANSWERS))
 
 
 def _find_qrels(root: Path) -> Path:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.datasets.beir_files import Qrels, read_answers, read_corpus, read_qrels, read_queries
+from components.datasets.beir_files import ANSWERS, Qrels, read_answers, read_corpus, read_qrels, read_queries
+from components.errors import DataError
 from components.records import Documents, Evidence, Kind, Sample
 
 
@@ -40,10 +41,13 @@ def read_set(
     `corpus_prefix` is prepended to the ids of documents and samples, and limits the samples' search to documents with
     this prefix. A document is gold if its score is 1 or more, whether or not it is in the corpus; a query without gold
     is kept. With `any_suffices` the gold of a query are alternatives. A query without a prepared text is searched for
-    as it is. Raises DataError.
+    as it is. Raises DataError, also if there are judgements, but none of them is about a query of the
+    file, and if no query has gold or an answer.
     """
     documents = read_corpus(files.corpus, title_separator)
     queries, qrels = read_queries(files.queries), read_qrels(files.qrels)
+    if qrels.scores and qrels.scores.keys().isdisjoint(queries):
+        raise _of_other_queries(files, qrels, queries)
     answers = read_answers(files.answers) if files.answers else {}
     prepared = read_queries(files.prepared) if files.prepared else {}
     samples = [
@@ -59,12 +63,27 @@ def read_set(
         )
         for query_id, text in queries.items()
     ]
+    if not any(sample.gold or sample.references for sample in samples):
+        raise DataError(
+            f"{files.qrels}: it names no relevant document (score 1 or more) for any of the {len(queries)} queries, "
+            f"and no query has an answer, so nothing could be scored. Fetch the judgements again, or add {ANSWERS}."
+        )
     counts = {**_qrels_counts(qrels, queries, documents), "n_answers_of_unknown_queries": len(answers.keys() - queries)}
     if files.prepared:
         counts["n_queries_not_prepared"] = sum(not sample.query for sample in samples)
         counts["n_prepared_of_unknown_queries"] = len(prepared.keys() - queries)
     ids = [f"{corpus_prefix}{document_id}" for document_id in documents.ids]
     return BeirSet(Documents(ids, documents.titles, documents.texts), samples, counts)
+
+
+def _of_other_queries(files: BeirFiles, qrels: Qrels, queries: Mapping[str, str]) -> DataError:
+    """The error for judgements that belong to other queries: without it, no query would have gold."""
+    judged, asked = next(iter(qrels.scores)), next(iter(queries))
+    return DataError(
+        f"{files.qrels}: it judges none of the {len(queries)} queries in {files.queries.name}, whose ids are like "
+        f"'{asked}'; the query ids of the judgements are like '{judged}'. Wanted: lines of query id, document id and "
+        "score, in this order. Swap the columns, or choose the judgements of these queries."
+    )
 
 
 def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:

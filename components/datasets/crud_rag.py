@@ -96,8 +96,9 @@ class CrudRag:
         return Path(self.root) / self.split_file
 
     def _corpus_files(self) -> list[Path]:
+        """All but folders and hidden files. A link that leads nowhere is one: reading it is an error, not a gap."""
         folder = require_folder(Path(self.root) / self.corpus_folder, _EXPECTED_CORPUS)
-        return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+        return sorted(file for file in folder.iterdir() if not file.is_dir() and not file.name.startswith("."))
 
     def _read_corpus(self) -> Documents:
         """All lines, in the order of files and lines. Line numbers have six digits, so that ids sort as lines do."""

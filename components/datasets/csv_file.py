@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.datasets.file_content import Entry, FileContent, ReadingOptions
 from components.datasets.reading import LONGEST_LINE, read_lines
-from components.datasets.table_rows import bounded, lacks_text, row_document
+from components.datasets.table_rows import bounded, row_document, text_columns_in
 from components.errors import DataError
 
 _EXPECTED = "a CSV file in UTF-8, with the names of its columns in the first row"
@@ -23,10 +23,11 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
         return FileContent([], {"n_tables_without_rows": 1})
     if repeated := next((column for column, n in Counter(columns).items() if n > 1), None):
         raise DataError(f"{file}: two columns are named {repeated!r}. Wanted: {_EXPECTED}. Rename one.")
-    if lacks_text(columns, options):
+    of_text = text_columns_in(columns, options)
+    if options.text_columns and not of_text:
         return FileContent([], {"n_tables_without_text_columns": 1})
     entries = list(bounded(_documents(rows, columns, file, options), file))
-    return FileContent(entries, {"n_tables_without_rows": int(not entries)})
+    return FileContent(entries, {"n_tables_without_rows": int(not entries)}, of_text)
 
 
 def _documents(

@@ -6,7 +6,7 @@ requires an older pandas than this project, so the two cannot be installed toget
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
@@ -27,6 +27,8 @@ _JSON_LINES = "documents.jsonl"
 _NO_SUFFIX = "without extension"
 _LINK_OUT = "leading out of the folder"
 _LINK_TO_FOLDER = "linking to a folder"
+_LINK_NOWHERE = "linking to nothing"
+_NO_FILE = "special (a pipe, socket or device)"
 _PLAIN = ReadingOptions()
 
 
@@ -69,14 +71,23 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
     others = other_files(path, options)
     counts = sum((Counter(content.counts) for content in contents.values()), Counter[str]())
     documents = _as_documents(contents)
-    if counts["n_tables_without_text_columns"] and not len(documents):
-        wanted = " or ".join(map(repr, options.text_columns))
-        raise DataError(f"{path}: no table in it has a column {wanted}. Mend `text_columns`.")
+    _require_columns(path, contents.values(), options)
     return documents, {
         "n_files_of_other_kinds": others.total(),
         "files_of_other_kinds": said(others),
         **{name: n for name, n in sorted(counts.items()) if n},
     }
+
+
+def _require_columns(path: Path, contents: Collection[FileContent], options: ReadingOptions) -> None:
+    """Raises DataError for a column of `text_columns` that no table has: its text would be missing from the corpus.
+    There may be no tables at all.
+    """
+    found = frozenset[str]().union(*(content.text_columns for content in contents))
+    lacking = [column for column in options.text_columns if column not in found]
+    if lacking and (found or any(content.counts.get("n_tables_without_text_columns") for content in contents)):
+        wanted = " or ".join(map(repr, lacking))
+        raise DataError(f"{path}: no table in it has a column {wanted}. Mend `text_columns`.")
 
 
 def is_row(document_id: str) -> bool:
@@ -107,8 +118,8 @@ def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
 
 
 def other_files(path: Path, options: ReadingOptions = _PLAIN) -> Counter[str]:
-    """How many files of a folder are left out, by extension: those without a reader, links to files outside it, and
-    links to folders.
+    """How many files of a folder are left out, by extension: those without a reader, links to files outside it, to
+    folders and to nothing, and special files.
     """
     files = _visible_files(path).values() if path.is_dir() else ()
     return Counter(kind for file in files if (kind := _unread_kind(file, path, options)))
@@ -118,8 +129,10 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     """What to call a file that is not read; "" for one that is. A link must not lead out: a folder that came from
     somebody else would bring other files of this machine into prompts and results.
     """
-    if file.is_dir():
+    if is_there(file, Path.is_dir, EXPECTED_FOLDER):
         return _LINK_TO_FOLDER
+    if not file.is_file():  # before links are resolved, which fails for links in a circle
+        return _LINK_NOWHERE if file.is_symlink() else _NO_FILE
     if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
         return _LINK_OUT
     suffix = file.suffix.lower()
@@ -135,14 +148,14 @@ def said(files: Counter[str]) -> str:
 
 
 def _visible_files(folder: Path) -> dict[str, Path]:
-    """The files, and the links to folders, which are not followed. Raises DataError for a folder that cannot be listed:
-    its documents would be missing from the corpus.
+    """Everything that is no folder, and the links to folders, which are not followed. Raises DataError for a folder
+    that cannot be listed: its documents would be missing from the corpus.
     """
     found: list[Path] = []
     for parent, folders, files in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if name[0] != "."]
-        paths = [Path(parent, name) for name in (*folders, *files) if name[0] != "."]
-        found += [path for path in paths if path.is_file() or (path.is_symlink() and path.is_dir())]
+        found += [Path(parent, name) for name in files if name[0] != "."]
+        found += [link for name in folders if (link := Path(parent, name)).is_symlink()]
     return {_name(path, folder): path for path in sorted(found)}
 
 

@@ -50,7 +50,10 @@ class EntryColumns(LazySequence[Entry]):
 
 @dataclass(frozen=True)
 class FileContent:
-    """The documents of a file, and what there was to count meanwhile, for the notes."""
+    """The documents of a file, and what there was to count meanwhile, for the notes. `text_columns` are those of
+    `ReadingOptions` that its tables have.
+    """
 
     entries: Sequence[Entry]
     counts: Mapping[str, int] = field(default_factory=dict)
+    text_columns: frozenset[str] = frozenset()

@@ -13,7 +13,7 @@ from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, BeirSet, labelled, read_set
-from components.datasets.reading import require_folder, sha256_of_files
+from components.datasets.reading import optional_file, require_folder, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
@@ -116,17 +116,16 @@ class FinanceRag:
 
     def _files(self, name: str) -> BeirFiles:
         folder = Path(self.root) / name
-        answers = folder / ANSWERS
         return BeirFiles(
             corpus=folder / CORPUS,
             queries=folder / QUERIES,
             qrels=folder / (_FULL_QRELS if self.qrels is QrelsFile.FULL and self._has_full_qrels(name) else _QRELS),
-            answers=answers if answers.is_file() else None,
+            answers=optional_file(folder / ANSWERS),
             prepared=folder / _PREPARED if self.queries is not QueriesFile.ORIGINAL else None,
         )
 
     def _has_full_qrels(self, name: str) -> bool:
-        return (Path(self.root) / name / _FULL_QRELS).is_file()
+        return optional_file(Path(self.root) / name / _FULL_QRELS) is not None
 
     def _read_set(self, name: str) -> BeirSet:
         subset = name.lower()

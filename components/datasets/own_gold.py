@@ -41,7 +41,9 @@ def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
 
 def _entries(record: Record, name: str, where: str) -> list[object]:
     """The field as a list; a single unit counts as a list of one."""
-    value = record.get(name) or []
+    value = record.get(name)
+    if value is None or value == "":
+        return []
     return [value] if isinstance(value, str | dict) else as_list(value, f"{where}, field '{name}'")
 
 

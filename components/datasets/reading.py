@@ -47,6 +47,13 @@ def require_file(file: Path, expected: str) -> Path:
     return file
 
 
+def optional_file(file: Path) -> Path | None:
+    """`file`, or None if nothing has this name. A link that leads nowhere, or a folder of this name, is an error only
+    where it is read: to pass over it would change the data set in silence.
+    """
+    return file if os.path.lexists(file) else None
+
+
 def read_bytes(file: Path, expected: str) -> bytes:
     """The whole content of a file. Raises DataError for one that `require_whole_size` refuses."""
     require_whole_size(file, expected)
@@ -68,7 +75,8 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
     r"""Yields (line number from 1, line without "\n" or "\r\n"), including blank lines; nothing for an empty file. A
     leading byte order mark is dropped.
 
-    Raises DataError with the line and the byte offset where the file is not UTF-8, and for a line beyond 256 MiB.
+    Raises DataError with the line and the byte offset where the file is not UTF-8 or holds a NUL byte, and for a line
+    beyond 256 MiB.
     """
     offset = 0
     with _opened(file, expected) as stream:
@@ -82,6 +90,11 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise invalid_utf8(file, offset + error.start, number, line[error.start]) from error
+            if (place := line.find(b"\0")) >= 0:
+                raise DataError(
+                    f"{file}, line {number}: holds a NUL byte at byte offset {offset + place}, as UTF-16 and binary "
+                    "files do. Wanted: a UTF-8 text file. Convert the file, or remove the byte."
+                )
             offset += len(line)
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
             yield number, text.removesuffix("\n").removesuffix("\r")

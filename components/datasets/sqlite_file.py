@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from components.datasets.file_content import Entry, FileContent, ReadingOptions
-from components.datasets.table_rows import bounded, lacks_text, row_document
+from components.datasets.table_rows import bounded, row_document, text_columns_in
 from components.errors import DataError
 
 _HEADER = b"SQLite format 3\0"
@@ -78,17 +78,22 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
     tables = options.tables or [name for name, kind in kinds.items() if kind != "view"]
     counts = Counter(n_views=len(kinds) - len(tables) if not options.tables else 0)
     entries: list[Entry] = []
+    of_text: frozenset[str] = frozenset()
     for table in tables:
-        entries += bounded(_rows(database, table, options, counts), file)
-    return FileContent(entries, counts)
+        cursor = database.execute(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"')  # noqa: S608  # a quoted name
+        of_table = text_columns_in((column[0] for column in cursor.description), options)
+        of_text |= of_table
+        if options.text_columns and not of_table:
+            counts["n_tables_without_text_columns"] += 1
+        else:
+            entries += bounded(_rows(database, table, cursor, options, counts), file)
+    return FileContent(entries, counts, of_text)
 
 
-def _rows(database: sqlite3.Connection, table: str, options: ReadingOptions, counts: Counter[str]) -> Iterator[Entry]:
-    cursor = database.execute(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"')  # noqa: S608  # a quoted name
+def _rows(
+    database: sqlite3.Connection, table: str, cursor: sqlite3.Cursor, options: ReadingOptions, counts: Counter[str]
+) -> Iterator[Entry]:
     columns = [column[0] for column in cursor.description]
-    if lacks_text(columns, options):
-        counts["n_tables_without_text_columns"] += 1
-        return
     key = _primary_key(database, table)
     for number, row in enumerate(cursor, start=1):
         values = dict(zip(columns, row, strict=True))

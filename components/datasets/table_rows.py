@@ -25,9 +25,9 @@ def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) 
     return Entry(part, title, text, others)
 
 
-def lacks_text(columns: Iterable[str], options: ReadingOptions) -> bool:
-    """True for a table that has none of the columns that are to become the text."""
-    return bool(options.text_columns) and set(options.text_columns).isdisjoint(columns)
+def text_columns_in(columns: Iterable[str], options: ReadingOptions) -> frozenset[str]:
+    """The columns of a table that are to become the text, of those that the options name."""
+    return frozenset(options.text_columns).intersection(columns)
 
 
 def bounded(entries: Iterable[Entry], file: Path) -> Iterator[Entry]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import runtime_only
+from components.limits import too_small
 from components.loading import loading
 from components.protocols import Arrays
 from components.records import Hits
@@ -63,6 +64,10 @@ class Hnsw:
 
     version: ClassVar[int] = 2
 
+    def check(self) -> list[str]:
+        """Numbers that FAISS takes for others, or never returns from."""
+        return too_small(self, n_links=2, ef_construction=1, ef_search=1)
+
     @property
     def as_built(self) -> "Hnsw":
         """`ef_search` does not concern the graph."""
@@ -103,12 +108,11 @@ class IvfPq:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """More probes than lists."""
-        return (
-            []
-            if self.n_probes <= self.n_lists
-            else [f"n_probes: got {self.n_probes}, wanted at most n_lists={self.n_lists}"]
-        )
+        """Numbers below 1, and more probes than lists."""
+        mistakes = too_small(self, n_lists=1, n_subvectors=1, n_bits=1, n_probes=1)
+        if not mistakes and self.n_probes > self.n_lists:
+            mistakes.append(f"n_probes: got {self.n_probes}, wanted at most n_lists={self.n_lists}")
+        return mistakes
 
     @property
     def as_built(self) -> "IvfPq":

@@ -103,7 +103,8 @@ def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
     """The packages that a configuration's `run.plugins` names; none if it does not name them as it should, which
     building a cell reports.
     """
-    plugins = config.get("run", {}).get("plugins", ())
+    run = config.get("run")
+    plugins = run.get("plugins") if isinstance(run, Mapping) else ()
     return tuple(name for name in plugins if isinstance(name, str)) if isinstance(plugins, list | tuple) else ()
 
 

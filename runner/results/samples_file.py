@@ -52,9 +52,22 @@ def open_parquet(path: Path, wanted: str) -> Iterator[Any]:
         if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer
             raise OSError("it is no file")
         with pq.ParquetFile(path, pre_buffer=False) as file:
+            _require_columns(file.schema_arrow)
             yield file
     except (OSError, pa.ArrowException) as error:
         raise DataError(
             f"{path}: cannot be read ({'it is not there' if isinstance(error, FileNotFoundError) else error}); wanted "
             f"{wanted}; give the sweep's command again: what it computed is in the store"
         ) from error
+
+
+def _require_columns(schema: Any) -> None:
+    """Raises OSError for two columns of the same name, and for scores that are no numbers."""
+    from pyarrow import types
+
+    if len(set(schema.names)) < len(schema.names):
+        raise OSError("two of its columns have the same name")
+    for column in schema:
+        is_number = types.is_floating(column.type) or types.is_integer(column.type) or types.is_null(column.type)
+        if column.name.startswith("score/") and not is_number:
+            raise OSError(f"its column {column.name} is of type {column.type}, not numbers")

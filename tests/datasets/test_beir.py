@@ -216,6 +216,25 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"neither qrels\.tsv nor qrels/test\.tsv is there"):
             load(tmp_path)
 
+    @pytest.mark.parametrize("qrels", ["d2\tq1\t1\nd1\tq1\t1\n", "q8\td2\t1\n"], ids=["swapped", "of-others"])
+    def test_judgements_of_other_queries(self, tmp_path: Path, qrels: str) -> None:
+        root = write(tmp_path, qrels, answers=ANSWERS)
+        with pytest.raises(
+            DataError, match=r"qrels\.tsv: it judges none of the 2 queries in queries\.jsonl, whose ids"
+        ):
+            load(root)
+
+    @pytest.mark.parametrize("qrels", ["", "q1\td2\t0\n"], ids=["empty", "irrelevant"])
+    def test_nothing_that_could_be_scored(self, tmp_path: Path, qrels: str) -> None:
+        with pytest.raises(DataError, match=r"qrels\.tsv: it names no relevant document .* of the 2 queries"):
+            load(write(tmp_path, qrels))
+        assert load(write(tmp_path, qrels, answers=ANSWERS)).samples[0].references == ("1932",)
+
+    def test_answers_behind_a_link_that_leads_nowhere(self, tmp_path: Path) -> None:
+        (write(tmp_path) / "answers.jsonl").symlink_to("fetched_later.jsonl")
+        with pytest.raises(DataError, match=r"answers\.jsonl: no such file"):
+            load(tmp_path)
+
     def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, QUERIES[0]])
         with pytest.raises(DataError, match=r"queries\.jsonl, line 3: the query id 'q1' occurred before"):

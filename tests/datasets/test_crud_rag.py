@@ -199,6 +199,11 @@ class TestBadInput:
         with pytest.raises(DataError, match="no such f"):
             CrudRag(str(root / "nowhere")).fingerprint()
 
+    def test_a_part_of_the_corpus_that_is_a_link_to_nothing(self, root: Path) -> None:
+        (root / "80000_docs" / "part_3").symlink_to("fetched_later")
+        with pytest.raises(DataError, match=r"part_3: no such file"):
+            CrudRag(str(root)).load()
+
     def test_invalid_utf8_in_the_corpus(self, root: Path) -> None:
         (root / "80000_docs" / "part_3").write_bytes("好\n".encode() + b"\xe5\n")
         with pytest.raises(DataError, match=r"part_3: byte 0xe5 at byte offset 4 \(line 2\) is not UTF-8"):

@@ -236,3 +236,25 @@ def test_a_name_that_is_not_utf_8_is_an_error_with_its_bytes(tmp_path: Path) -> 
     (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("text")
     with pytest.raises(DataError, match=r"the name of the file b'caf\\xe9\.txt' is not UTF-8"):
         read_documents(tmp_path)
+
+
+def test_links_to_nothing_and_special_files_are_counted(folder: Path) -> None:
+    (folder / "g.txt").symlink_to("fetched_later.txt")
+    (folder / "h.txt").symlink_to("h.txt")
+    os.mkfifo(folder / "i.db")
+    documents, counts = read_documents(folder)
+    assert len(documents) == 4
+    assert counts["files_of_other_kinds"] == "2 linking to nothing, 1 .docx, 1 special (a pipe, socket or device)"
+
+
+def test_files_that_the_system_refuses_to_look_at_are_errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_folder = Path.is_dir
+
+    def refusing(path: Path) -> bool:  # as in a folder that may be listed, but not entered
+        if path.name == "a.txt":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return is_folder(path)
+
+    monkeypatch.setattr(Path, "is_dir", refusing)
+    with pytest.raises(DataError, match=r"a\.txt: cannot be read \(Permission denied\)"):
+        read_documents(folder)

@@ -80,6 +80,8 @@ def test_offsets_tell_which_of_several_places_a_quote_means(tmp_path: Path, star
         ({"gold": ["a.md", []]}, "line 1: field 'gold' holds an empty list of alternatives"),
         ({"gold": [[["a.md"]]]}, "line 1, field 'gold': a list came where an object was wanted"),
         ({"gold_any": 3}, "line 1, field 'gold_any': a number came where a list was wanted"),
+        ({"gold": 0}, "line 1, field 'gold': a number came where a list was wanted"),
+        ({"gold": False}, "line 1, field 'gold': a boolean came where a list was wanted"),
         ({"gold_any": ["c.md"]}, "the corpus has no document 'c.md'"),
     ],
 )

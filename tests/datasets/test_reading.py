@@ -268,3 +268,10 @@ def test_files_in_other_formats(tmp_path: Path, text: str, advice: str) -> None:
     (tmp_path / "file").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=f"line 1: not JSON at byte .*{advice}"):
         list(read_jsonl(tmp_path / "file", "records"))
+
+
+@pytest.mark.parametrize(("content", "line", "offset"), [("ab\n".encode("utf-16-le"), 1, 1), (b"ab\nc\0d\n", 2, 4)])
+def test_nul_bytes_are_refused(tmp_path: Path, content: bytes, line: int, offset: int) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(DataError, match=f"file, line {line}: holds a NUL byte at byte offset {offset}, as UTF-16"):
+        list(read_lines(tmp_path / "file", "text"))

@@ -78,6 +78,16 @@ def test_columns_that_no_table_has(shop: Path) -> None:
         read_documents(shop.parent, ReadingOptions(text_columns=("Body", "content")))
 
 
+def test_a_column_that_no_table_has_beside_one_that_some_have(shop: Path) -> None:
+    with pytest.raises(DataError, match=r"no table in it has a column 'Body'\. Mend `text_columns`"):
+        read_documents(shop.parent, ReadingOptions(text_columns=("title", "Body")))
+
+
+def test_columns_for_tables_that_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Plain.", encoding="utf-8")
+    assert read_documents(tmp_path, ReadingOptions(text_columns=("body",)))[0].texts == ["Plain."]
+
+
 def test_a_database_is_never_written_to(shop: Path) -> None:
     shop.chmod(0o444)
     shop.parent.chmod(0o555)

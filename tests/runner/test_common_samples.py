@@ -1,9 +1,11 @@
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyarrow.parquet import read_table, write_table
 
 from components.errors import DataError
 from runner.results.joined_samples import OWN_MEANS, CommonSamples, common_means, common_samples, is_of_a_corpus
@@ -109,6 +111,24 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
         common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
     file.unlink()
     with pytest.raises(DataError, match=r"samples.parquet: cannot be read \(it is not there\)"):
+        common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda table: table.append_column("id", table["id"]), "two of its columns have the same name"),
+        (
+            lambda table: table.drop(["score/rouge_l"]).append_column("score/rouge_l", table["id"]),
+            "its column score/rouge_l is of type string, not numbers",
+        ),
+    ],
+)
+def test_columns_that_no_sweep_writes_are_named(tmp_path: Path, damage: Callable[[Any], Any], message: str) -> None:
+    sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])))
+    file = sweep.folder_of(sweep.cells[0]) / "samples.parquet"
+    write_table(damage(read_table(file)), file)
+    with pytest.raises(DataError, match=rf"samples.parquet: cannot be read \({message}\)"):
         common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
 
 

@@ -72,3 +72,15 @@ def test_what_ivf_pq_cannot_be_built_over(index: IvfPq, n_vectors: int, said: st
 
 def test_mistakes() -> None:
     assert IvfPq(n_lists=4, n_probes=5).check() == ["n_probes: got 5, wanted at most n_lists=4"]
+
+
+@pytest.mark.parametrize("value", [0, -1])
+def test_numbers_below_the_least(value: int) -> None:
+    assert Hnsw(1, value, value).check() == [
+        "n_links: got 1, wanted at least 2",
+        f"ef_construction: got {value}, wanted at least 1",
+        f"ef_search: got {value}, wanted at least 1",
+    ]
+    assert IvfPq(value, value, value, value).check() == [
+        f"{name}: got {value}, wanted at least 1" for name in ("n_lists", "n_subvectors", "n_bits", "n_probes")
+    ]

@@ -149,8 +149,10 @@ class _Results:
 
     def _rating(self) -> int | None:
         """None for no star at all."""
-        for value in self._values.get("rating", ()):
-            rating = value.get("rating")
+        ratings = [value.get("rating") for value in self._values.get("rating", ())]
+        if len(ratings) > 1:
+            raise DataError(f"{self._where}: {len(ratings)} ratings came, one was wanted.")
+        for rating in ratings:
             if type(rating) is not int or not 0 <= rating <= HIGHEST_RATING:
                 raise DataError(f"{self._where}: the rating {rating!r} came, 1 to {HIGHEST_RATING} was wanted.")
             return rating or None

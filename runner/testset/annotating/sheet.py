@@ -120,7 +120,17 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
         header = [name.partition(":")[0].strip() for name in next(rows, [])]
         if missing := [name for name in _COLUMNS if name not in header]:
             raise DataError(f"{file}: no column '{missing[0]}'. Wanted: {_EXPECTED}.")
-        for row in rows:
+        if repeated := [name for name in _COLUMNS if header.count(name) > 1]:
+            raise DataError(
+                f"{file}: the column '{repeated[0]}' is there {header.count(repeated[0])} times. Wanted: {_EXPECTED}, "
+                "each once, and a file of their own for each annotator."
+            )
+        for number, row in enumerate(rows, start=2):
+            if any(cell.strip() for cell in row[len(header) :]):
+                raise DataError(
+                    f"{file}, row {number}: {len(row)} cells came where the first row has {len(header)}, so a cell may "
+                    "stand under the wrong title. A cell with separators stands in double quotes. Mend the row."
+                )
             if any(cell.strip() for cell in row):
                 yield dict(zip(header, map(unescaped, [*row, *[""] * (len(header) - len(row))]), strict=False))
     except csv.Error as error:

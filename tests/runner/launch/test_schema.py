@@ -125,6 +125,11 @@ class TestMistakes:
     def test_a_missing_group(self, default: Any) -> None:
         assert mistakes_of(default, llm=MISSING) == ("llm: missing, wanted LLM",)
 
+    @pytest.mark.parametrize("value", [None, "x", 3, []])
+    def test_a_value_in_the_place_of_the_settings(self, default: Any, value: object) -> None:
+        (mistake,) = mistakes_of(default, run=value)
+        assert mistake == f"run: got {value!r} ({type(value).__name__}), wanted a mapping for RunSettings"
+
     def test_all_are_reported_at_once(self, default: Any) -> None:
         found = mistakes_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=-1, top=1)
         assert [mistake.partition(":")[0] for mistake in sorted(found)] == [

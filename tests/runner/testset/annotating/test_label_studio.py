@@ -219,6 +219,7 @@ def nobody(tasks: list[Task]) -> None:
         (with_data("id", "s9"), "task 2: annotates the sample 's9', which is not in this set"),
         (with_result("rating", 6), "task 2: the rating 6 came, 1 to 5 was wanted"),
         (with_result("rating", "5"), "task 2: the rating '5' came"),
+        (lambda tasks: [with_result("rating", stars)(tasks) for stars in (1, 5)], "task 2: 2 ratings came, one was"),
         (twice, "'1' annotated the sample 's2' twice"),
         (nobody, "task 2: an annotation does not say who made it"),
     ],

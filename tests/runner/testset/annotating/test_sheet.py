@@ -34,6 +34,14 @@ def changed(row: int, cells: Mapping[str, str], **options: str) -> str:
     return text.getvalue()
 
 
+def twice(name: str) -> str:
+    """The sheet with a second column of the name, as of two annotators side by side."""
+    rows = list(csv.reader(io.StringIO(SHEET.removeprefix("\ufeff"), newline="")))
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([[*row, name if number == 0 else "5"] for number, row in enumerate(rows)])
+    return text.getvalue()
+
+
 def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
     file = tmp_path / "ann.csv"
     file.write_bytes(text.encode(encoding))
@@ -154,6 +162,8 @@ def test_what_cannot_be_understood_changes_nothing(cells: dict[str, str], proble
         (lambda: changed(1, {"version": "1"}), "row 3: annotates version '1'"),
         (lambda: "a,b\n1,2\n", "no column 'id'"),
         (lambda: "", "no column 'id'"),
+        (lambda: twice("rating"), "the column 'rating' is there 2 times"),
+        (lambda: SHEET.rstrip() + ',"5"\n', "row 6: 15 cells came where the first row has 14"),
         (lambda: SHEET[:200] + '"x', "not CSV"),
     ],
 )
