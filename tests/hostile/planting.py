@@ -40,6 +40,7 @@ class Doubled:
     larger_is_better: ClassVar[bool] = True
     names: ClassVar[tuple[str, ...]] = ("doubled",)
     form: ClassVar[None] = None
+    is_share: ClassVar[bool] = False
 
     def score_answers(self, samples, answers, references):
         import numpy as np

@@ -8,7 +8,7 @@ from components.testset.protocols import Task
 from runner.pipeline.building import build_component
 from tests.runner.sweeping import REPOSITORY
 
-CONF = REPOSITORY / "runner" / "generate" / "conf"
+CONF = REPOSITORY / "runner" / "testset" / "conf"
 NAMES = tuple(sorted(file.stem for file in (CONF / "tasks").glob("*.yaml")))
 LANGUAGES = ("en", "zh")
 
