@@ -9,7 +9,7 @@ from analysis import table_output as terminal
 from analysis.decision import Candidates, candidates
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
 from analysis.report.naming import CellNames
-from analysis.table_output import STAR, UNKNOWN, Column, Marks
+from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from runner import results
 from runner.results import COMPARE_ALIKE, CellResult, LoadedSweep, groups_note
 
@@ -42,25 +42,25 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[Column]:
+def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColumn]:
     names = CellNames(sweep.cells)
     name_of = {cell.cell_id: escape(names.short(cell)) for cell in sweep.cells}
     cells = {cell.cell_id: cell for cell in sweep.cells}
     digits = terminal.n_digits(each.cells[0].mean for each in found)
     return [
-        Column("for", [_label(each) for each in found], is_number=False),
-        Column("best", [escape(names.of_several(_best(each, cells))) for each in found], is_number=False),
-        Column("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
-        Column("n", [f"{each.n:,}" for each in found]),
-        Column("may be best", [_how_many(each) for each in found], is_number=False),
-        Column(
+        TableColumn("for", [_label(each) for each in found], is_number=False),
+        TableColumn("best", [escape(names.of_several(_best(each, cells))) for each in found], is_number=False),
+        TableColumn("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
+        TableColumn("n", [f"{each.n:,}" for each in found]),
+        TableColumn("may be best", [_how_many(each) for each in found], is_number=False),
+        TableColumn(
             "cheapest of these" if found[0].weighs_tokens else "fastest of these",
             [_cheapest(each, name_of) for each in found],
             is_number=False,
         ),
-        Column("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
-        Column("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True, is_id=True),
-        Column("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
+        TableColumn("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
+        TableColumn("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True, is_id=True),
+        TableColumn("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
     ]
 
 

@@ -10,8 +10,8 @@ from rich.markup import escape
 
 from analysis import comparison
 from analysis import table_output as terminal
-from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, Family, Row, Standing
-from analysis.table_output import BOLD, STAR, UNKNOWN, Column, Marks
+from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, ComparisonRow, Family, Standing
+from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
 from components.statistics import POWER, PairedTest
 from runner import results
 from runner.console.display import about
@@ -95,30 +95,32 @@ def _marks(family: Family) -> Marks:
     return Marks(of_rows, "the baseline", f"differs from the baseline at an alpha of {family.alpha:g}, {how}")
 
 
-def _columns(family: Family) -> list[Column]:
+def _columns(family: Family) -> list[TableColumn]:
     rows, standings = family.rows, family.standings
     digits = terminal.n_digits(standing.mean for standing in standings)
     axes = {axis: [escape(standing.level(axis)) for standing in standings] for axis in family.axes()}
     differences = [terminal.number(row.comparison.difference, digits, "+") for row in rows]
     columns = [
-        Column("cell", [_short(standing) for standing in standings], is_number=False, is_id=True),
-        *(Column(axis, levels, is_number=False) for axis, levels in axes.items()),
-        Column("mean", [terminal.number(standing.mean, digits) for standing in standings]),
-        Column("difference", ["", *differences]),
-        Column(
+        TableColumn("cell", [_short(standing) for standing in standings], is_number=False, is_id=True),
+        *(TableColumn(axis, levels, is_number=False) for axis, levels in axes.items()),
+        TableColumn("mean", [terminal.number(standing.mean, digits) for standing in standings]),
+        TableColumn("difference", ["", *differences]),
+        TableColumn(
             f"{100 * family.test.confidence:.4g}% interval",
             ["", *(_interval(row, digits) for row in rows)],
             optional=True,
         ),
         *_p_columns(family),
-        Column(
+        TableColumn(
             "verdict", ["best" if family.is_picked else "baseline", *(row.verdict for row in rows)], is_number=False
         ),
     ]
     if family.left_out_differ:
         columns += [
-            Column("own mean", [terminal.number(standing.own_mean, digits) for standing in standings], optional=True),
-            Column("own n", [str(standing.n_own) for standing in standings], optional=True),
+            TableColumn(
+                "own mean", [terminal.number(standing.own_mean, digits) for standing in standings], optional=True
+            ),
+            TableColumn("own n", [str(standing.n_own) for standing in standings], optional=True),
         ]
     return columns
 
@@ -128,21 +130,21 @@ def _short(standing: Standing) -> str:
     return standing.cell.cell_id[:8] + (f" +{len(standing.same)}" if standing.same else "")
 
 
-def _p_columns(family: Family) -> list[Column]:
+def _p_columns(family: Family) -> list[TableColumn]:
     """With the best cell as baseline, a single comparison's p-value would mislead: many cells competed to be best."""
     adjusted = ["", *(terminal.number(row.p_adjusted, 4) for row in family.rows)]
     if family.is_picked:
-        return [Column("adj. p", adjusted)]
+        return [TableColumn("adj. p", adjusted)]
     alone = ["", *(terminal.number(row.comparison.p, 4) for row in family.rows)]
-    return [Column("p", alone, optional=True), Column("Holm p", adjusted)]
+    return [TableColumn("p", alone, optional=True), TableColumn("Holm p", adjusted)]
 
 
-def _excludes_zero(row: Row) -> bool:
+def _excludes_zero(row: ComparisonRow) -> bool:
     low, high = row.comparison.low, row.comparison.high
     return low is not None and high is not None and not low <= 0.0 <= high
 
 
-def _interval(row: Row, digits: int) -> str:
+def _interval(row: ComparisonRow, digits: int) -> str:
     low, high = row.comparison.low, row.comparison.high
     return f"{terminal.number(low, digits, '+')} {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
 

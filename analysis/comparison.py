@@ -68,7 +68,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """A cell against the baseline, over the samples that all cells have.
 
     `p_adjusted` is corrected for the size of the family. `detectable` is the true difference that would have been found
@@ -105,7 +105,7 @@ class Family:
     is_picked: bool
     alpha: float
     test: PairedTest
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     n: int
     n_known: int
     n_clusters: int
@@ -115,7 +115,7 @@ class Family:
     apart: tuple[CellResult, ...]
 
     @property
-    def not_distinguishable(self) -> list[Row]:
+    def not_distinguishable(self) -> list[ComparisonRow]:
         """Rows that were tested without a decision."""
         return [row for row in self.rows if not row.is_decided]
 
@@ -224,7 +224,7 @@ class _Correction(NamedTuple):
     critical: float | None
 
 
-def _rows(family: Family, table: _Table) -> tuple[Row, ...]:
+def _rows(family: Family, table: _Table) -> tuple[ComparisonRow, ...]:
     n_rows = len(table.standings) - 1
     comparisons = family.test.compare(table.scores, family.alpha / n_rows)
     correction = (
@@ -238,7 +238,9 @@ def _rows(family: Family, table: _Table) -> tuple[Row, ...]:
         table.standings[1:], comparisons, correction.p.tolist(), against_first, strict=True
     ):
         verdict = _verdict(family, comparison, is_shown=p <= family.alpha)
-        rows.append(Row(standing, comparison, p, verdict, _detectable(comparison, family.test, correction, scores)))
+        rows.append(
+            ComparisonRow(standing, comparison, p, verdict, _detectable(comparison, family.test, correction, scores))
+        )
     return tuple(rows)
 
 
@@ -316,7 +318,7 @@ def _standing_record(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _row_record(row: Row) -> dict[str, Any]:
+def _row_record(row: ComparisonRow) -> dict[str, Any]:
     found = row.comparison
     return {
         **_standing_record(row.standing),

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from analysis import table_output as terminal
 from analysis.decision.design import LevelDesign, level_design
-from analysis.table_output import STAR, UNKNOWN, Column, Marks
+from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import results
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _columns(
     shares: VarianceShares, designs: Mapping[str, LevelDesign], values: NDArray[np.float64], metric: SubsetMetric
-) -> list[Column]:
+) -> list[TableColumn]:
     terms = shares.terms
     names = [_name(term.axes) for term in terms]
     all_shares = [*(term.share for term in terms), shares.residual]
@@ -62,12 +62,12 @@ def _columns(
         escape(_level_means(designs.get(term.axes[0]), values, metric)) if len(term.axes) == 1 else "" for term in terms
     ]
     return [
-        Column("axis", [*names, "higher interactions, rest"], is_number=False),
-        Column("share", [f"{share.raw:.1%}" for share in all_shares]),
-        Column("without noise", [_percent(share.corrected) for share in all_shares]),
-        Column(f"{1 - _ALPHA:.0%} interval", [_interval(share) for share in all_shares]),
-        Column("df", [*(str(term.df) for term in terms), ""], optional=True),
-        Column(f"mean of matched cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
+        TableColumn("axis", [*names, "higher interactions, rest"], is_number=False),
+        TableColumn("share", [f"{share.raw:.1%}" for share in all_shares]),
+        TableColumn("without noise", [_percent(share.corrected) for share in all_shares]),
+        TableColumn(f"{1 - _ALPHA:.0%} interval", [_interval(share) for share in all_shares]),
+        TableColumn("df", [*(str(term.df) for term in terms), ""], optional=True),
+        TableColumn(f"mean of matched cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
     ]
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rich.markup import escape
 
 from analysis import table_output as terminal
-from analysis.table_output import BOLD, Column, Marks
+from analysis.table_output import BOLD, Marks, TableColumn
 from components.errors import DataError
 from components.statistics import dominators
 from runner import results
@@ -116,18 +116,18 @@ def _columns(
     head: str,
     costs: NDArray[np.float64],
     axes: Sequence[str],
-) -> list[Column]:
+) -> list[TableColumn]:
     better = values if metric.direction() else -values
     digits = terminal.n_digits(values)
     return [
-        Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False, is_id=True),
+        TableColumn("cell", [cell.cell_id[:8] for cell in cells], is_number=False, is_id=True),
         *(
-            Column(axis, [escape(results.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
+            TableColumn(axis, [escape(results.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes
         ),
-        Column(head, [about(cost, _COST_DIGITS) for cost in costs.tolist()]),
-        Column(metric.metric, [terminal.number(value, digits) for value in values.tolist()]),
-        Column("front", _marks(cells, better, costs), is_number=False),
+        TableColumn(head, [about(cost, _COST_DIGITS) for cost in costs.tolist()]),
+        TableColumn(metric.metric, [terminal.number(value, digits) for value in values.tolist()]),
+        TableColumn("front", _marks(cells, better, costs), is_number=False),
     ]
 
 

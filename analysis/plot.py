@@ -10,7 +10,7 @@ from analysis import table_output as terminal
 from analysis.charts.canvas import shown
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
-from analysis.table_output import UNKNOWN, Column
+from analysis.table_output import UNKNOWN, TableColumn
 from runner import results
 from runner.results import groups_note
 
@@ -57,14 +57,14 @@ def _title(found: AxisMeans) -> str:
     return f"{found.metric}{direction[found.metric.larger_is_better]}"
 
 
-def _columns(found: AxisMeans, digits: int) -> list[Column]:
+def _columns(found: AxisMeans, digits: int) -> list[TableColumn]:
     levels = [row.level if isinstance(row.level, str) else shown(row.level) for row in found.means]
-    second = [Column(found.by, [escape(row.by) for row in found.means], is_number=False)] if found.by else []
+    second = [TableColumn(found.by, [escape(row.by) for row in found.means], is_number=False)] if found.by else []
     return [
         *second,
-        Column(found.axis, list(map(escape, levels)), is_number=not isinstance(found.means[0].level, str)),
-        Column("mean", [terminal.number(row.mean, digits) for row in found.means]),
-        Column("95% interval", [_interval(row, digits) for row in found.means]),
+        TableColumn(found.axis, list(map(escape, levels)), is_number=not isinstance(found.means[0].level, str)),
+        TableColumn("mean", [terminal.number(row.mean, digits) for row in found.means]),
+        TableColumn("95% interval", [_interval(row, digits) for row in found.means]),
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from rich.markup import escape
 
 from analysis import table_output as terminal
-from analysis.table_output import UNKNOWN, Column
+from analysis.table_output import UNKNOWN, TableColumn
 from components.errors import DataError
 from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
@@ -102,28 +102,28 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
     return Repeated(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
 
 
-def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
+def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[TableColumn]:
     shown = [axis for axis in axes if axis not in DRAWS]
     return [
-        Column("cell", [each.cell.cell_id[:8] for each in found], is_number=False, is_id=True),
+        TableColumn("cell", [each.cell.cell_id[:8] for each in found], is_number=False, is_id=True),
         *(
-            Column(axis, [escape(results.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
+            TableColumn(axis, [escape(results.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
             for axis in shown
         ),
-        Column("samples", [str(each.split.n_samples) for each in found]),
-        Column("groups", [str(each.split.n_clusters) for each in found]),
-        Column("answers", [str(each.n_answers) for each in found]),
-        Column("judgements", [str(each.n_judgements) for each in found]),
-        Column("mean", [terminal.number(each.mean, terminal.n_digits([each.mean])) for each in found]),
-        Column("between samples", [_deviation(each.split.sample) for each in found]),
-        Column("between answers", [_deviation(each.split.generation) for each in found]),
-        Column("between judgements", [_deviation(each.split.judge) for each in found]),
-        Column(
+        TableColumn("samples", [str(each.split.n_samples) for each in found]),
+        TableColumn("groups", [str(each.split.n_clusters) for each in found]),
+        TableColumn("answers", [str(each.n_answers) for each in found]),
+        TableColumn("judgements", [str(each.n_judgements) for each in found]),
+        TableColumn("mean", [terminal.number(each.mean, terminal.n_digits([each.mean])) for each in found]),
+        TableColumn("between samples", [_deviation(each.split.sample) for each in found]),
+        TableColumn("between answers", [_deviation(each.split.generation) for each in found]),
+        TableColumn("between judgements", [_deviation(each.split.judge) for each in found]),
+        TableColumn(
             "error of the mean",
             [_error(each.split.standard_error(each.n_answers, each.n_judgements)) for each in found],
         ),
-        Column("with one draw", [_error(each.split.standard_error(1, 1)) for each in found]),
-        Column("with endless ones", [_error(each.split.error_of_choice) for each in found]),
+        TableColumn("with one draw", [_error(each.split.standard_error(1, 1)) for each in found]),
+        TableColumn("with endless ones", [_error(each.split.error_of_choice) for each in found]),
     ]
 
 

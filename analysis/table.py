@@ -11,8 +11,8 @@ from rich.markup import escape
 from analysis import published
 from analysis import table_output as terminal
 from analysis.formats import Document
-from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
-from analysis.table_output import STAR, UNKNOWN, Column, Marks
+from analysis.published import TABLES, Beside, Number, PrintedBlock, PrintedLine, PrintedTable, Row
+from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.errors import DataError
 from runner import results
 from runner.results import CellResult
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(table: Table, wanted: Sequence[str]) -> list[str]:
+def _chosen(table: PrintedTable, wanted: Sequence[str]) -> list[str]:
     """Printed names of the metrics asked for, all of them if none was named. Raises DataError."""
     if unknown := [name for name in wanted if name not in table.metrics]:
         raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; there are: {', '.join(table.metrics)}")
@@ -66,15 +66,15 @@ def _chosen(table: Table, wanted: Sequence[str]) -> list[str]:
 def show_list(console: Console) -> None:
     """All tables, and the papers they are from."""
     columns = [
-        Column("table", list(TABLES), is_number=False),
-        Column("what its rows compare", [info.about for info in TABLES.values()], is_number=False),
+        TableColumn("table", list(TABLES), is_number=False),
+        TableColumn("what its rows compare", [info.about for info in TABLES.values()], is_number=False),
     ]
     terminal.show_table(console, "Published tables", columns)
     for name, paper in {info.paper.name: info.paper for info in TABLES.values()}.items():
         console.print(f"[dim]{name}: {escape(str(paper))}[/]")
 
 
-def show_table(console: Console, table: Table, metrics: Sequence[str]) -> None:
+def show_table(console: Console, table: PrintedTable, metrics: Sequence[str]) -> None:
     """The printed numbers alone, shares between 0 and 1."""
     percent = _in_percent(console)
     values = {(number.subset, number.row, number.metric): _value(number, percent) for number in table.numbers}
@@ -83,7 +83,7 @@ def show_table(console: Console, table: Table, metrics: Sequence[str]) -> None:
     for metric in metrics:
         own = [values.get((*row, metric), UNKNOWN) for row in rows]
         unit = " (%)" if percent and _unit(table, metric) == _PERCENT else ""
-        columns.append(Column(metric + unit, own, optional=metric != metrics[0]))
+        columns.append(TableColumn(metric + unit, own, optional=metric != metrics[0]))
     terminal.show_table(console, escape(_head(table)), columns)
     _show_source(console, table)
 
@@ -96,7 +96,7 @@ def _value(number: Number, percent: bool) -> str:
     return terminal.number(number.value, terminal.n_digits([number.value]))
 
 
-def _head(table: Table) -> str:
+def _head(table: PrintedTable) -> str:
     return f"{table.info.name}: {table.info.about}"
 
 
@@ -105,20 +105,20 @@ def _in_percent(console: Console) -> bool:
     return isinstance(console, Document) and console.is_for_print
 
 
-def _unit(table: Table, metric: str) -> str:
+def _unit(table: PrintedTable, metric: str) -> str:
     return next(number.unit for number in table.numbers if number.metric == metric)
 
 
-def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
+def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
     """The columns that identify (subset, row); a subset is named once, where it begins."""
     names = [column for column, _ in rows[0][1]]
-    levels = [Column(name, [dict(row)[name] for _, row in rows], is_number=False) for name in names]
+    levels = [TableColumn(name, [dict(row)[name] for _, row in rows], is_number=False) for name in names]
     subsets = [subset for subset, _ in rows]
     if len(set(subsets)) == 1:
         return levels
     before = ["", *subsets]
     shown = [subset if subset != previous else "" for subset, previous in zip(subsets, before, strict=False)]
-    return [Column("subset", shown, is_number=False), *levels]
+    return [TableColumn("subset", shown, is_number=False), *levels]
 
 
 def show_beside(console: Console, beside: Beside) -> None:
@@ -146,7 +146,7 @@ class _Scale(NamedTuple):
     digits: int
 
     @classmethod
-    def of(cls, block: Block, *, percent: bool) -> "_Scale":
+    def of(cls, block: PrintedBlock, *, percent: bool) -> "_Scale":
         if percent and block.lines[0].number.unit == _PERCENT:
             return cls(100, 2)
         return cls(1, terminal.n_digits(line.number.value for line in block.lines if line.pair))
@@ -155,43 +155,43 @@ class _Scale(NamedTuple):
         return terminal.number(None if value is None else self.factor * value, self.digits, sign)
 
 
-def _title(table: Table, block: Block, scale: _Scale, *, is_alone: bool) -> str:
+def _title(table: PrintedTable, block: PrintedBlock, scale: _Scale, *, is_alone: bool) -> str:
     """With the table's name and the unit for a caption that is read without the lines around it."""
     what = "the published definition" if block.is_published_definition else "[red]NOT the published definition[/]"
     unit = ", in percent" if scale.factor != 1 else ""
     return f"{f'{escape(_head(table))}; ' if is_alone else ''}{block.printed}{unit}: ours is {block.ours}, {what}"
 
 
-def _block_columns(table: Table, block: Block, scale: _Scale) -> list[Column]:
+def _block_columns(table: PrintedTable, block: PrintedBlock, scale: _Scale) -> list[TableColumn]:
     lines = [line for line in block.lines if line.pair]
     cells = [line.pair.cell for line in lines if line.pair]
     sizes = [table.n_samples(line.number) for line in lines]
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
         *(
-            Column(axis, [results.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
+            TableColumn(axis, [results.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
             for axis in _further_axes(lines)
         ),
-        Column("ours", [scale.written(line.value) for line in lines]),
-        Column(_interval_head(cells), [_interval(line, scale) for line in lines]),
-        Column("paper", [scale.written(line.number.value) for line in lines]),
-        Column("difference", [scale.written(line.difference, "+") for line in lines]),
-        Column("n", [UNKNOWN if line.n is None else f"{line.n:,}" for line in lines]),
-        Column("paper's n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes], optional=True),
-        Column("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True, is_id=True),
+        TableColumn("ours", [scale.written(line.value) for line in lines]),
+        TableColumn(_interval_head(cells), [_interval(line, scale) for line in lines]),
+        TableColumn("paper", [scale.written(line.number.value) for line in lines]),
+        TableColumn("difference", [scale.written(line.difference, "+") for line in lines]),
+        TableColumn("n", [UNKNOWN if line.n is None else f"{line.n:,}" for line in lines]),
+        TableColumn("paper's n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes], optional=True),
+        TableColumn("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True, is_id=True),
     ]
 
 
-def _marks(block: Block) -> Marks:
+def _marks(block: PrintedBlock) -> Marks:
     of_rows = [STAR if _is_apart(line) else "" for line in block.lines if line.pair]
     return Marks(of_rows, star="the paper's number is not in our interval")
 
 
-def _is_apart(line: Line) -> bool:
+def _is_apart(line: PrintedLine) -> bool:
     return line.low is not None and line.high is not None and not line.low <= line.number.value <= line.high
 
 
-def _further_axes(lines: Sequence[Line]) -> list[str]:
+def _further_axes(lines: Sequence[PrintedLine]) -> list[str]:
     """Axes that distinguish several cells of the same row."""
     cells: dict[Row, dict[str, CellResult]] = {}
     for line in lines:
@@ -205,7 +205,7 @@ def _interval_head(cells: Sequence[CellResult]) -> str:
     return f"{100 * confidences.pop():g}% interval" if len(confidences) == 1 else "interval"
 
 
-def _interval(line: Line, scale: _Scale) -> str:
+def _interval(line: PrintedLine, scale: _Scale) -> str:
     if line.low is None or line.high is None:
         return UNKNOWN
     return f"{scale.written(line.low)} {scale.written(line.high)}"
@@ -238,7 +238,7 @@ def _ids(cells: Iterable[CellResult]) -> str:
     return ", ".join(cell.cell_id[:8] for cell in cells)
 
 
-def _show_source(console: Console, table: Table) -> None:
+def _show_source(console: Console, table: PrintedTable) -> None:
     paper = table.info.paper
     sizes = [f"the paper's n is about: {paper.size}"] if table.info.is_sweep and paper.size else []
     for note in (*table.info.notes, *sizes):
@@ -251,7 +251,7 @@ def _write_csv(path: Path, beside: Beside) -> None:
     terminal.write_csv(path, records)
 
 
-def _record(table: Table, block: Block, line: Line) -> dict[str, object]:
+def _record(table: PrintedTable, block: PrintedBlock, line: PrintedLine) -> dict[str, object]:
     """A line with empty fields where there is nothing."""
     return {
         "table": table.info.name,

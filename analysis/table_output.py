@@ -20,8 +20,8 @@ __all__ = [
     "BOLD",
     "STAR",
     "UNKNOWN",
-    "Column",
     "Marks",
+    "TableColumn",
     "add_format",
     "make_console",
     "make_folder",
@@ -36,7 +36,7 @@ __all__ = [
 UNKNOWN = "–"
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column's heading and cells; `optional` columns are dropped, the last first, if the terminal is too narrow.
 
     LaTeX leaves out a column that `is_id`: a cell's id says nothing in a paper.
@@ -64,7 +64,7 @@ def make_console(name: str = TERMINAL) -> Console:
     return display.make_console() if name == TERMINAL else Document(name)
 
 
-def show_table(console: Console, title: str, columns: Sequence[Column], marks: Marks = Marks()) -> None:  # noqa: B008
+def show_table(console: Console, title: str, columns: Sequence[TableColumn], marks: Marks = Marks()) -> None:  # noqa: B008
     """Prints the columns that fit, and names those that do not. In another format than the terminal's all columns are
     written, and what the `marks` say: in the terminal a column of words says it.
     """
@@ -84,7 +84,7 @@ def show_table(console: Console, title: str, columns: Sequence[Column], marks: M
         console.print(f"[dim]a wider terminal also shows: {', '.join(dropped)}[/]")
 
 
-def _grid(title: str, columns: Sequence[Column], marks: Marks) -> Grid:
+def _grid(title: str, columns: Sequence[TableColumn], marks: Marks) -> Grid:
     """Texts without the styles that the terminal shows."""
     plain = display.make_console().render_str
     return Grid(
@@ -98,7 +98,7 @@ def _grid(title: str, columns: Sequence[Column], marks: Marks) -> Grid:
     )
 
 
-def _table(title: str, columns: Sequence[Column]) -> Table:
+def _table(title: str, columns: Sequence[TableColumn]) -> Table:
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(column.head, justify="right" if column.is_number else "left", no_wrap=column.is_number)

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from analysis.decision.recommendations import SHOWN, Recommendations, recommended
-from analysis.decision.scenario_scores import Scenario, Scored
+from analysis.decision.scenario_scores import Scenario, ScoredCells
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from runner.results import OK, CellResult
@@ -156,7 +156,7 @@ def simulate(
     return recommended(list(scored(scores, cells, samples)), METRIC, ALPHA, fewest_draws=_FEWEST_DRAWS)
 
 
-def scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples) -> Iterator[Scored]:
+def scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples) -> Iterator[ScoredCells]:
     """Scores, float64[n, n_cells], as recommendations read them, by scenario; all samples are the first one."""
     results = tuple(CellResult(f"{place:012x}", OK, levels, (), {}, {}) for place, levels in enumerate(cells))
     for subset, is_in in samples.scenarios.items():
@@ -173,7 +173,9 @@ def scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples)
                 left_out=(Counter(),) * len(results),
                 apart=(),
             )
-            yield Scored(Scenario(subset, subset, subset.split("/")[0]), own, larger_is_better=True, weighs_tokens=True)
+            yield ScoredCells(
+                Scenario(subset, subset, subset.split("/")[0]), own, larger_is_better=True, weighs_tokens=True
+            )
 
 
 def names_any(found: Recommendations) -> bool:

@@ -12,7 +12,7 @@ from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.errors import ConfigError
 from components.json_value import Json
-from runner.engine.codecs import Codec, Single
+from runner.engine.codecs import Codec, SinglePart
 from runner.engine.executors.protocol import Executor
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
@@ -39,7 +39,7 @@ class Trivial(Stage[int]):
 
     kind: ClassVar[str] = "trivial"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = Single("number")
+    codec: ClassVar[Codec[int]] = SinglePart("number")
 
     number: int
     before: Stage[int] | None = None

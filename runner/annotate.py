@@ -33,7 +33,7 @@ from runner.testset.annotating.sheet import sheet_of
 from runner.testset.annotating.shown_to_annotators import drawn
 
 
-class Format(StrEnum):
+class AnnotationFormat(StrEnum):
     """What annotators work with."""
 
     LABEL_STUDIO = "label-studio"
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Label Studio's .json, sheets (.csv)")
         _add_choices(command, "--annotator-from", AnnotatorFrom, AnnotatorFrom.COMPLETED_BY, "who annotated")
     export.add_argument("--to", type=Path, required=True, help="the file; the labelling configuration is put beside it")
-    _add_choices(export, "--format", Format, Format.LABEL_STUDIO, "of the file")
+    _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "of the file")
     export.add_argument("--per-cell", type=int, help="samples of each topic and task (default: all)")
     export.add_argument("--seed", type=int, default=0, help="by which they are drawn (default: %(default)s)")
     _add_choices(export, "--language", Language, None, "of the instructions, that of the questions by default")
@@ -94,7 +94,7 @@ def _add_choices(
 def _export(options: argparse.Namespace, testset: Testset) -> int:
     if options.per_cell is not None and options.per_cell < 1:
         raise ConfigError(f"--per-cell: got {options.per_cell}, wanted at least 1 sample of each topic and task")
-    ending = ".csv" if options.format is Format.CSV else ".json"
+    ending = ".csv" if options.format is AnnotationFormat.CSV else ".json"
     if options.to.suffix.lower() != ending:
         raise ConfigError(f"--to: got {options.to}, wanted a file that ends in {ending} for --format {options.format}")
     samples = drawn(testset.samples, options.per_cell, options.seed)
@@ -102,7 +102,7 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
         raise DataError(f"{options.folder}: has no samples to annotate")
     is_chinese = detect_language(sample.question for sample in samples) == "zh"
     wording = WORDINGS[options.language or (Language.ZH if is_chinese else Language.EN)]
-    if options.format is Format.CSV:
+    if options.format is AnnotationFormat.CSV:
         write_lines(options.to, [sheet_of(samples, testset, wording)])
         print(f"wrote {len(samples):,} samples to {options.to}: a copy for each annotator, named after them")
         return 0

@@ -15,7 +15,7 @@ from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted import add_option
 from runner.results import CellResult
 from runner.results.loaded_sweep import LoadedSweep, load
-from runner.results.ranking_formats import Format, financerag_lines, read_rankings, trec_lines
+from runner.results.ranking_formats import RankingFormat, financerag_lines, read_rankings, trec_lines
 
 _DEPTH_OF_SUBMISSIONS = 10  # NDCG@10 is what they are scored by
 
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         n_found = sum(bool(ranking.documents) for ranking in rankings)
         if not n_found:
             raise DataError(f"{cell.cell_id}: no document was found for any question; was it retriever=closed_book?")
-        if options.format is Format.TREC:
+        if options.format is RankingFormat.TREC:
             lines = list(trec_lines(rankings, options.depth, options.tag or cell.cell_id))
         else:
             lines = list(financerag_lines(rankings, options.depth or _DEPTH_OF_SUBMISSIONS))
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cell", help="its id, values of its axes, e.g. retriever=bm25,top_k=2, or best (default: the only one)"
     )
-    parser.add_argument("--format", type=Format, choices=list(Format), required=True)
+    parser.add_argument("--format", type=RankingFormat, choices=list(RankingFormat), required=True)
     parser.add_argument("--depth", type=int, help="documents per question (default: trec all, financerag 10)")
     parser.add_argument("--tag", help="the name of the run in a TREC file (default: the cell's id)")
     parser.add_argument("--output", type=Path, required=True)

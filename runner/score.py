@@ -24,7 +24,7 @@ from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.console.display import make_console, say_error
 from runner.console.written_files import write_lines
-from runner.pipeline.outside.answer_lines import Line, clusters_of_lines, read_lines
+from runner.pipeline.outside.answer_lines import ScoreLine, clusters_of_lines, read_lines
 from runner.pipeline.outside.metric_names import Scorer, languages, metrics_by_name
 from runner.pipeline.outside.quest_lines import QuestAnswers
 from runner.pipeline.scoring.aggregate import Scored, score_subsets
@@ -72,7 +72,7 @@ def _names(argument: str) -> list[str]:
     return names
 
 
-def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
+def score_lines(lines: Sequence[ScoreLine], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
     """Scores of all lines by metric. A line that lacks what a metric reads is NOT_APPLICABLE for it. Raises DataError
     if no line has it.
     """
@@ -88,7 +88,7 @@ def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[st
     return {name: by_component[id(metrics[name])][name] for name in names}
 
 
-def _score_answers(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
+def _score_answers(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.answer is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "prediction and references")
     for row, line in enumerate(lines):
@@ -121,7 +121,7 @@ def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
     return TextsWithUnits(texts, number_units(metric.form.units(texts)) if metric.form else None)
 
 
-def _score_rankings(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
+def _score_rankings(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.ranking is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "ranking and relevant")
     held = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
@@ -129,7 +129,7 @@ def _score_rankings(lines: Sequence[Line], metric: Scorer, name: str) -> dict[st
     return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
 
 
-def _score_quests(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
+def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.quest is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "answers_reference and answers_generated")
     held = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
@@ -142,7 +142,7 @@ def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
         raise DataError(f"--input: no line has what {name} reads. Wanted: {wanted}.")
 
 
-def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:
+def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:
     """One output row per line, with null where there is no value and the state that says why. An empty answer, for
     which CRUD-RAG's BLEU as published has no value, gets the state "empty" there, and counts as 0.
     """
@@ -158,13 +158,13 @@ def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[
         }
 
 
-def _is_published_without(metric: Scorer, line: Line) -> bool:
+def _is_published_without(metric: Scorer, line: ScoreLine) -> bool:
     """True for an empty answer with a reference, and a metric for which the published code then has no value."""
     answer = line.answer
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 
 
-def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Json]:
+def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[str, Json]:
     """By metric: value, n, n_excluded by state, the 95 % interval [low, high] with its method and the number of groups
     of lines that it is from; for CRUD-RAG's BLEU also the mean without empty answers, as published, and their number.
     """
@@ -184,7 +184,7 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, 
     return summary
 
 
-def _without_empty(scored: Scored, lines: Sequence[Line]) -> dict[str, Json]:
+def _without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
     is_empty = np.array([_is_published_without(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}

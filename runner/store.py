@@ -21,7 +21,7 @@ from rich.table import Table
 from components.errors import ConfigError, MissingExtraError, StoreError
 from runner.console.display import make_console, say_error
 from runner.engine.executors.leftovers import left_probes
-from runner.engine.store import Entry, Store, is_bucket
+from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
 from runner.engine.store.bucket.address import address_mistakes
 from runner.engine.store.damage import shown_damage
@@ -32,7 +32,7 @@ _DAY_S = 86_400
 
 
 def _ls(store: Store, console: Console) -> int:
-    kinds: dict[str, list[Entry]] = defaultdict(list)
+    kinds: dict[str, list[StoredResult]] = defaultdict(list)
     for entry in store.entries():
         kinds[entry.manifest.kind].append(entry)
     table = Table("stage", "results", "partial", "size", "seconds to compute", title=str(store.root), box=None)

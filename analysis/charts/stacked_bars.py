@@ -10,7 +10,7 @@ _SMALLEST_WITH_NUMBER = 22
 
 
 @dataclass(frozen=True)
-class Kind:
+class BarKind:
     """A kind of thing that is counted: its colour, and that of the number on it, as CSS has them."""
 
     name: str
@@ -19,7 +19,7 @@ class Kind:
     ink: str
 
 
-def stacked_bars(bars: Mapping[str, Mapping[str, int]], kinds: Sequence[Kind], title: str) -> str:
+def stacked_bars(bars: Mapping[str, Mapping[str, int]], kinds: Sequence[BarKind], title: str) -> str:
     """SVG with a bar for each label of `bars`, {label: {kind: count}}, as long as the bar's counts, which are shares of
     the longest one's. A part is told by whoever points at it too.
     """
@@ -38,7 +38,7 @@ def stacked_bars(bars: Mapping[str, Mapping[str, int]], kinds: Sequence[Kind], t
     return framed(left + _PLOT + _MARGIN, 2 * _MARGIN + len(bars) * _ROW, title, parts)
 
 
-def _part(x: float, y: float, width: float, n: int, kind: Kind) -> str:
+def _part(x: float, y: float, width: float, n: int, kind: BarKind) -> str:
     number = (
         text(round(x + width / 2, 1), y + 14, f"{n:,}", anchor="middle", ink=kind.ink, size=11)
         if width >= _SMALLEST_WITH_NUMBER

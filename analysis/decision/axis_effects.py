@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from analysis.decision.design import LevelDesign, level_design
 from analysis.decision.interactions import Interaction, find_interactions
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scenario, Scored, Scores
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scenario, ScenarioScores, ScoredCells
 from components.statistics import Contrasts, contrasts, pairs
 from runner.results import LoadedSweep, SubsetMetric, common_base, shown
 
@@ -72,12 +72,12 @@ class AxisEffects:
 
 
 def axis_effects(
-    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: Scores | None = None
+    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: ScenarioScores | None = None
 ) -> AxisEffects:
     """Of "[subset:]metric", in that subset; `scores` are those that were read already, of this metric in any subset.
     Raises DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
     """
-    read = scores or Scores.read(sweep, metric)
+    read = scores or ScenarioScores.read(sweep, metric)
     wanted = sweep.metric(metric) if isinstance(metric, str) else metric
     scored = read.of(wanted)
     base = common_base((cell.axes for cell in scored.cells), list(scored.levels)) or {}
@@ -91,7 +91,7 @@ def axis_effects(
     )
 
 
-def _axis_effect(scored: Scored, design: LevelDesign, base: str | None, alpha: float) -> AxisEffect:
+def _axis_effect(scored: ScoredCells, design: LevelDesign, base: str | None, alpha: float) -> AxisEffect:
     means = scored.contributions.values @ design.weights
     order = np.argsort(-scored.ahead(means), kind="stable").tolist()
     has_base = base in design.levels
@@ -116,7 +116,7 @@ _Difference = tuple[float, float | None, float | None, float, bool]
 
 
 def _against(
-    scored: Scored, design: LevelDesign, reference: int, others: list[int], alpha: float, *, is_picked: bool
+    scored: ScoredCells, design: LevelDesign, reference: int, others: list[int], alpha: float, *, is_picked: bool
 ) -> list[_Difference]:
     """Differences of the others from the reference; if the same samples picked it, among those of all pairs."""
     asked = [(place, reference) for place in others]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
-from analysis.decision.scenario_scores import Scenario, Scored, Scores
+from analysis.decision.scenario_scores import Scenario, ScenarioScores, ScoredCells
 from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
 from runner.results import LoadedSweep, SubsetMetric, spans_conditions
 
@@ -55,19 +55,19 @@ class Candidates:
 
 
 def candidates(
-    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: Scores | None = None
+    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: ScenarioScores | None = None
 ) -> tuple[Candidates, ...]:
     """Of "[subset:]metric" in every scenario of the sweep; `scores` are those that were read already. In the metric's
     own subset they are those of `compare`. Raises DataError if fewer than two cells have a value, or neither larger nor
     smaller values are better.
     """
-    read = scores or Scores.read(sweep, metric)
+    read = scores or ScenarioScores.read(sweep, metric)
     return tuple(
         _candidates(scored, alpha, is_exact=scored.scenario.subset == read.metric.subset) for scored in read.scenarios()
     )
 
 
-def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
+def _candidates(scored: ScoredCells, alpha: float, *, is_exact: bool) -> Candidates:
     means = scored.samples.means()
     is_in = p_of_cells(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
     order = np.argsort(-scored.ahead(means), kind="stable")
@@ -91,7 +91,7 @@ def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
     )
 
 
-def p_of_cells(scored: Scored, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
+def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
     """How far chance explains that each cell is behind, float64[n_cells], by as many draws as `compare` makes if it has
     to be exact, or if cells are few.
     """

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scored, Scores
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, ScenarioScores, ScoredCells
 from components.statistics import (
     SampleScores,
     benjamini_hochberg,
@@ -46,7 +46,7 @@ class MatrixField:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class FieldMatrix:
     """The fields that have samples, margins among them, with values of the cell `cell_id`. Topics and tasks are in the
     order of their `labels`. Of the fields that name cells, at most a share `alpha` leaves out a truly best one, on
     average; where all cells are equally good everywhere, the probability that any field names one is at most `alpha`.
@@ -83,12 +83,12 @@ def topic_task_matrix(
     cell: CellResult,
     *,
     alpha: float = ALPHA,
-    scores: Scores | None = None,
-) -> Matrix | None:
+    scores: ScenarioScores | None = None,
+) -> FieldMatrix | None:
     """With the values of `cell`; `scores` are those that were read already. None for data without topics and tasks.
     Raises DataError if neither larger nor smaller values are better.
     """
-    read = scores or Scores.read(sweep, metric)
+    read = scores or ScenarioScores.read(sweep, metric)
     found = {place: scored for place, subset in _subsets(cell).items() if (scored := read.within(subset))}
     if not any(AVERAGE not in place for place in found):
         return None
@@ -107,7 +107,7 @@ def topic_task_matrix(
     labels = {slug: str(text) for slug, text in cell.dataset.get("labels", {}).items()}
     topics, tasks = (_in_order({place[axis] for place in found}, labels) for axis in (0, 1))
     used = {slug: labels[slug] for slug in (*topics, *tasks) if slug in labels}
-    return Matrix(read.metric, cell.cell_id, alpha, topics, tasks, used, len(enough), tuple(fields.values()))
+    return FieldMatrix(read.metric, cell.cell_id, alpha, topics, tasks, used, len(enough), tuple(fields.values()))
 
 
 def _subsets(cell: CellResult) -> dict[tuple[str, str], str]:
@@ -130,7 +130,7 @@ def _in_order(slugs: Collection[str], labels: Mapping[str, str]) -> tuple[str, .
     return tuple(in_order(set(slugs) - {AVERAGE}, labels))
 
 
-def _field(place: tuple[str, str], scored: Scored, cell: CellResult, metric: str) -> MatrixField:
+def _field(place: tuple[str, str], scored: ScoredCells, cell: CellResult, metric: str) -> MatrixField:
     """Without a test."""
     entry = cell.metrics[scored.scenario.subset].get(metric, {})
     return MatrixField(
@@ -146,13 +146,13 @@ def _field(place: tuple[str, str], scored: Scored, cell: CellResult, metric: str
     )
 
 
-def _distinct_scores(scored: Scored) -> SampleScores:
+def _distinct_scores(scored: ScoredCells) -> SampleScores:
     """Of cells that differ in any sample."""
     own = scored.scores
     return SampleScores(own.statistics[:, list(equal_cells(own.statistics))], own.clusters, own.strata, own.combine)
 
 
-def _best(scored: Scored, level: float, n_draws: int) -> tuple[str, ...]:
+def _best(scored: ScoredCells, level: float, n_draws: int) -> tuple[str, ...]:
     """Ids of the cells that may be the best, the best mean first."""
     found = best_cells(
         _distinct_scores(scored), larger_is_better=scored.larger_is_better, alpha=level, n_resamples=n_draws, seed=_SEED

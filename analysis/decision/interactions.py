@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import Tetrad, tetrads
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scored
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, ScoredCells
 from components.statistics import Contrasts, Tail, contrasts, share_as_far
 from runner.console.display import about
 
@@ -72,7 +72,7 @@ class _Example:
     sizes: tuple[float, ...]
 
 
-def find_interactions(scored: Scored, alpha: float) -> tuple[Interaction, ...]:
+def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, ...]:
     """One of every pair of axes that have cells for it, the clearest first; none with too few groups of samples."""
     if scored.n_clusters < FEWEST_CLUSTERS:
         return ()
@@ -113,7 +113,7 @@ def _clearest(some: Sequence[Tetrad], found: Contrasts) -> _Example:
     return _Example(some[place], float(found.values[place]), float(found.errors[place]), own)
 
 
-def _interaction(scored: Scored, example: _Example, tail: Tail, alpha: float, n_looked_at: int) -> Interaction:
+def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: float, n_looked_at: int) -> Interaction:
     """Turned so that both the difference and the larger of the two gains are positive."""
     tetrad, sign = example.tetrad, 1.0 if scored.larger_is_better else -1.0
     p = max(float(share_as_far(own, np.array(size))) for own, size in zip(tail.largest, example.sizes, strict=True))

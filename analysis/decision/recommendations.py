@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.design import LevelDesign
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scenario, Scored, Scores
+from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scenario, ScenarioScores, ScoredCells
 from analysis.decision.tested_levels import TestedLevels, designs_of, tested_levels
 from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.console.display import about
@@ -27,7 +27,7 @@ _DRAWS_BEYOND = 4
 
 
 @dataclass(frozen=True)
-class Level:
+class RecommendationLevel:
     """A level of an axis: the mean over its cells, and the p-value of its being the best (None without a test)."""
 
     value: str
@@ -53,7 +53,7 @@ class Recommendation:
     scenario: Scenario
     axis: str
     verdict: str
-    levels: tuple[Level, ...]
+    levels: tuple[RecommendationLevel, ...]
     best: tuple[str, ...]
     cheapest: str | None
     p: float | None
@@ -95,7 +95,7 @@ def smallest_detectable(size: float | None, n_clusters: int) -> str:
     return too_few_groups(n_clusters) if size is None else f"smallest detectable difference {about(size)}"
 
 
-def _level_record(level: Level) -> dict[str, Any]:
+def _level_record(level: RecommendationLevel) -> dict[str, Any]:
     return {**asdict(level), "cost": level.cost._asdict()}
 
 
@@ -142,17 +142,17 @@ class Recommendations:
 
 
 def recommendations(
-    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: Scores | None = None
+    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: ScenarioScores | None = None
 ) -> Recommendations:
     """Of "[subset:]metric", in every scenario of the sweep; `scores` are those that were read already. Raises
     DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
     """
-    read = scores or Scores.read(sweep, metric)
+    read = scores or ScenarioScores.read(sweep, metric)
     return recommended(read.scenarios(), read.metric, alpha)
 
 
 def recommended(
-    scenarios: Sequence[Scored], metric: SubsetMetric, alpha: float, *, fewest_draws: int = _N_DRAWS
+    scenarios: Sequence[ScoredCells], metric: SubsetMetric, alpha: float, *, fewest_draws: int = _N_DRAWS
 ) -> Recommendations:
     """Of every axis in these scenarios, which are one family: what is shown in any is corrected for all of them."""
     of_cells: dict[tuple[str, ...], list[LevelDesign]] = {}  # most scenarios have the same cells
@@ -187,7 +187,7 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
     verdict = _verdict(tested, adjusted, alpha)
     p = tested.p if tested.p is not None else [None] * len(order)
     levels = [
-        Level(
+        RecommendationLevel(
             design.levels[place],
             float(tested.means[place]),
             None if p[place] is None else float(p[place]),

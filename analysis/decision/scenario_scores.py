@@ -48,7 +48,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredCells:
     """Cells on the samples of a scenario that all of them have."""
 
     scenario: Scenario
@@ -116,16 +116,16 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScenarioScores:
     """What a metric made of a sweep, by scenario; files are read once, when a scenario is first asked for."""
 
     sweep: LoadedSweep
     metric: SubsetMetric
     _reader: SampleReader
-    _found: dict[str, Scored | None] = field(default_factory=dict, repr=False)
+    _found: dict[str, ScoredCells | None] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def read(cls, sweep: LoadedSweep, metric: str | SubsetMetric) -> "Scores":
+    def read(cls, sweep: LoadedSweep, metric: str | SubsetMetric) -> "ScenarioScores":
         """Of "[subset:]metric". Raises DataError if there is no such metric, or neither larger nor smaller values of it
         are better.
         """
@@ -133,20 +133,20 @@ class Scores:
         wanted.direction()
         return cls(sweep, wanted, SampleReader(sweep.folder_of, wanted.metric))
 
-    def of(self, metric: SubsetMetric) -> Scored:
+    def of(self, metric: SubsetMetric) -> ScoredCells:
         """Of the metric in its subset. Raises DataError if fewer than two cells have a value."""
         found = self.within(metric.subset)
         if found is None:
             raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, wanted two or more")
         return found
 
-    def within(self, subset: str) -> Scored | None:
+    def within(self, subset: str) -> ScoredCells | None:
         """Of a subset; None where fewer than two cells have a value for the same sample."""
         if subset not in self._found:
             self._found[subset] = self._read(subset)
         return self._found[subset]
 
-    def _read(self, subset: str) -> Scored | None:
+    def _read(self, subset: str) -> ScoredCells | None:
         name = self.metric.metric
         valued = [cell for cell in self.sweep.cells if cell.status == OK and cell.value(name, subset) is not None]
         if len(valued) < 2:
@@ -155,7 +155,7 @@ class Scores:
         scenario = Scenario(subset, self._label(subset), _kind(subset))
         if len(samples.cells) < 2:
             return None
-        return Scored(scenario, samples, self.metric.direction(), self.weighs_tokens)
+        return ScoredCells(scenario, samples, self.metric.direction(), self.weighs_tokens)
 
     @cached_property
     def weighs_tokens(self) -> bool:
@@ -163,13 +163,13 @@ class Scores:
         there = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
         return not there or sees_prompts(there[0], self.metric.metric)
 
-    def scenarios(self) -> list[Scored]:
+    def scenarios(self) -> list[ScoredCells]:
         """All samples first, then subsets, tasks and topics; of those with the same samples only the first. If the
         metric names a subset, this one alone.
         """
         if self.metric.subset not in (OVERALL, MACRO):
             return [self.of(self.metric)]
-        found: dict[tuple[Key, ...], Scored] = {}
+        found: dict[tuple[Key, ...], ScoredCells] = {}
         for scored in (self.of(self.metric), *self._of_kinds(_SHOWN_FIRST[1:])):
             keys = scored.samples.keys
             first = found.setdefault(keys, scored)
@@ -177,7 +177,7 @@ class Scores:
                 found[keys] = replace(first, scenario=_joined(first.scenario, scored.scenario))
         return list(found.values())
 
-    def _of_kinds(self, kinds: Sequence[str]) -> Iterator[Scored]:
+    def _of_kinds(self, kinds: Sequence[str]) -> Iterator[ScoredCells]:
         names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # parts behind the whole
         for kind in kinds:
             for name in names:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import LevelDesign, level_design
-from analysis.decision.scenario_scores import Scored
+from analysis.decision.scenario_scores import ScoredCells
 from components.statistics import (
     PairedTest,
     RightOrWrong,
@@ -30,7 +30,7 @@ class TestedLevels:
     of scores that are right or wrong, and what chance makes of the largest difference.
     """
 
-    scored: Scored
+    scored: ScoredCells
     design: LevelDesign
     means: NDArray[np.float64]
     p: NDArray[np.float64] | None = None
@@ -61,13 +61,13 @@ class TestedLevels:
         return size if np.isfinite(size) else None
 
 
-def designs_of(scored: Scored) -> list[LevelDesign]:
+def designs_of(scored: ScoredCells) -> list[LevelDesign]:
     """Return a design for each axis to choose on whose levels can be compared; a condition of the test is no choice."""
     axes = [axis for axis in scored.axes if axis != CONDITION]
     return [design for axis in axes if (design := level_design(axis, scored.levels))]
 
 
-def tested_levels(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[TestedLevels]:
+def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[TestedLevels]:
     """All axes of a scenario by the same resamples, which are what takes long."""
     cells = scored.contributions
     if not scored.is_enough or not designs:

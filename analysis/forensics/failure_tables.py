@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.forensics.failures import Failure
-from components.forensics.stages import Stage
+from components.forensics.stages import EvidenceStage
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_WITHOUT_EVIDENCE = (Stage.NO_GOLD, Stage.NOT_SEARCHED, Stage.NOT_IN_CORPUS)
+_WITHOUT_EVIDENCE = (EvidenceStage.NO_GOLD, EvidenceStage.NOT_SEARCHED, EvidenceStage.NOT_IN_CORPUS)
 
 
 def failure_counts(found: "pd.DataFrame") -> "pd.DataFrame":

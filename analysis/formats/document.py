@@ -14,7 +14,7 @@ TERMINAL = "terminal"
 _WIDTH = 1_000_000
 
 
-class Format(NamedTuple):
+class TableFormat(NamedTuple):
     """How a table and a line beside it are written."""
 
     table: Callable[[Grid], str]
@@ -22,9 +22,9 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "markdown": Format(markdown.table, markdown.note),
-    "latex": Format(latex.table, latex.note),
-    "csv": Format(comma_separated.table, comma_separated.note),
+    "markdown": TableFormat(markdown.table, markdown.note),
+    "latex": TableFormat(latex.table, latex.note),
+    "csv": TableFormat(comma_separated.table, comma_separated.note),
 }
 
 

@@ -26,7 +26,7 @@ import pandas as pd
 
 import analysis
 from analysis.charts.curves import Curve, curves
-from analysis.charts.stacked_bars import Kind, stacked_bars
+from analysis.charts.stacked_bars import BarKind, stacked_bars
 from analysis.forensics import all_verdicts, evidence_depth, failure_counts, transitions
 from analysis.notebooks.start import demo_sweep, picture
 from analysis.report.classes import CLASSES
@@ -75,7 +75,7 @@ REMEDIES = {
 found = all_verdicts(sweep.results)
 counts = failure_counts(found).query("failure != ''").pivot(index="cell_id", columns="failure", values="n")
 classes = [name for name in CLASSES if name in counts]
-kinds = [Kind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in classes]
+kinds = [BarKind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in classes]
 fewest_first = counts.loc[counts.sum(axis=1).sort_values().index]
 bars = {names[cell_id]: own.to_dict() for cell_id, own in fewest_first.iterrows()}
 picture(stacked_bars(bars, kinds, "failures by class"))

@@ -5,24 +5,24 @@ table corresponds to ("Hybrid+Rerank" is retriever=hybrid_rerank), with the name
 """
 
 from analysis.published.missing import missing_lines
-from analysis.published.pairing import Difference, Pair, Paired, pair
+from analysis.published.pairing import Difference, Paired, PrintedPair, pair
 from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
-from analysis.published.printed_beside import Beside, Block, Line, put_beside
-from analysis.published.printed_numbers import Number, Row, Table, read_table
+from analysis.published.printed_beside import Beside, PrintedBlock, PrintedLine, put_beside
+from analysis.published.printed_numbers import Number, PrintedTable, Row, read_table
 
 __all__ = [
     "TABLES",
     "Beside",
-    "Block",
     "Difference",
-    "Line",
     "MetricNames",
     "Number",
-    "Pair",
     "Paired",
     "Paper",
+    "PrintedBlock",
+    "PrintedLine",
+    "PrintedPair",
+    "PrintedTable",
     "Row",
-    "Table",
     "TableInfo",
     "missing_lines",
     "pair",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from analysis.published.pairing import fits, misses
 from analysis.published.printed_beside import Beside
-from analysis.published.printed_numbers import Level, Row, Table
+from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from components.subsets import OVERALL
 from runner.results import CellResult
 
@@ -61,7 +61,7 @@ def _rows(beside: Beside) -> Iterator[str]:
         yield f"Row without a cell: {printed}: {_why_no_row(beside.table, row, sound, beside.failed)}"
 
 
-def _why_no_row(table: Table, row: Row, sound: Sequence[CellResult], failed: Sequence[CellResult]) -> str:
+def _why_no_row(table: PrintedTable, row: Row, sound: Sequence[CellResult], failed: Sequence[CellResult]) -> str:
     if broken := [cell for cell in failed if fits(table, row, cell)]:
         return f"its cell FAILED ({_ids(broken)})"
     levels = table.own_levels(row)
@@ -71,7 +71,7 @@ def _why_no_row(table: Table, row: Row, sound: Sequence[CellResult], failed: Seq
     return f"no cell has {' '.join(absent)}" if absent else "no cell has these together"
 
 
-def _setting(level: Level) -> str:
+def _setting(level: PrintedLevel) -> str:
     return " ".join(f"{axis}={accepted[0]}" for axis, accepted in level.axes.items())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.published.printed_numbers import Level, Row, Table
+from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from runner.results import CellResult
 
 
@@ -21,7 +21,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PrintedPair:
     """A cell with a row's levels, and the other settings in which it differs from the row."""
 
     row: Row
@@ -37,18 +37,18 @@ class Paired:
     `farther` and `cells_without_row`; each row in one of `pairs` and `rows_without_cell`.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PrintedPair, ...]
     rows_without_cell: tuple[Row, ...]
     cells_without_row: tuple[CellResult, ...]
     farther: tuple[CellResult, ...]
 
 
-def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
+def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
     """A cell fits a row if it has all of the row's own levels; of those that fit, the ones that share most of the
     table's fixed settings are taken. A setting that a cell does not use (the embedder under bm25) does not count as
     shared, but is not reported as a difference either.
     """
-    pairs: list[Pair] = []
+    pairs: list[PrintedPair] = []
     empty: list[Row] = []
     fitted: set[str] = set()
     for row in table.rows:
@@ -56,7 +56,7 @@ def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
         fitted.update(cell.cell_id for _, cell in fitting)
         least = min((len(misses) for misses, _ in fitting), default=0)
         nearest = [(misses, cell) for misses, cell in fitting if len(misses) == least]
-        pairs += [Pair(row, cell, tuple(miss for miss in misses if miss.ours)) for misses, cell in nearest]
+        pairs += [PrintedPair(row, cell, tuple(miss for miss in misses if miss.ours)) for misses, cell in nearest]
         empty += [] if fitting else [row]
     taken = {own.cell.cell_id for own in pairs}
     return Paired(
@@ -67,12 +67,12 @@ def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
     )
 
 
-def fits(table: Table, row: Row, cell: CellResult) -> bool:
+def fits(table: PrintedTable, row: Row, cell: CellResult) -> bool:
     """Whether the cell has all of the row's own levels."""
     return not any(misses(level, cell) for level in table.own_levels(row))
 
 
-def _base_misses(table: Table, row: Row, cell: CellResult) -> list[Difference]:
+def _base_misses(table: PrintedTable, row: Row, cell: CellResult) -> list[Difference]:
     return [miss for level in table.base_levels(row) for miss in misses(level, cell)]
 
 
@@ -82,7 +82,7 @@ def level_on(cell: CellResult, axis: str) -> str:
     return str(names[-1]) if names else ""
 
 
-def misses(level: Level, cell: CellResult) -> list[Difference]:
+def misses(level: PrintedLevel, cell: CellResult) -> list[Difference]:
     """Axes of the level on which the cell has another value."""
     return [
         Difference(axis, level_on(cell, axis), level.printed)

@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.published.pairing import Pair, Paired, level_on, pair
-from analysis.published.printed_numbers import Number, Table
+from analysis.published.pairing import Paired, PrintedPair, level_on, pair
+from analysis.published.printed_numbers import Number, PrintedTable
 from components.errors import DataError
 from runner.results import OK, CellResult
 
 
 @dataclass(frozen=True)
-class Line:
+class PrintedLine:
     """A printed number beside that of a cell: `pair` is None for a row without a cell.
 
     `value`, its interval and `n`, the samples that it is over, are None where the cell has none.
     """
 
     number: Number
-    pair: Pair | None
+    pair: PrintedPair | None
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -30,7 +30,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Block:
+class PrintedBlock:
     """One metric of the table. `ours` is the metric of this project to compare it with, "" if no cell has one;
     `is_published_definition` says whether that is what the paper's code computes.
     """
@@ -38,20 +38,20 @@ class Block:
     printed: str
     ours: str
     is_published_definition: bool
-    lines: tuple[Line, ...]
+    lines: tuple[PrintedLine, ...]
 
 
 @dataclass(frozen=True)
 class Beside:
     """A table beside the cells of a sweep. Failed cells are left out."""
 
-    table: Table
-    blocks: tuple[Block, ...]
+    table: PrintedTable
+    blocks: tuple[PrintedBlock, ...]
     paired: Paired
     failed: tuple[CellResult, ...]
 
 
-def put_beside(table: Table, metrics: Sequence[str], cells: Sequence[CellResult]) -> Beside:
+def put_beside(table: PrintedTable, metrics: Sequence[str], cells: Sequence[CellResult]) -> Beside:
     """The printed `metrics` of the table beside the cells. Raises DataError if no cell has the levels of any row."""
     sound = [cell for cell in cells if cell.status == OK]
     paired = pair(table, sound)
@@ -61,7 +61,7 @@ def put_beside(table: Table, metrics: Sequence[str], cells: Sequence[CellResult]
     return Beside(table, blocks, paired, tuple(cell for cell in cells if cell.status != OK))
 
 
-def _nothing_fits(table: Table, cells: Sequence[CellResult]) -> str:
+def _nothing_fits(table: PrintedTable, cells: Sequence[CellResult]) -> str:
     rows = "; ".join(", ".join(f"{column}={level}" for column, level in row) for row in table.rows)
     axes = dict.fromkeys(axis for row in table.rows for level in table.own_levels(row) for axis in level.axes)
     levels = [", ".join(f"{axis}={level_on(cell, axis) or 'none'}" for axis in axes) for cell in cells]
@@ -72,7 +72,7 @@ def _nothing_fits(table: Table, cells: Sequence[CellResult]) -> str:
     )
 
 
-def _block(table: Table, paired: Paired, printed: str, cells: Sequence[CellResult]) -> Block:
+def _block(table: PrintedTable, paired: Paired, printed: str, cells: Sequence[CellResult]) -> PrintedBlock:
     """Uses the metric of the paper's code if any cell has it, otherwise our own definition."""
     names = table.info.paper.metrics[printed]
     there = {name for cell in cells for entries in cell.metrics.values() for name in entries}
@@ -83,15 +83,15 @@ def _block(table: Table, paired: Paired, printed: str, cells: Sequence[CellResul
         if number.metric == printed
         for own in _of_row(paired, number) or (None,)
     ]
-    return Block(printed, ours, ours == names.published, tuple(lines))
+    return PrintedBlock(printed, ours, ours == names.published, tuple(lines))
 
 
-def _of_row(paired: Paired, number: Number) -> tuple[Pair | None, ...]:
+def _of_row(paired: Paired, number: Number) -> tuple[PrintedPair | None, ...]:
     return tuple(own for own in paired.pairs if own.row == number.row)
 
 
-def _line(number: Number, own: Pair | None, ours: str) -> Line:
+def _line(number: Number, own: PrintedPair | None, ours: str) -> PrintedLine:
     entry = own.cell.metrics.get(number.subset, {}).get(ours) if own else None
     if entry is None:
-        return Line(number, own)
-    return Line(number, own, entry["value"], entry["ci_low"], entry["ci_high"], entry["n"])
+        return PrintedLine(number, own)
+    return PrintedLine(number, own, entry["value"], entry["ci_low"], entry["ci_high"], entry["n"])

@@ -30,7 +30,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Level:
+class PrintedLevel:
     """What a level of a table's column corresponds to here: per axis the values, any of which matches. Without an axis
     there is no counterpart.
     """
@@ -41,12 +41,12 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Table:
+class PrintedTable:
     """A table's numbers, in the order of the paper. `levels` is by (column, printed level), of `info.paper`."""
 
     info: TableInfo
     numbers: tuple[Number, ...]
-    levels: Mapping[tuple[str, str], Level]
+    levels: Mapping[tuple[str, str], PrintedLevel]
 
     @property
     def rows(self) -> list[Row]:
@@ -58,11 +58,11 @@ class Table:
         """Printed names of the metrics."""
         return list(dict.fromkeys(number.metric for number in self.numbers))
 
-    def own_levels(self, row: Row) -> list[Level]:
+    def own_levels(self, row: Row) -> list[PrintedLevel]:
         """What distinguishes the row from others."""
         return [self.levels[item] for item in row]
 
-    def base_levels(self, row: Row) -> list[Level]:
+    def base_levels(self, row: Row) -> list[PrintedLevel]:
         """What the paper holds fixed besides the row's own levels."""
         base = {**self.info.paper.base, **self.info.base}
         return [self.levels[item] for item in base.items() if item[0] not in dict(row)]
@@ -73,12 +73,12 @@ class Table:
         return next((sizes[part] for part in (number.subset, *dict(number.row).values()) if part in sizes), None)
 
 
-def read_table(name: str) -> Table:
+def read_table(name: str) -> PrintedTable:
     """The table of that name, such as "crud_rag/3". Raises DataError if there is none."""
     info = find_table(name)
     with (_FOLDER / f"{info.paper.name}_{info.number}.csv").open(encoding="utf-8", newline="") as file:
         numbers = tuple(_number(record) for record in csv.DictReader(file))
-    return Table(info, numbers, _levels(info.paper.name))
+    return PrintedTable(info, numbers, _levels(info.paper.name))
 
 
 def _number(record: Mapping[str, str]) -> Number:
@@ -87,7 +87,7 @@ def _number(record: Mapping[str, str]) -> Number:
     return Number(row, record.get("subset", OVERALL), record["metric"], record["unit"], float(value))
 
 
-def _levels(paper: str) -> dict[tuple[str, str], Level]:
+def _levels(paper: str) -> dict[tuple[str, str], PrintedLevel]:
     axes: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     with (_FOLDER / "levels.csv").open(encoding="utf-8", newline="") as file:
         for record in csv.DictReader(file):
@@ -95,4 +95,4 @@ def _levels(paper: str) -> dict[tuple[str, str], Level]:
                 of_level = axes.setdefault((record["column"], record["level"]), {})
                 if record["axis"]:
                     of_level[record["axis"]] = tuple(record["values"].split())
-    return {key: Level(*key, of_level) for key, of_level in axes.items()}
+    return {key: PrintedLevel(*key, of_level) for key, of_level in axes.items()}

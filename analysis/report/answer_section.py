@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from analysis.comparison import Family
-from analysis.report.source import Source
+from analysis.report.source import ReportSource
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import Prose, count, digits_of, listed, number, prose
@@ -21,7 +21,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReportAnswer:
     """`take` is the id of the cell to take (see `runner.results.Choice`), `best` that of the cell with the best mean;
     "" if no cell has a value. The sentence, the matrix and the failures are those of the cell to take. Where cells were
     tested under different conditions no cell `is_recommended`, and `take` is the one with the best mean.
@@ -41,16 +41,16 @@ class Answer:
         return "the cell to take" if self.is_recommended else "the cell with the best mean"
 
 
-def gather(source: Source) -> Answer:
+def gather(source: ReportSource) -> ReportAnswer:
     """From the tests of the metric that the report is about."""
     main = source.main
     valued = source.valued(main.metric) if main else []
     if main is None or not valued:
-        return Answer(_about(source), _nothing(source), "", "", 0, ())
+        return ReportAnswer(_about(source), _nothing(source), "", "", 0, ())
     if main.family is None:
         best = source.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")[0]
         only = _only(source, main.metric, best)
-        return Answer(_about(source), only, best.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
+        return ReportAnswer(_about(source), only, best.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
     family, choice = main.family, choice_of(main.family)
     sentence = choice_text(
         choice,
@@ -61,7 +61,7 @@ def gather(source: Source) -> Answer:
     )
     tied = () if choice.spans_conditions else (_tied_figure(family, choice),)
     figures = (_best_figure(family.metric, choice.best), *tied, *_shown_figure(family))
-    return Answer(
+    return ReportAnswer(
         _about(source),
         sentence,
         choice.cell.cell_id,
@@ -80,7 +80,7 @@ def choice_of(family: Family) -> Choice:
     return choose([standing.cells for standing in tied], compared, family.metric.metric, means)
 
 
-def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
+def with_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAnswer:
     """Return the answer with the share of samples of the cell to take whose prompt lacks gold."""
     if not n_with_gold:
         return answer
@@ -89,7 +89,7 @@ def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
     return replace(answer, figures=(*answer.figures, figure))
 
 
-def _about(source: Source) -> str:
+def _about(source: ReportSource) -> str:
     """What was swept over which data."""
     sweep, cells = source.sweep, source.sweep.cells
     levels = {axis: dict.fromkeys(str(cell.axes[axis]) for cell in cells if cell.axes.get(axis) is not None)
@@ -104,7 +104,7 @@ def _about(source: Source) -> str:
     return " \u00b7 ".join(filter(None, [f"{n_cells} of {axes}" if axes else n_cells, *data]))
 
 
-def _nothing(source: Source) -> Prose:
+def _nothing(source: ReportSource) -> Prose:
     cells = source.sweep.cells
     if not cells:
         return prose(f"No cell of this sweep has a result yet: {count(len(source.sweep.unfinished), 'cell')} to go.")
@@ -116,7 +116,7 @@ def _nothing(source: Source) -> Prose:
     return prose("No cell has a value of a metric that ranks cells.")
 
 
-def _only(source: Source, metric: SubsetMetric, cell: CellResult) -> Prose:
+def _only(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose:
     value = number(metric.value(cell), digits_of([metric.value(cell)]))
     others = source.main.why_not if source.main else ""
     return prose(

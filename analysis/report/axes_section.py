@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from analysis.charts.dots import Dot, dots
 from analysis.decision import AxisEffects, axis_effects
 from analysis.decision.axis_effects import AxisEffect
-from analysis.report.source import Source
+from analysis.report.source import ReportSource
 from runner.console.prose import digits_of, number
 from runner.results import SubsetMetric
 
@@ -62,7 +62,7 @@ class ScenarioEffects:
     n_interactions: int
 
 
-def gather(source: Source) -> tuple[ScenarioEffects, ...]:
+def gather(source: ReportSource) -> tuple[ScenarioEffects, ...]:
     """For all samples, then for subsets and tasks with enough of them; empty where no two levels can be compared."""
     scores = source.scores
     if scores is None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from analysis import published
-from analysis.published import TABLES, Block, Table
-from analysis.report.source import Source
+from analysis.published import TABLES, PrintedBlock, PrintedTable
+from analysis.report.source import ReportSource
 from components.errors import DataError
 from runner.console.prose import digits_of
 from runner.results import OK
@@ -56,7 +56,7 @@ class PublishedTable:
     notes: tuple[str, ...]
 
 
-def gather(source: Source) -> tuple[PublishedTable, ...]:
+def gather(source: ReportSource) -> tuple[PublishedTable, ...]:
     """The tables of papers over the data of this sweep that have a row for any of its cells."""
     cells = [cell for cell in source.sweep.cells if cell.status == OK]
     names = {str(cell.dataset.get("name", "")) for cell in cells}
@@ -77,7 +77,7 @@ def gather(source: Source) -> tuple[PublishedTable, ...]:
     return tuple(found)
 
 
-def _block(source: Source, table: Table, block: Block) -> PublishedBlock:
+def _block(source: ReportSource, table: PrintedTable, block: PrintedBlock) -> PublishedBlock:
     lines = [
         PublishedLine(
             line.number.subset,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis import comparison
-from analysis.comparison import Family, Row, Standing
-from analysis.report.source import Compared, Source
+from analysis.comparison import ComparisonRow, Family, Standing
+from analysis.report.source import ComparedCells, ReportSource
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import count, digits_of, listed, number
@@ -86,7 +86,7 @@ class Cells:
     why_no_tables: str
 
 
-def gather(source: Source) -> Cells:
+def gather(source: ReportSource) -> Cells:
     """The tables of all metrics of the report."""
     reasons: dict[str, list[str]] = {}
     for cell in source.sweep.cells:
@@ -102,7 +102,7 @@ def gather(source: Source) -> Cells:
     )
 
 
-def _why_no_tables(source: Source) -> str:
+def _why_no_tables(source: ReportSource) -> str:
     failed = sum(cell.status != OK for cell in source.sweep.cells)
     if failed and failed == len(source.sweep.cells):
         cells = "the only cell" if failed == 1 else f"all {failed:,} cells"
@@ -110,7 +110,7 @@ def _why_no_tables(source: Source) -> str:
     return "No table, because no cell has a value of a metric that ranks cells."
 
 
-def _table(source: Source, compared: Compared) -> CellTable:
+def _table(source: ReportSource, compared: ComparedCells) -> CellTable:
     metric, family = compared.metric, compared.family
     if family:
         rows = [_first(source, family), *(_other(source, family, row) for row in family.rows)]
@@ -132,11 +132,11 @@ def _table(source: Source, compared: Compared) -> CellTable:
     )
 
 
-def _first(source: Source, family: Family) -> CellRow:
+def _first(source: ReportSource, family: Family) -> CellRow:
     return _row(source, family.metric, family.baseline, BEST)
 
 
-def _other(source: Source, family: Family, row: Row) -> CellRow:
+def _other(source: ReportSource, family: Family, row: ComparisonRow) -> CellRow:
     found = row.comparison
     return _row(
         source,
@@ -150,14 +150,16 @@ def _other(source: Source, family: Family, row: Row) -> CellRow:
     )
 
 
-def _alone(source: Source, compared: Compared, cell: CellResult) -> CellRow:
+def _alone(source: ReportSource, compared: ComparedCells, cell: CellResult) -> CellRow:
     value = compared.metric.value(cell)
     assert value is not None, "only cells with a value are asked for"
     n = int(cell.metrics[compared.metric.subset][compared.metric.metric]["n"])
     return _row(source, compared.metric, Standing(cell, (), value, value, n, {}), "")
 
 
-def _row(source: Source, metric: SubsetMetric, standing: Standing, verdict: str, **against: float | None) -> CellRow:
+def _row(
+    source: ReportSource, metric: SubsetMetric, standing: Standing, verdict: str, **against: float | None
+) -> CellRow:
     entry = standing.cell.metrics[metric.subset][metric.metric]
     return CellRow(
         cell_ids=tuple(cell.cell_id for cell in standing.cells),
@@ -187,7 +189,7 @@ def _over(family: Family) -> str:
     return f"Over the {family.n:,} of {count(family.n_known, 'sample')} for which every cell has a value,"
 
 
-def _notes(source: Source, family: Family) -> list[str]:
+def _notes(source: ReportSource, family: Family) -> list[str]:
     """What a reader must know of the table."""
     notes = [
         f"{_over(family)} in {count(family.n_clusters, 'independent group')}.",
@@ -207,7 +209,7 @@ def _notes(source: Source, family: Family) -> list[str]:
     return notes
 
 
-def _not_compared(source: Source, family: Family) -> list[str]:
+def _not_compared(source: ReportSource, family: Family) -> list[str]:
     kinds: Sequence[tuple[str, Sequence[CellResult]]] = (
         ("no value", family.without_value),
         ("no sample in common with the others", family.apart),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.forensics.outcomes import Outcome
-from components.forensics.stages import BROKEN, Stage
+from components.forensics.stages import BROKEN, EvidenceStage
 
 
 @dataclass(frozen=True)
@@ -75,4 +75,4 @@ def class_of(failure: str, outcome: str, stage: str) -> str:
         return RIGHT_WITHOUT if stage in BROKEN else RIGHT
     if outcome == Outcome.TYPICAL:
         return TYPICAL
-    return REACHED if stage == Stage.IN_CONTEXT else UNKNOWN
+    return REACHED if stage == EvidenceStage.IN_CONTEXT else UNKNOWN

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.charts.scatter import Point, scatter
-from analysis.report.source import Source
+from analysis.report.source import ReportSource
 from components.statistics import dominators
 from runner.console.prose import digits_of
 from runner.results import COSTS, CellResult, Cost, common_means, known_costs
@@ -45,7 +45,7 @@ class QualityAgainstCost:
     currency: str
 
 
-def gather(source: Source) -> QualityAgainstCost | None:
+def gather(source: ReportSource) -> QualityAgainstCost | None:
     """By the metric that the report is about; None without two cells to weigh."""
     main = source.main
     valued = source.valued(main.metric) if main else []
@@ -69,7 +69,7 @@ def gather(source: Source) -> QualityAgainstCost | None:
     )
 
 
-def _chart(source: Source, cells: list[CellResult], values: Mapping[str, float], cost: Cost) -> CostChart:
+def _chart(source: ReportSource, cells: list[CellResult], values: Mapping[str, float], cost: Cost) -> CostChart:
     assert source.main, "there are cells with a value"
     metric = source.main.metric
     costs = np.array([cost.of(cell) for cell in cells], dtype=np.float64)
@@ -85,7 +85,9 @@ def _chart(source: Source, cells: list[CellResult], values: Mapping[str, float],
     return CostChart(cost.name, cost.head, front, scatter(points, cost.head, metric.metric, title))
 
 
-def _point(source: Source, cell: CellResult, value: float, cost: float, is_on_front: bool, is_best: bool) -> Point:
+def _point(
+    source: ReportSource, cell: CellResult, value: float, cost: float, is_on_front: bool, is_best: bool
+) -> Point:
     assert source.main, "there are cells with a value"
     entry = cell.metrics[source.main.metric.subset][source.main.metric.metric]
     return Point(
@@ -93,7 +95,7 @@ def _point(source: Source, cell: CellResult, value: float, cost: float, is_on_fr
     )
 
 
-def _row(source: Source, cell: CellResult, value: float, charts: tuple[CostChart, ...]) -> CostRow:
+def _row(source: ReportSource, cell: CellResult, value: float, charts: tuple[CostChart, ...]) -> CostRow:
     return CostRow(
         cell.cell_id,
         source.names.short(cell),

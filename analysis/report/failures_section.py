@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.charts.curves import Curve, curves
-from analysis.charts.stacked_bars import Kind, stacked_bars
+from analysis.charts.stacked_bars import BarKind, stacked_bars
 from analysis.forensics import evidence_depth, transitions
-from analysis.report.answer_section import Answer
+from analysis.report.answer_section import ReportAnswer
 from analysis.report.classes import CLASSES
-from analysis.report.source import Source
+from analysis.report.source import ReportSource
 from components.errors import DataError
-from components.forensics.stages import BROKEN, Stage
+from components.forensics.stages import BROKEN, EvidenceStage
 from runner.results import OK, CellResult
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Failures:
     svg: str
 
 
-def gather(source: Source, answer: Answer) -> Failures | str:
+def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
     """The section, or why there is none."""
     import pandas as pd
 
@@ -101,7 +101,7 @@ def gather(source: Source, answer: Answer) -> Failures | str:
     )
 
 
-def looked_at(source: Source, answer: Answer) -> list[CellResult]:
+def looked_at(source: ReportSource, answer: ReportAnswer) -> list[CellResult]:
     """The cell to take, the best one and the last one, then the others in their order, as many as are affordable; in
     the order of the metric.
     """
@@ -117,14 +117,16 @@ def looked_at(source: Source, answer: Answer) -> list[CellResult]:
     return [cell for cell in ordered if cell.cell_id in chosen]
 
 
-def pair(source: Source, answer: Answer, cells: Sequence[CellResult]) -> tuple[CellResult, CellResult | None]:
+def pair(
+    source: ReportSource, answer: ReportAnswer, cells: Sequence[CellResult]
+) -> tuple[CellResult, CellResult | None]:
     """The cell to take, and the last one by the metric, which is held against it."""
     take = next(cell for cell in cells if cell.cell_id == answer.take)
     last = cells[-1] if cells[-1] is not take else cells[0]
     return take, last if last is not take else None
 
 
-def _row(source: Source, cell: CellResult) -> FailureRow:
+def _row(source: ReportSource, cell: CellResult) -> FailureRow:
     found = source.verdicts(cell)
     counts = Counter(found["class"])
     in_order = {name: counts[name] for name in CLASSES if counts[name]}
@@ -132,11 +134,11 @@ def _row(source: Source, cell: CellResult) -> FailureRow:
 
 
 def _lost(found: "pd.DataFrame") -> tuple[int, int]:
-    with_gold = found[~found["stage"].isin([Stage.NO_GOLD.value, Stage.NOT_SEARCHED.value])]
+    with_gold = found[~found["stage"].isin([EvidenceStage.NO_GOLD.value, EvidenceStage.NOT_SEARCHED.value])]
     return int(with_gold["stage"].isin([stage.value for stage in BROKEN]).sum()), len(with_gold)
 
 
-def _depths(source: Source, cells: Sequence[CellResult], found: "pd.DataFrame") -> Depths | None:
+def _depths(source: ReportSource, cells: Sequence[CellResult], found: "pd.DataFrame") -> Depths | None:
     """Of the first cells that search differently; None where nothing is searched."""
     table = evidence_depth(found)
     if table.empty:
@@ -166,6 +168,6 @@ def _moves(found: "pd.DataFrame", before: CellResult, after: CellResult) -> list
 
 
 def _bars(rows: Sequence[FailureRow], there: Sequence[str]) -> str:
-    kinds = [Kind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in there]
+    kinds = [BarKind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in there]
     labels = {row.name if len({own.name for own in rows}) == len(rows) else row.cell_id[:8]: row.counts for row in rows}
     return stacked_bars(labels, kinds, "Samples of each cell by where they fail; the table below has the numbers")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from analysis.decision import field_matrix as decision
 from analysis.decision.field_matrix import MatrixField
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES
-from analysis.report.answer_section import Answer
-from analysis.report.source import Source
+from analysis.report.answer_section import ReportAnswer
+from analysis.report.source import ReportSource
 from components.subsets import AVERAGE, OVERALL
 from runner.console.prose import digits_of
 
@@ -36,7 +36,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class MatrixSection:
     """Values of the cell to take: a row for each topic and a column for each task, the averages last. A field is None
     where no sample is. `n_tested` fields have enough samples, in `n_shown` of them some cell is shown to be worse.
     """
@@ -55,7 +55,7 @@ class Matrix:
     is_pooled: bool
 
 
-def gather(source: Source, answer: Answer) -> Matrix | None:
+def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
     """None for data without topics and tasks, or with too many to show, and where no two cells can be compared."""
     scores = source.scores
     if scores is None or scores.metric.subset != OVERALL:
@@ -69,7 +69,7 @@ def gather(source: Source, answer: Answer) -> Matrix | None:
     values = [field.value for field in found.fields if field.value is not None]
     names = {cell.cell_id: source.names.short(cell) for cell in source.sweep.cells}
     inner = [field for field in found.fields if AVERAGE not in (field.topic, field.task)]
-    return Matrix(
+    return MatrixSection(
         cell.cell_id,
         names[cell.cell_id],
         found.metric.metric,

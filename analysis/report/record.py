@@ -16,18 +16,18 @@ from analysis.report import reproduce
 from analysis.report import samples_section as samples
 from analysis.report import scenarios_section as scenarios
 from analysis.report import trust_section as trust
-from analysis.report.answer_section import Answer
+from analysis.report.answer_section import ReportAnswer
 from analysis.report.axes_section import ScenarioEffects
 from analysis.report.beside_section import PublishedTable
 from analysis.report.cells_section import Cells
 from analysis.report.cost_section import QualityAgainstCost
 from analysis.report.failures_section import Failures
-from analysis.report.matrix_section import Matrix
+from analysis.report.matrix_section import MatrixSection
 from analysis.report.reproduce import Reproduce
-from analysis.report.samples_section import Samples
+from analysis.report.samples_section import SamplesSection
 from analysis.report.scenarios_section import Scenarios
-from analysis.report.source import Source
-from analysis.report.trust_section import WARNING, Check
+from analysis.report.source import ReportSource
+from analysis.report.trust_section import WARNING, TrustCheck
 from runner.console.prose import Prose
 
 SCHEMA_VERSION = 1
@@ -42,26 +42,26 @@ class Report:
     metric: str
     subset: str
     cell_names: str
-    answer: Answer
+    answer: ReportAnswer
     scenarios: Scenarios | None
     cells: Cells
     axes: tuple[ScenarioEffects, ...]
     cost: QualityAgainstCost | None
-    matrix: Matrix | None
+    matrix: MatrixSection | None
     failures: Failures | None
     why_no_failures: str
-    samples: Samples | None
+    samples: SamplesSection | None
     published: tuple[PublishedTable, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[TrustCheck, ...]
     reproduce: Reproduce
 
     @property
-    def warnings(self) -> tuple[Check, ...]:
+    def warnings(self) -> tuple[TrustCheck, ...]:
         """What the banner names."""
         return tuple(check for check in self.checks if check.kind == WARNING)
 
 
-def gather(source: Source) -> Report:
+def gather(source: ReportSource) -> Report:
     """Reads and computes all that the report says."""
     found = answer.gather(source)
     failed = failures.gather(source, found)

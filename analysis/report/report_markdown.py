@@ -7,7 +7,7 @@ from analysis.report.cells_section import CellTable, interval_text
 from analysis.report.classes import CLASSES
 from analysis.report.markdown_text import plain, prose_text, table
 from analysis.report.record import Report
-from analysis.report.scenarios_section import Choice
+from analysis.report.scenarios_section import ScenarioChoice
 from runner.console.display import printable
 from runner.console.prose import count, duration, number
 
@@ -70,7 +70,7 @@ def _scenarios(report: Report) -> Iterator[str]:
         yield f"Too few samples or groups to name anything: {plain(named)}."
 
 
-def _choice(choice: Choice | None) -> str:
+def _choice(choice: ScenarioChoice | None) -> str:
     if choice is None:
         return "\u2013"
     head = f"**{plain(choice.head)}**" if choice.verdict == SHOWN else plain(choice.head)

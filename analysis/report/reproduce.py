@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from analysis.report.answer_section import Answer
-from analysis.report.source import Source
+from analysis.report.answer_section import ReportAnswer
+from analysis.report.source import ReportSource
 from runner.results import CellResult
 
 _OF_THE_BENCHMARK = ("oracle", "given")
@@ -30,7 +30,7 @@ class Reproduce:
     signatures: Mapping[str, str]
 
 
-def gather(source: Source, answer: Answer) -> Reproduce:
+def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
     """Return how to repeat the sweep, its tests, and the cell that the report is about."""
     cells, described = source.sweep.cells, source.described
     facts = [
@@ -47,7 +47,7 @@ def gather(source: Source, answer: Answer) -> Reproduce:
     )
 
 
-def _commands(source: Source, answer: Answer) -> Iterable[Command]:
+def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Command]:
     folder = shlex.quote(str(source.sweep.folder))
     yield Command("the whole sweep again; what is in the store is not computed twice", source.described.command)
     if source.main:

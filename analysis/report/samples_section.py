@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analysis.report.answer_section import Answer
+from analysis.report.answer_section import ReportAnswer
 from analysis.report.classes import CLASSES
 from analysis.report.failures_section import looked_at, pair
-from analysis.report.source import Source
+from analysis.report.source import ReportSource
 from analysis.samples.stories import kept_corpus
 from components.errors import DataError
 from components.subsets import UNNAMED
@@ -78,7 +78,7 @@ class SampleView:
 
 
 @dataclass(frozen=True)
-class Samples:
+class SamplesSection:
     """A selection of the `n` samples, by `metric`; `cells` are the names of the cells beside each other."""
 
     metric: str
@@ -95,7 +95,7 @@ class Samples:
         return [name for name in CLASSES if name in there]
 
 
-def gather(source: Source, answer: Answer) -> Samples | None:
+def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
     """None where no cell has results, or where they are of a version that did not keep what became of the gold."""
     if not answer.take:
         return None
@@ -111,7 +111,7 @@ def gather(source: Source, answer: Answer) -> Samples | None:
     hits = [_hits_of(source, each, reasons) for each in read]
     views = [_view(source, sample_id, why, read, hits, corpus) for sample_id, why in reasons.items()]
     names = tuple(source.names.short(cell) for cell in cells)
-    return Samples(
+    return SamplesSection(
         metric, len(read[0].rows), names, tuple(cell.cell_id for cell in cells), corpus is not None, tuple(views)
     )
 
@@ -119,7 +119,7 @@ def gather(source: Source, answer: Answer) -> Samples | None:
 class _Read:
     """What a cell kept of its samples, by id."""
 
-    def __init__(self, source: Source, cell: CellResult) -> None:
+    def __init__(self, source: ReportSource, cell: CellResult) -> None:
         self.cell = cell
         self.verdicts: dict[str, dict[str, Any]] = _by_id(source.verdicts(cell))
         self.metric = _metric_of_samples(source, cell)
@@ -144,7 +144,7 @@ def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Any]]:
     return verdicts
 
 
-def _metric_of_samples(source: Source, cell: CellResult) -> str:
+def _metric_of_samples(source: ReportSource, cell: CellResult) -> str:
     """The first metric of the report that has a value for single samples, which those of a whole corpus have not."""
     for metric in source.metrics:
         if metric.value(cell) is not None and not is_of_a_corpus(source.sweep.folder_of(cell), metric.metric):
@@ -190,14 +190,14 @@ def _difference(read: Sequence[_Read], sample_id: str) -> float | None:
     return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
 
 
-def _hits_of(source: Source, read: _Read, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def _hits_of(source: ReportSource, read: _Read, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     wanted = [sample_id for sample_id in sample_ids if sample_id in read.places]
     hits = read_hits(source.sweep.folder_of(read.cell), [read.places[sample_id] for sample_id in wanted])
     return dict(zip(wanted, hits, strict=True))
 
 
 def _view(
-    source: Source,
+    source: ReportSource,
     sample_id: str,
     why: str,
     read: Sequence[_Read],
@@ -225,7 +225,7 @@ def _view(
 
 
 def _answer(
-    source: Source, read: _Read, hits: Sequence[Mapping[str, Any]], sample_id: str, corpus: CorpusTexts | None
+    source: ReportSource, read: _Read, hits: Sequence[Mapping[str, Any]], sample_id: str, corpus: CorpusTexts | None
 ) -> AnswerOf:
     row, verdict = read.rows[sample_id], read.verdicts[sample_id]
     shown = _worth_showing(hits)

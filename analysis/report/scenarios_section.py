@@ -6,9 +6,9 @@ from typing import Any
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
-from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level, smallest_detectable
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, RecommendationLevel, smallest_detectable
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
-from analysis.report.source import Source
+from analysis.report.source import ReportSource
 from runner.console.prose import digits_of, number
 from runner.results import CONDITION, too_few_groups
 
@@ -16,7 +16,7 @@ _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 
 
 @dataclass(frozen=True)
-class Choice:
+class ScenarioChoice:
     """What to take of an axis: `head` names it or says that no difference is shown, `note` by how much it is better, or
     what is cheapest and how large a difference would have been shown.
     """
@@ -34,7 +34,7 @@ class ScenarioRow:
     label: str
     n: int
     n_clusters: int
-    choices: Mapping[str, Choice]
+    choices: Mapping[str, ScenarioChoice]
     best: str
     best_note: str
 
@@ -75,7 +75,7 @@ class Scenarios:
     candidates: tuple[dict[str, Any], ...]
 
 
-def gather(source: Source) -> Scenarios | None:
+def gather(source: ReportSource) -> Scenarios | None:
     """By the metric that the report is about; None where no two cells can be compared or nothing varies."""
     scores = source.scores
     if scores is None:
@@ -103,7 +103,7 @@ def gather(source: Source) -> Scenarios | None:
     )
 
 
-def _best(source: Source, found: Candidates | None) -> tuple[str, str]:
+def _best(source: ReportSource, found: Candidates | None) -> tuple[str, str]:
     """The cells with the best mean, and how many more may be the best; nothing with too few samples, and no cell where
     cells were tested under different conditions.
     """
@@ -125,18 +125,18 @@ def _best(source: Source, found: Candidates | None) -> tuple[str, str]:
     return best, "; ".join(filter(None, [many, cheap]))
 
 
-def _choice(entry: Recommendation) -> Choice:
+def _choice(entry: Recommendation) -> ScenarioChoice:
     cheap = entry.thrifty
     if entry.verdict == SHOWN:
         names = [f"{_margin(entry)} {_over(entry)}", *([cheap] if len(entry.best) > 1 and cheap else [])]
-        return Choice(SHOWN, " or ".join(entry.best), "; ".join(names))
+        return ScenarioChoice(SHOWN, " or ".join(entry.best), "; ".join(names))
     if entry.verdict == SAME:
-        return Choice(SAME, "the same in every sample", cheap)
+        return ScenarioChoice(SAME, "the same in every sample", cheap)
     if entry.verdict == TOO_FEW:
         few_samples = entry.n < FEWEST_SAMPLES
-        return Choice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
+        return ScenarioChoice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
     size = smallest_detectable(entry.detectable, entry.n_clusters)
-    return Choice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
+    return ScenarioChoice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
 
 
 def _margin(entry: Recommendation) -> str:
@@ -149,5 +149,5 @@ def _over(entry: Recommendation) -> str:
     return f"over {_next(entry).value}"
 
 
-def _next(entry: Recommendation) -> Level:
+def _next(entry: Recommendation) -> RecommendationLevel:
     return next(level for level in entry.levels if not level.may_be_best)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from analysis import comparison
 from analysis.comparison import Family
-from analysis.decision import Scores
+from analysis.decision import ScenarioScores
 from analysis.forensics import verdicts
 from analysis.report.classes import class_of
 from analysis.report.naming import CellNames
@@ -25,7 +25,7 @@ MANY_LEVELS = 30
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedCells:
     """The cells by a metric: a family of tests, or why there is none."""
 
     metric: SubsetMetric
@@ -34,7 +34,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Source:
+class ReportSource:
     """A sweep and how the report looks at it. `metrics` begin with the one that the report is about; there is none
     where no cell has a value of any.
     """
@@ -67,17 +67,17 @@ class Source:
         return CellNames(self.sweep.cells)
 
     @cached_property
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[ComparedCells, ...]:
         """The cells by each of the metrics."""
         return tuple(self._compare(metric) for metric in self.metrics)
 
     @cached_property
-    def scores(self) -> Scores | None:
+    def scores(self) -> ScenarioScores | None:
         """What the main metric made of all samples, by scenario; None where no two cells, or too many values of an
         axis, can be compared.
         """
         main = self.main
-        return Scores.read(self.sweep, main.metric) if main and main.family and not self.crowded_axes else None
+        return ScenarioScores.read(self.sweep, main.metric) if main and main.family and not self.crowded_axes else None
 
     @cached_property
     def ordered(self) -> list[CellResult]:
@@ -100,7 +100,7 @@ class Source:
         return self._verdicts[cell.cell_id]
 
     @property
-    def main(self) -> Compared | None:
+    def main(self) -> ComparedCells | None:
         """By the metric that the report is about."""
         return self.compared[0] if self.compared else None
 
@@ -108,24 +108,26 @@ class Source:
         """Cells that did not fail and have a value."""
         return [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
 
-    def _compare(self, metric: SubsetMetric) -> Compared:
+    def _compare(self, metric: SubsetMetric) -> ComparedCells:
         if len(self.valued(metric)) < 2:
-            return Compared(metric, why_not="A comparison needs two cells with a value.")
+            return ComparedCells(metric, why_not="A comparison needs two cells with a value.")
         if self.has_many_cells and metric != self.metrics[0]:
-            return Compared(metric, why_not=f"With more than {MANY_CELLS} cells only {self.metrics[0]} is tested here.")
+            return ComparedCells(
+                metric, why_not=f"With more than {MANY_CELLS} cells only {self.metrics[0]} is tested here."
+            )
         try:
-            return Compared(metric, comparison.compare_cells(self.sweep, metric, self.test, alpha=self.alpha))
+            return ComparedCells(metric, comparison.compare_cells(self.sweep, metric, self.test, alpha=self.alpha))
         except DataError as error:  # cells without a common sample, say: the page says so in the table's place
-            return Compared(metric, why_not=str(error))
+            return ComparedCells(metric, why_not=str(error))
 
 
-def open_source(text: str, metric: str = "") -> Source:
+def open_source(text: str, metric: str = "") -> ReportSource:
     """A sweep's folder or id, and the "[subset:]metric" that the report is about; by default the one that ranks the
     sweep. Raises DataError for a sweep that is not there, and for a metric that no cell has or that ranks nothing.
     """
     sweep = results.load(text)
     described = results.read_sweep(sweep.folder)
-    return Source(sweep, described, tuple(_metrics(sweep, metric, described.headline)))
+    return ReportSource(sweep, described, tuple(_metrics(sweep, metric, described.headline)))
 
 
 def _metrics(sweep: LoadedSweep, wanted: str, headline: str) -> list[SubsetMetric]:

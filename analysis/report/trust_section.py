@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.report.source import MANY_LEVELS, Source
+from analysis.report.source import MANY_LEVELS, ReportSource
 from components.records import AnswerState
 from runner.console.prose import count, listed
 from runner.console.unread_replies import unread_cause
@@ -50,7 +50,7 @@ _MODEL_FREE = ("extractive", "none")
 
 
 @dataclass(frozen=True)
-class Check:
+class TrustCheck:
     """What was looked at: a warning, a note for the reader, or nothing to worry about."""
 
     kind: str
@@ -58,7 +58,7 @@ class Check:
     text: str
 
 
-def gather(source: Source) -> tuple[Check, ...]:
+def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
     """Warnings first, then what a reader should know, then what is fine."""
     cells = [cell for cell in source.sweep.cells if cell.status == OK]
     found = [
@@ -82,82 +82,82 @@ def gather(source: Source) -> tuple[Check, ...]:
     return tuple(sorted(found, key=lambda check: order.index(check.kind)))
 
 
-def _cells(source: Source) -> Iterator[Check]:
+def _cells(source: ReportSource) -> Iterator[TrustCheck]:
     sweep = source.sweep
     if failed := [cell for cell in sweep.cells if cell.status != OK]:
         text = f"{len(failed)} of {count(len(sweep.cells), 'cell')}: nothing here says how good they are."
-        yield Check(WARNING, "Cells failed", text)
+        yield TrustCheck(WARNING, "Cells failed", text)
     if sweep.unfinished:
         text = f"{count(len(sweep.unfinished), 'cell')} without a result yet: another one may turn out the best."
-        yield Check(WARNING, "The sweep is unfinished", text)
+        yield TrustCheck(WARNING, "The sweep is unfinished", text)
     if not failed and not sweep.unfinished:
-        yield Check(FINE, "Every cell has a result", f"{count(len(sweep.cells), 'cell')}, none failed.")
+        yield TrustCheck(FINE, "Every cell has a result", f"{count(len(sweep.cells), 'cell')}, none failed.")
 
 
-def _size(source: Source) -> Iterator[Check]:
+def _size(source: ReportSource) -> Iterator[TrustCheck]:
     """What is told less of because there is so much."""
     if source.has_many_cells:
         text = (
             f"More than {MANY_CELLS} cells: p-values rest on {source.test.n_resamples:,} resamples, and one metric is "
             "tested. python -m analysis compare tests any other one."
         )
-        yield Check(NOTE, "Many cells", text)
+        yield TrustCheck(NOTE, "Many cells", text)
     if source.crowded_axes:
         text = f"More than {MANY_LEVELS} values of {listed(source.crowded_axes)}: what axes buy is not told."
-        yield Check(NOTE, "Many values of an axis", text)
+        yield TrustCheck(NOTE, "Many values of an axis", text)
 
 
-def _stand_ins(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _stand_ins(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Of components that exist so that everything works without a download."""
     for (axis, option), (head, text) in _STAND_INS.items():
         using = [cell for cell in cells if cell.axes.get(axis) == option]
         if using:
             some = f" ({len(using)} of {count(len(cells), 'cell')})" if len(using) < len(cells) else ""
-            yield Check(WARNING, head, text + some)
+            yield TrustCheck(WARNING, head, text + some)
 
 
-def _noise(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
     rates = {cell.axes.get(CONDITION) for cell in cells} - {None}
     if len(rates) > 1:
         text = f"{CONDITION} sets how hard the test is: compare models at one rate, and take no rate for the best."
-        yield Check(WARNING, "An axis that is no choice", text)
+        yield TrustCheck(WARNING, "An axis that is no choice", text)
 
 
-def _unseen(source: Source) -> Iterator[Check]:
+def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
     """Axes that change no value of the metric that the report is about."""
     if source.scores is None:
         return
     metric = source.scores.metric
     if axes := source.scores.of(metric).unseen_axes:
         text = f"{listed(axes)}: cells that differ in nothing else are equal by it. Judge them by another metric."
-        yield Check(NOTE, f"Axes that {metric.metric} does not see", text)
+        yield TrustCheck(NOTE, f"Axes that {metric.metric} does not see", text)
 
 
-def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     llms = [(cell.config.get("judge") or {}).get("llm") or {} for cell in cells if cell.judges]
     if any(str(llm.get("_target_")).endswith(".Scripted") for llm in llms):
         text = "judge.llm=scripted replies what it was told to: judged scores say nothing about the answers."
-        yield Check(WARNING, "The judge is a stand-in", text)
+        yield TrustCheck(WARNING, "The judge is a stand-in", text)
 
 
-def _samples(source: Source) -> Iterator[Check]:
+def _samples(source: ReportSource) -> Iterator[TrustCheck]:
     family = source.main.family if source.main else None
     if family is None:
         return
     groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}"
     if family.n_clusters < FEW_GROUPS:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
-        yield Check(WARNING, "Few independent samples", text)
+        yield TrustCheck(WARNING, "Few independent samples", text)
     else:
         text = f"{groups}. Intervals and tests are over groups, so dependent samples do not count as independent ones."
-        yield Check(NOTE, "Groups of samples", text)
+        yield TrustCheck(NOTE, "Groups of samples", text)
     if note := groups_note(family.sweep.cells):
         text = f"{note}. If other samples depend on one another, intervals are too narrow and p-values too small."
-        yield Check(WARNING, "Another choice of groups", text)
+        yield TrustCheck(WARNING, "Another choice of groups", text)
 
 
-def _fields(cells: Sequence[CellResult], source: Source) -> Iterator[Check]:
+def _fields(cells: Sequence[CellResult], source: ReportSource) -> Iterator[TrustCheck]:
     """Of the topic x task matrix."""
     main = source.main
     if not cells or main is None:
@@ -172,10 +172,10 @@ def _fields(cells: Sequence[CellResult], source: Source) -> Iterator[Check]:
             f"{few} of {count(len(sizes), 'field')} of topic x task have fewer than {FEW_SAMPLES_OF_A_FIELD} samples: "
             "no best cell is named in them."
         )
-        yield Check(WARNING if few * 2 > len(sizes) else NOTE, "Few samples in the matrix", text)
+        yield TrustCheck(WARNING if few * 2 > len(sizes) else NOTE, "Few samples in the matrix", text)
 
 
-def _left_out(source: Source, cells: Sequence[CellResult]) -> Iterator[Check]:
+def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Samples without a value of the metric that the report is about."""
     main = source.main
     if main is None or not cells:
@@ -187,7 +187,7 @@ def _left_out(source: Source, cells: Sequence[CellResult]) -> Iterator[Check]:
         if excluded := entry.get("n_excluded"):
             reasons[cell.cell_id] = Counter(excluded)
     if not reasons:
-        yield Check(FINE, "No sample is left out", f"Every sample has a value of {metric.metric} in every cell.")
+        yield TrustCheck(FINE, "No sample is left out", f"Every sample has a value of {metric.metric} in every cell.")
         return
     most = max(reasons.values(), key=lambda counts: counts.total())
     why = listed(f"{n} {reason}" for reason, n in sorted(most.items()))
@@ -198,7 +198,7 @@ def _left_out(source: Source, cells: Sequence[CellResult]) -> Iterator[Check]:
     )
     if differ:
         text += " Cells leave out different ones, so they are compared on those that all of them have."
-    yield Check(WARNING if differ else NOTE, "Samples are left out", text)
+    yield TrustCheck(WARNING if differ else NOTE, "Samples are left out", text)
 
 
 _ENDINGS = {
@@ -209,19 +209,19 @@ _ENDINGS = {
 }
 
 
-def _answers(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _answers(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     not_asked = sum(int(cell.counts.get(AnswerState.NOT_ASKED, 0)) for cell in cells)
     n_answers = sum(sum(cell.counts.values()) for cell in cells) - not_asked
     counted = {state: sum(int(cell.counts.get(state, 0)) for cell in cells) for state in _ENDINGS}
     if any(counted.values()):
         text = "; ".join(f"{n:,} of {n_answers:,} answers {_ENDINGS[state]}" for state, n in counted.items() if n)
         is_bad = counted[AnswerState.ERROR] or counted[AnswerState.TRUNCATED]
-        yield Check(WARNING if is_bad else NOTE, "Answers that did not end well", f"{text}.")
+        yield TrustCheck(WARNING if is_bad else NOTE, "Answers that did not end well", f"{text}.")
     elif n_answers:
-        yield Check(FINE, "No answer failed", f"{count(n_answers, 'answer')} in {count(len(cells), 'cell')}.")
+        yield TrustCheck(FINE, "No answer failed", f"{count(n_answers, 'answer')} in {count(len(cells), 'cell')}.")
 
 
-def _judges(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     for judge in dict.fromkeys(name for cell in cells for name in cell.judges):
         own = [cell.judges[judge] for cell in cells if judge in cell.judges]
         n_judged, unread = (sum(int(each.get(name, 0)) for each in own) for name in ("n_judged", "n_unparsable"))
@@ -230,12 +230,12 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[Check]:
             where = "" if len(own) == 1 else " in the cell with most of them"
             text = f"{unread:,} of {n_judged:,} replies could not be read and count nowhere"
             text += f" ({unread_cause(worst)}{where})." if unread_cause(worst) else "."
-            yield Check(WARNING, f"Unreadable replies of {judge}", text)
+            yield TrustCheck(WARNING, f"Unreadable replies of {judge}", text)
         else:
-            yield Check(FINE, f"Every reply of {judge} could be read", f"{n_judged:,} of them.")
+            yield TrustCheck(FINE, f"Every reply of {judge} could be read", f"{n_judged:,} of them.")
 
 
-def _cut(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Texts that are longer than a model reads, and passages for which a prompt had no room."""
     lines = dict.fromkeys(
         f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} were cut off"
@@ -244,14 +244,14 @@ def _cut(cells: Sequence[CellResult]) -> Iterator[Check]:
         if cut["n_cut"]
     )
     if lines:
-        yield Check(WARNING, "Texts longer than a model reads", f"{'; '.join(lines)}.")
+        yield TrustCheck(WARNING, "Texts longer than a model reads", f"{'; '.join(lines)}.")
     dropping = [cell for cell in cells if (cell.value("context_tokens_dropped") or 0) > 0]
     if dropping:
         text = f"In {count(len(dropping), 'cell')} passages were left out of prompts because the budget was full."
-        yield Check(NOTE, "Prompts that were full", text)
+        yield TrustCheck(NOTE, "Prompts that were full", text)
 
 
-def _gold(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _gold(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     notes = [cell.dataset for cell in cells[:1]]
     missing, without, copied = (
         _most(notes, name)
@@ -260,25 +260,25 @@ def _gold(cells: Sequence[CellResult]) -> Iterator[Check]:
     lacking = f"{count(without, 'sample')} without gold in the corpus"
     if missing:
         text = f"{count(missing, 'gold passage')} that no search can find" + (f"; {lacking}." if without else ".")
-        yield Check(WARNING, "Gold that is not in the corpus", text)
+        yield TrustCheck(WARNING, "Gold that is not in the corpus", text)
     elif without:
         text = f"{lacking}: they name none, so retrieval metrics leave them out."
-        yield Check(NOTE, "Samples without gold", text)
+        yield TrustCheck(NOTE, "Samples without gold", text)
     elif cells and any("n_gold_units_not_in_corpus" in note for note in notes):
-        yield Check(FINE, "The gold is in the corpus", "Every gold passage lies in a document.")
+        yield TrustCheck(FINE, "The gold is in the corpus", "Every gold passage lies in a document.")
     if copied:
         text = (
             f"{count(copied, 'gold passage')} also stand in other documents: finding those counts as well; the metrics "
             "that end in _strict do not count them."
         )
-        yield Check(NOTE, "Near-duplicates of gold", text)
+        yield TrustCheck(NOTE, "Near-duplicates of gold", text)
 
 
 def _most(notes: Iterable[Any], name: str) -> int:
     return max((int(note.get(name, 0)) for note in notes), default=0)
 
 
-def _draws(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _draws(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     repeated = any(cell.axes.get("repeat") not in (None, 0) for cell in cells)
     drawing = [cell for cell in cells if cell.axes.get("llm") not in (*_MODEL_FREE, None)]
     if drawing and not repeated:
@@ -286,15 +286,15 @@ def _draws(cells: Sequence[CellResult]) -> Iterator[Check]:
             "Intervals are over samples: nothing here says how much a second run of the same model would differ. "
             "repeat=0,1,2 does."
         )
-        yield Check(NOTE, "One draw of every answer", text)
+        yield TrustCheck(NOTE, "One draw of every answer", text)
 
 
-def _code(cells: Sequence[CellResult]) -> Iterator[Check]:
+def _code(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     commits = {cell.git_commit for cell in cells if cell.git_commit}
     data = {str(cell.dataset.get("key")) for cell in cells}
     if len(commits) > 1:
-        yield Check(NOTE, "Several versions of the code", f"The cells were computed at {len(commits)} commits.")
+        yield TrustCheck(NOTE, "Several versions of the code", f"The cells were computed at {len(commits)} commits.")
     if len(data) > 1:
-        yield Check(
+        yield TrustCheck(
             WARNING, "Several data sets", f"The cells are over {len(data)} of them, compared where they share samples."
         )

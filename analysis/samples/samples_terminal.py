@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis.samples import words
-from analysis.samples.story import Excerpt, Side, Story
+from analysis.samples.story import Excerpt, Story, StorySide
 from runner.console.display import printable
 
 _GOLD = "bold yellow"
@@ -59,13 +59,13 @@ def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
         yield "difference", _text(f"{metric} {story.difference:+.4g}")
 
 
-def _of_side(side: Side, metric: str) -> Iterator[Line]:
+def _of_side(side: StorySide, metric: str) -> Iterator[Line]:
     yield "answer", _text(words.answer_text(side))
     yield "score", _text(words.score_text(side, metric))
     yield "verdict", _text(words.verdict_line(side))
 
 
-def _of_gold(story: Story, side: Side) -> Iterator[Line]:
+def _of_gold(story: Story, side: StorySide) -> Iterator[Line]:
     shown = list(zip(story.gold, side.found, strict=True))[: words.N_UNITS]
     for unit, found in shown:
         yield "gold", _text(f"{words.gold_head(unit)}: {words.found_text(unit, found)}")
@@ -75,7 +75,7 @@ def _of_gold(story: Story, side: Side) -> Iterator[Line]:
         yield "", _text(f"and {len(story.gold) - len(shown)} more")
 
 
-def _of_prompt(side: Side) -> Iterator[Line]:
+def _of_prompt(side: StorySide) -> Iterator[Line]:
     for place, hit in enumerate(side.prompt[:_N_HITS]):
         text = " ".join(words.shortened(hit.text, _HIT_CHARACTERS).split())
         yield "" if place else "prompt", _text(f"{words.hit_head(hit)}{': ' if text else ''}{text}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.samples.excerpts import excerpt
-from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side, Story
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
 from components.subsets import UNNAMED
@@ -58,7 +58,7 @@ def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
 
 def _story(
     row: Mapping[str, Any],
-    sides: Sequence[Side],
+    sides: Sequence[StorySide],
     corpus: CorpusTexts | None,
     titles: Mapping[str, str],
     labels: Mapping[str, str],
@@ -105,9 +105,9 @@ def _side(
     verdict: Verdict,
     corpus: CorpusTexts | None,
     titles: Mapping[str, str],
-) -> Side:
+) -> StorySide:
     pieces = row["found_gold"] or []
-    return Side(
+    return StorySide(
         cell.cell_id,
         row[score[0]],
         row[score[1]],

@@ -59,7 +59,7 @@ class ShownHit:
 
 
 @dataclass(frozen=True)
-class Side:
+class StorySide:
     """What one cell made of a sample. `score` is None where the metric has no value, for the reason `score_state`."""
 
     cell: str
@@ -88,7 +88,7 @@ class Story:
     references: Sequence[str]
     is_answerable: bool
     gold: Sequence[GoldText]
-    sides: Sequence[Side]
+    sides: Sequence[StorySide]
 
     @property
     def difference(self) -> float | None:

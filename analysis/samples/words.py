@@ -1,6 +1,6 @@
 """How facts about a sample are put into words, in the terminal and on pages alike."""
 
-from analysis.samples.story import FoundUnit, GoldText, ShownHit, Side
+from analysis.samples.story import FoundUnit, GoldText, ShownHit, StorySide
 from components.forensics.failures import Failure
 
 LONGEST = 1200
@@ -35,7 +35,7 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} more characters)"
 
 
-def verdict_line(side: Side) -> str:
+def verdict_line(side: StorySide) -> str:
     """Why the sample failed, with the rank that would be needed, and what is uncertain about that."""
     verdict = side.verdict
     parts = [_EXPLAINED[verdict.failure]]
@@ -51,12 +51,12 @@ def verdict_line(side: Side) -> str:
     return "; ".join(parts)
 
 
-def score_text(side: Side, metric: str) -> str:
+def score_text(side: StorySide, metric: str) -> str:
     """E.g. "rouge_l 0.1234"."""
     return f"{metric} {side.score_state}" if side.score is None else f"{metric} {side.score:.4g}"
 
 
-def answer_text(side: Side) -> str:
+def answer_text(side: StorySide) -> str:
     """The answer, or why there is none."""
     if side.error:
         return f"({side.state}: {shortened(side.error, 300)})"

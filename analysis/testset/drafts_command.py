@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from analysis import table_output as terminal
-from analysis.table_output import Column
+from analysis.table_output import TableColumn
 from analysis.testset.drafts_terminal import show
 from analysis.testset.items import ACCEPTED, Item, ShownSet, chosen, counts_by_reason, read_items
 from components.errors import DataError
@@ -72,9 +72,9 @@ def _show_reasons(shown: ShownSet) -> None:
     counts = counts_by_reason(shown.items)
     if counts:
         columns = [
-            Column("gate", [gate for gate, _ in counts], is_number=False),
-            Column("reason", [reason for _, reason in counts], is_number=False),
-            Column("drafts", [str(n) for n in counts.values()]),
+            TableColumn("gate", [gate for gate, _ in counts], is_number=False),
+            TableColumn("reason", [reason for _, reason in counts], is_number=False),
+            TableColumn("drafts", [str(n) for n in counts.values()]),
         ]
         terminal.show_table(terminal.make_console(), "not accepted", columns)
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from analysis.samples.samples_terminal import Line, marked, print_line
 from analysis.samples.story import Excerpt
 from analysis.samples.words import N_UNITS, shortened
-from analysis.testset.items import ACCEPTED, Item, Passage
+from analysis.testset.items import ACCEPTED, DraftPassage, Item
 from runner.console.display import printable
 
 _STYLES = {ACCEPTED: "green", "rejected": "red"}
@@ -46,7 +46,7 @@ def _lines(item: Item) -> Iterator[Line]:
         yield "" if place else ("remarks" if item.state == ACCEPTED else "why not"), _text(shortened(remark))
 
 
-def head_of(passage: Passage) -> str:
+def head_of(passage: DraftPassage) -> str:
     """The document, by id and title."""
     title = f" ({shortened(passage.title, 80)})" if passage.title else ""
     return f"{shortened(passage.document_id, 100)}{title}"

@@ -17,7 +17,7 @@ _REJECTED = "rejected.jsonl"
 
 
 @dataclass(frozen=True)
-class Passage:
+class DraftPassage:
     """A place in a document; `title` and `excerpt` are empty where the document is not in the set."""
 
     document_id: str
@@ -40,7 +40,7 @@ class Item:
     question: str
     references: tuple[str, ...]
     history: tuple[tuple[str, str], ...]
-    passages: tuple[Passage, ...]
+    passages: tuple[DraftPassage, ...]
     remarks: tuple[str, ...]
 
 
@@ -75,12 +75,12 @@ class _Texts:
         self._row = {document_id: row for row, document_id in enumerate(documents.ids)}
         self._documents = documents
 
-    def passage(self, document_id: str, start: int | None, end: int | None) -> Passage:
+    def passage(self, document_id: str, start: int | None, end: int | None) -> DraftPassage:
         """A place, with the text around it."""
         row = self._row.get(document_id)
         if row is None:
-            return Passage(document_id, "", Excerpt())
-        return Passage(document_id, self._documents.titles[row], excerpt(self._documents.texts[row], start, end))
+            return DraftPassage(document_id, "", Excerpt())
+        return DraftPassage(document_id, self._documents.titles[row], excerpt(self._documents.texts[row], start, end))
 
 
 def _accepted(sample: Sample, provenance: Mapping[str, Any], texts: _Texts) -> Item:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
 from components.datasets.reading import LONGEST_LINE, read_lines
 from components.datasets.table_rows import bounded, row_document, text_columns_in
 from components.errors import DataError
@@ -32,7 +32,7 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
 
 def _documents(
     rows: Iterator[tuple[int, list[str]]], columns: list[str], file: Path, options: ReadingOptions
-) -> Iterator[Entry]:
+) -> Iterator[FileEntry]:
     for number, (line, row) in enumerate(rows, start=1):
         if len(row) != len(columns):
             raise DataError(

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from components.datasets.csv_file import read_csv
-from components.datasets.file_content import Entry, EntryColumns, FileContent, ReadingOptions
+from components.datasets.file_content import EntryColumns, FileContent, FileEntry, ReadingOptions
 from components.datasets.html_text import read_html
 from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
@@ -178,7 +178,7 @@ def _name(file: Path, folder: Path) -> str:
 
 def _read_html(file: Path, options: ReadingOptions) -> FileContent:
     page = read_html(read_bytes(file, EXPECTED_FOLDER), str(file), keep_structure=options.keep_structure)
-    return FileContent([Entry("", page.title or file.stem, page.text)])
+    return FileContent([FileEntry("", page.title or file.stem, page.text)])
 
 
 def _reader_of(file: Path) -> Callable[[Path, ReadingOptions], FileContent]:

@@ -23,7 +23,7 @@ class ReadingOptions:
     text_columns: tuple[str, ...] = ()
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """One document of a file. `part` says which, behind the file's name in its id: "" for the whole file."""
 
     part: str
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EntryColumns(LazySequence[Entry]):
+class EntryColumns(LazySequence[FileEntry]):
     """Many documents of a file as columns of equal length, whose texts may lie on the disk."""
 
     parts: Sequence[str]
@@ -44,8 +44,8 @@ class EntryColumns(LazySequence[Entry]):
     def __len__(self) -> int:
         return len(self.parts)
 
-    def _item(self, index: int) -> Entry:
-        return Entry(self.parts[index], self.titles[index], self.texts[index], self.metadata[index])
+    def _item(self, index: int) -> FileEntry:
+        return FileEntry(self.parts[index], self.titles[index], self.texts[index], self.metadata[index])
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,6 @@ class FileContent:
     `ReadingOptions` that its tables have.
     """
 
-    entries: Sequence[Entry]
+    entries: Sequence[FileEntry]
     counts: Mapping[str, int] = field(default_factory=dict)
     text_columns: frozenset[str] = frozenset()

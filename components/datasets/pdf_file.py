@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
 from components.datasets.parsing_time import page_time_limited
 from components.errors import DataError, MissingExtraError
 from components.text.normalize import whole_characters
@@ -37,7 +37,7 @@ def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
         raise DataError(f"{file}: cannot be read as PDF ({error}). Mend the file, or remove it.") from error
     text = (_PAGE_END if options.keep_structure else "\n").join(pages)
     n_empty = sum(not page.strip() for page in pages)
-    return FileContent([Entry("", title, text)], {"n_pdf_pages_without_text": n_empty})
+    return FileContent([FileEntry("", title, text)], {"n_pdf_pages_without_text": n_empty})
 
 
 def _page_text(reader: "PdfReader", number: int, file: Path) -> str:

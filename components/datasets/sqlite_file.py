@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
-from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
 from components.datasets.table_rows import bounded, row_document, text_columns_in
 from components.errors import DataError
 
@@ -77,7 +77,7 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
         )
     tables = options.tables or [name for name, kind in kinds.items() if kind != "view"]
     counts = Counter(n_views=len(kinds) - len(tables) if not options.tables else 0)
-    entries: list[Entry] = []
+    entries: list[FileEntry] = []
     of_text: frozenset[str] = frozenset()
     for table in tables:
         cursor = database.execute(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"')  # noqa: S608  # a quoted name
@@ -92,7 +92,7 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
 
 def _rows(
     database: sqlite3.Connection, table: str, cursor: sqlite3.Cursor, options: ReadingOptions, counts: Counter[str]
-) -> Iterator[Entry]:
+) -> Iterator[FileEntry]:
     columns = [column[0] for column in cursor.description]
     key = _primary_key(database, table)
     for number, row in enumerate(cursor, start=1):

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from components.datasets.file_content import Entry, ReadingOptions
+from components.datasets.file_content import FileEntry, ReadingOptions
 from components.errors import DataError
 
 _TITLE = "title"
 _MOST_CHARACTERS = 500_000_000
 
 
-def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) -> Entry:
+def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) -> FileEntry:
     """A row as a document. `values` are those that are there, by column. Without chosen columns, and of several, the
     text is a line "column: value" for each; of a single one it is the value. A column `title` is the title besides.
     """
@@ -22,7 +22,7 @@ def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) 
     else:
         text = "\n".join(f"{column}: {values[column]}" for column in chosen if column in values)
     others = {column: value for column, value in values.items() if column not in of_text and column.lower() != _TITLE}
-    return Entry(part, title, text, others)
+    return FileEntry(part, title, text, others)
 
 
 def text_columns_in(columns: Iterable[str], options: ReadingOptions) -> frozenset[str]:
@@ -30,7 +30,7 @@ def text_columns_in(columns: Iterable[str], options: ReadingOptions) -> frozense
     return frozenset(options.text_columns).intersection(columns)
 
 
-def bounded(entries: Iterable[Entry], file: Path) -> Iterator[Entry]:
+def bounded(entries: Iterable[FileEntry], file: Path) -> Iterator[FileEntry]:
     """The entries as they come. Raises DataError once they hold more text than a corpus should."""
     n_characters = 0
     for entry in entries:

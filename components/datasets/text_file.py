@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import yaml
 
-from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
 from components.datasets.reading import read_lines, require_whole_size
 
 _EXPECTED = "a text file in UTF-8"
@@ -28,8 +28,8 @@ def read_text(file: Path, options: ReadingOptions) -> FileContent:
         require_whole_size(file, _EXPECTED)
     lines = [line for _, line in read_lines(file, _EXPECTED)]
     if not options.one_per_line:
-        return FileContent([Entry("", file.stem, "\n".join(lines))])
-    entries = [Entry(f":{number:06d}", "", line) for number, line in enumerate(lines, start=1) if line.strip()]
+        return FileContent([FileEntry("", file.stem, "\n".join(lines))])
+    entries = [FileEntry(f":{number:06d}", "", line) for number, line in enumerate(lines, start=1) if line.strip()]
     return FileContent(entries, {"n_blank_lines": len(lines) - len(entries)})
 
 
@@ -44,7 +44,7 @@ def read_markdown(file: Path, options: ReadingOptions) -> FileContent:
     text = "\n".join(lines[matter.n_lines :])
     if matter.n_lines:
         text = text.lstrip("\n")
-    return FileContent([Entry("", matter.facts.get("title") or file.stem, text, facts)])
+    return FileContent([FileEntry("", matter.facts.get("title") or file.stem, text, facts)])
 
 
 def front_matter(lines: list[str]) -> FrontMatter:

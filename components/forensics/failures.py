@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from components.forensics.outcomes import Outcome
 from components.forensics.sources import Use
-from components.forensics.stages import BROKEN, Stage
+from components.forensics.stages import BROKEN, EvidenceStage
 
 
 class Failure(StrEnum):
@@ -40,7 +40,9 @@ _OF_ANY_EVIDENCE = {Outcome.ERROR: Failure.ERROR, Outcome.EMPTY: Failure.EMPTY, 
 _WITH_EVIDENCE = {Outcome.REFUSED: Failure.REFUSED, Outcome.PARTLY: Failure.PARTLY, Outcome.LOW: Failure.LOW}
 
 
-def failure_of(stage: Stage, outcome: Outcome, use: Use | None, *, answerable: bool, is_filtered: bool) -> Failure:
+def failure_of(
+    stage: EvidenceStage, outcome: Outcome, use: Use | None, *, answerable: bool, is_filtered: bool
+) -> Failure:
     """The class of one sample. `use` is known for wrong answers with evidence in the prompt (None elsewhere);
     `is_filtered` for an answer that the model's provider refused, whatever was in the prompt.
     """
@@ -56,6 +58,6 @@ def failure_of(stage: Stage, outcome: Outcome, use: Use | None, *, answerable: b
         return Failure(stage.value)
     if outcome is Outcome.NOT_JUDGED:
         return Failure.NONE
-    if stage is not Stage.IN_CONTEXT:
+    if stage is not EvidenceStage.IN_CONTEXT:
         return Failure.REFUSED if outcome is Outcome.REFUSED else Failure.UNEXPLAINED
     return _WITH_EVIDENCE.get(outcome) or Failure(use or Use.WRONG_WITH_EVIDENCE)

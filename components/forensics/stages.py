@@ -13,7 +13,7 @@ THETA = 0.8
 """The share of a gold unit's characters that is enough of it."""
 
 
-class Stage(StrEnum):
+class EvidenceStage(StrEnum):
     """Where the evidence was lost, in the order of the pipeline; IN_CONTEXT: nowhere. CUT: at a chunk border; IN_PART:
     it is longer than a chunk, and the first hits hold part of it. NO_GOLD: the sample names no evidence; NOT_SEARCHED:
     the cell retrieves nothing.
@@ -31,16 +31,16 @@ class Stage(StrEnum):
 
 
 BROKEN = (
-    Stage.NOT_IN_CORPUS,
-    Stage.NOT_RETRIEVED,
-    Stage.CUT,
-    Stage.IN_PART,
-    Stage.RANKED_LOW,
-    Stage.DROPPED,
+    EvidenceStage.NOT_IN_CORPUS,
+    EvidenceStage.NOT_RETRIEVED,
+    EvidenceStage.CUT,
+    EvidenceStage.IN_PART,
+    EvidenceStage.RANKED_LOW,
+    EvidenceStage.DROPPED,
 )
 """Those that keep evidence out of the prompt, the earliest first."""
 
-_ORDER = {stage: place for place, stage in enumerate((*BROKEN, Stage.IN_CONTEXT))}
+_ORDER = {stage: place for place, stage in enumerate((*BROKEN, EvidenceStage.IN_CONTEXT))}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class UnitStage:
     `is_document` if the unit is a whole document.
     """
 
-    stage: Stage
+    stage: EvidenceStage
     rank_needed: int | None
     is_document: bool = False
 
@@ -84,7 +84,7 @@ class SampleStage:
     labels documents rarely means every sentence of them.
     """
 
-    stage: Stage
+    stage: EvidenceStage
     rank_needed: int | None
     is_uncertain: bool = False
 
@@ -104,7 +104,7 @@ def stage_of(
             key = (unit.one_of, 0) if unit.one_of else (0, place)
             sets.setdefault(key, []).append(_stage_of_unit(unit, top_k, theta, longest_hit))
     if not sets:
-        return SampleStage(Stage.NO_GOLD, None)
+        return SampleStage(EvidenceStage.NO_GOLD, None)
     stages = [_furthest(alternatives) for alternatives in sets.values()]
     earliest = min(stages, key=lambda own: _ORDER[own.stage])
     ranks = [own.rank_needed for own in stages if own.rank_needed is not None]
@@ -122,38 +122,38 @@ def _furthest(alternatives: Sequence[UnitStage]) -> UnitStage:
     return replace(furthest, rank_needed=min(ranks, default=None))
 
 
-def _is_partly_there(stage: Stage, stages: Iterable[UnitStage]) -> bool:
+def _is_partly_there(stage: EvidenceStage, stages: Iterable[UnitStage]) -> bool:
     """Whether something of the evidence was lost that may not have been needed: part of a document, or one of several
     documents.
     """
-    return stage in (Stage.CUT, Stage.IN_PART, Stage.RANKED_LOW, Stage.DROPPED) or (
+    return stage in (EvidenceStage.CUT, EvidenceStage.IN_PART, EvidenceStage.RANKED_LOW, EvidenceStage.DROPPED) or (
         stage in BROKEN and any(own.stage is not stage for own in stages)
     )
 
 
 def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | None) -> UnitStage:
     if unit.n_characters is None:
-        return UnitStage(Stage.NOT_IN_CORPUS, None, unit.is_document)
+        return UnitStage(EvidenceStage.NOT_IN_CORPUS, None, unit.is_document)
     enough = theta * unit.n_characters
     rank_needed = _rank_needed(unit.found, enough)
     stage = _lost_at(unit, top_k, enough, rank_needed)
     is_longer_than_a_chunk = longest_hit is not None and unit.n_characters > longest_hit
-    if stage is Stage.CUT and is_longer_than_a_chunk:
-        stage = Stage.IN_PART
+    if stage is EvidenceStage.CUT and is_longer_than_a_chunk:
+        stage = EvidenceStage.IN_PART
     return UnitStage(stage, rank_needed, unit.is_document)
 
 
-def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> Stage:
+def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
     if unit.n_in_context and unit.n_in_context >= enough:
-        return Stage.IN_CONTEXT  # also by chunks around the hits, where nothing else holds it
+        return EvidenceStage.IN_CONTEXT  # also by chunks around the hits, where nothing else holds it
     if not unit.found:
-        return Stage.NOT_RETRIEVED
+        return EvidenceStage.NOT_RETRIEVED
     if rank_needed is not None and rank_needed <= top_k:
-        return Stage.DROPPED
+        return EvidenceStage.DROPPED
     is_begun = any(piece.rank <= top_k for piece in unit.found)
     ranks = {piece.rank for piece in unit.found}
     is_whole = any(_n_covered(piece for piece in unit.found if piece.rank == rank) >= enough for rank in ranks)
-    return Stage.CUT if is_begun and not is_whole else Stage.RANKED_LOW
+    return EvidenceStage.CUT if is_begun and not is_whole else EvidenceStage.RANKED_LOW
 
 
 def _rank_needed(found: Sequence[FoundPiece], enough: float) -> int | None:

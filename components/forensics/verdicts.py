@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from components.forensics.failures import Failure, failure_of
 from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
 from components.forensics.sources import RUN, Use, shares_of, use_of
-from components.forensics.stages import BROKEN, THETA, FoundPiece, GoldUnit, SampleStage, Stage, stage_of
+from components.forensics.stages import BROKEN, THETA, EvidenceStage, FoundPiece, GoldUnit, SampleStage, stage_of
 from components.json_value import Json
 from components.records import AnswerState, Kind
 
@@ -38,7 +38,7 @@ class Verdict:
     the rank down to which the hits hold enough of all evidence, None if all of them do not.
     """
 
-    stage: Stage
+    stage: EvidenceStage
     outcome: Outcome
     failure: Failure
     rank_needed: int | None
@@ -57,7 +57,7 @@ class Examined:
     def needs_texts(self) -> bool:
         """Whether what the answer was taken from decides: it is wrong, and the evidence was in the prompt."""
         is_wrong = self.judged.outcome is Outcome.WRONG and self.sample.answerable
-        return is_wrong and self.stage.stage is Stage.IN_CONTEXT
+        return is_wrong and self.stage.stage is EvidenceStage.IN_CONTEXT
 
     def verdict(self, texts: PromptTexts | None = None) -> Verdict:
         """The verdict; without the texts where they are needed, it says no more than that the evidence was there."""
@@ -105,7 +105,9 @@ def examine(
     )
     is_searched = row["found_gold"] is not None
     longest = _longest_hit(row.get("retrieved"))
-    stage = stage_of(_units(row), top_k, theta, longest) if is_searched else SampleStage(Stage.NOT_SEARCHED, None)
+    stage = (
+        stage_of(_units(row), top_k, theta, longest) if is_searched else SampleStage(EvidenceStage.NOT_SEARCHED, None)
+    )
     return Examined(sample, stage, outcome_of(sample))
 
 

@@ -14,7 +14,7 @@ from components.judges.prepared import Prepared, prepared, prepared_for
 from components.judges.verdicts import (
     APPLICABILITY_SCHEMA,
     Applicability,
-    Verdict,
+    GradeVerdict,
     read_applicability,
     read_verdict,
     verdict_schema,
@@ -29,7 +29,7 @@ _PLACES = ("{answer}", "{passages}", "{passage}")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GradeOutcome:
     """How the judgement of one sample ended: a value, or the reason why there is none; and the remark for readers."""
 
     value: float | ScoreState
@@ -156,21 +156,21 @@ class Graded:
         """Means, float64[...], from sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> Outcome | None:
+    def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
         """The outcome, where there is nothing to ask."""
         if self.applicability:
             known = prepared_for(preparation, item.sample)
             if known["state"] != ScoreState.VALUE:
-                return Outcome(ScoreState(known["state"]), known["reason"])
+                return GradeOutcome(ScoreState(known["state"]), known["reason"])
         if missing := self.lacks(item):
-            return Outcome(ScoreState.NOT_APPLICABLE, f"no {missing}")
+            return GradeOutcome(ScoreState.NOT_APPLICABLE, f"no {missing}")
         if self.reads_answers and not item.answer.strip():
             if self.empty_answer is None:
-                return Outcome(ScoreState.NOT_APPLICABLE, "empty answer")
-            return self._outcome([Verdict(self.empty_answer, "empty answer, not asked")])
+                return GradeOutcome(ScoreState.NOT_APPLICABLE, "empty answer")
+            return self._outcome([GradeVerdict(self.empty_answer, "empty answer, not asked")])
         return None
 
-    def _inquiries(self, item: JudgeInput) -> list[Inquiry[Verdict]]:
+    def _inquiries(self, item: JudgeInput) -> list[Inquiry[GradeVerdict]]:
         """One, or one per passage."""
         if "{passage}" not in self.instruction:
             return [self._inquiry(item, item.sample.id, "")]
@@ -179,7 +179,7 @@ class Graded:
             for n, passage in enumerate(item.passages, start=1)
         ]
 
-    def _inquiry(self, item: JudgeInput, request_id: str, passage: str) -> Inquiry[Verdict]:
+    def _inquiry(self, item: JudgeInput, request_id: str, passage: str) -> Inquiry[GradeVerdict]:
         values = {
             **_shown_of(item.sample),
             "{answer}": item.answer,
@@ -194,19 +194,19 @@ class Graded:
         messages = chat(self.system, fill(self.applicability, _shown_of(sample)))
         return Request(sample.id, messages, sample, (), APPLICABILITY_SCHEMA)
 
-    def _outcome(self, replies: Sequence[Verdict | Unread]) -> Outcome:
+    def _outcome(self, replies: Sequence[GradeVerdict | Unread]) -> GradeOutcome:
         """A sample's value if all its replies were read: a mean over some passages would be another metric."""
-        verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
+        verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
         unread = [reply for reply in replies if isinstance(reply, Unread)]
         if unread:
             # FAILED before UNPARSABLE: a failed request is worth repeating, and the stage is then not kept for good.
             worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
-            return Outcome(worst.state, worst.reason)
+            return GradeOutcome(worst.state, worst.reason)
         grades = [verdict.grade for verdict in verdicts if verdict.grade != self.not_applicable_grade]
         remark = "\n".join(f"{verdict.grade}: {verdict.reason}" for verdict in verdicts)
         if not grades:
-            return Outcome(ScoreState.NOT_APPLICABLE, remark)
-        return Outcome(sum(grades) / len(grades) / max(self.grades), remark)
+            return GradeOutcome(ScoreState.NOT_APPLICABLE, remark)
+        return GradeOutcome(sum(grades) / len(grades) / max(self.grades), remark)
 
 
 def _lacks_references(template: str, sample: Sample) -> bool:

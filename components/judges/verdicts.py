@@ -8,7 +8,7 @@ from components.asking.reply import flag, read_object, whole_number
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GradeVerdict:
     """A grade and the judge's reason for it ("" if it gave none)."""
 
     grade: int
@@ -41,11 +41,11 @@ def verdict_schema(grades: Sequence[int]) -> Mapping[str, Any]:
     }
 
 
-def read_verdict(text: str, grades: Sequence[int]) -> Verdict | None:
+def read_verdict(text: str, grades: Sequence[int]) -> GradeVerdict | None:
     """The verdict in a reply; None if there is none, or if its grade is not one of `grades`."""
     found = read_object(text, "grade") or {}
     grade = whole_number(found.get("grade"))
-    return Verdict(grade, _reason(found)) if grade is not None and grade in grades else None
+    return GradeVerdict(grade, _reason(found)) if grade is not None and grade in grades else None
 
 
 def read_applicability(text: str) -> Applicability | None:

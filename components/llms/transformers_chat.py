@@ -8,7 +8,7 @@ from typing import ClassVar
 from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
 from components.llms.sampling import sampling_mistakes
-from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, Prompt, Written
+from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, ModelPrompt, WrittenText
 from components.pretrained.chat_template import in_template, template_mistakes, without_template
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import (
@@ -92,7 +92,7 @@ class TransformersChat:
         if not requests:
             return
         causal = CausalModel(self.model, self.revision, self.adapter, self.dtype, self.trust_remote_code, self.device)
-        fitting: list[tuple[Request, Prompt]] = []
+        fitting: list[tuple[Request, ModelPrompt]] = []
         for request in requests:
             prompt = self._prompt(causal, request)
             if isinstance(prompt, Answer):
@@ -108,7 +108,7 @@ class TransformersChat:
                 yield _answer(request.id, len(prompt.token_ids), written, latency_s)
             started = time.perf_counter()
 
-    def _prompt(self, causal: CausalModel, request: Request) -> Prompt | Answer:
+    def _prompt(self, causal: CausalModel, request: Request) -> ModelPrompt | Answer:
         """The tokens of a request; a failed answer if the template takes no such messages, if no tokenizer can read
         them, or if the window has no room for so many.
         """
@@ -141,14 +141,14 @@ class TransformersChat:
                 "or a smaller max_new_tokens",
                 ErrorClass.TOO_LONG,
             )
-        return Prompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")
+        return ModelPrompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")
 
 
 def _failed(request: Request, error: str, error_class: ErrorClass) -> Answer:
     return Answer(request.id, AnswerState.ERROR, error=error, error_class=error_class)
 
 
-def _answer(request_id: str, n_prompt: int, written: Written, latency_s: float) -> Answer:
+def _answer(request_id: str, n_prompt: int, written: WrittenText, latency_s: float) -> Answer:
     thoughts, text = split_thoughts(written.text)
     state = AnswerState.TRUNCATED if written.is_truncated else AnswerState.OK if text else AnswerState.EMPTY
     return Answer(

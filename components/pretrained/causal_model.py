@@ -36,14 +36,14 @@ class Drawing:
     stop: tuple[str, ...]
 
 
-class Prompt(NamedTuple):
+class ModelPrompt(NamedTuple):
     """The tokens that a model reads, and what its random numbers begin with."""
 
     token_ids: Sequence[int]
     seed: str
 
 
-class Written(NamedTuple):
+class WrittenText(NamedTuple):
     """What a model wrote to the prompt at a position. `n_tokens` include the one that ends it."""
 
     position: int
@@ -75,7 +75,9 @@ class CausalModel:
         positions = getattr(network.config.get_text_config(), "max_position_embeddings", None)
         return int(positions or tokenizer.model_max_length)
 
-    def write(self, prompts: Sequence[Prompt], drawing: Drawing, batch_tokens: int | None) -> Iterator[list[Written]]:
+    def write(
+        self, prompts: Sequence[ModelPrompt], drawing: Drawing, batch_tokens: int | None
+    ) -> Iterator[list[WrittenText]]:
         """The texts of all prompts, batch by batch, the longest first. A batch has at most `batch_tokens` tokens of
         prompts and texts, padding included, or one prompt; None for what suits the device. Raises ComponentError if it
         does not fit into memory, or if the model computes numbers that are not finite.
@@ -93,7 +95,7 @@ class CausalModel:
                     f"fewer: try {max(most // 2, 1)} ({str(error).partition('. ')[0]})"
                 ) from error
 
-    def _batch(self, batch: Sequence[tuple[int, Prompt]], drawing: Drawing) -> list[Written]:
+    def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[WrittenText]:
         import torch
 
         tokenizer, network = self._loaded
@@ -131,7 +133,7 @@ class CausalModel:
         return _load(self.model, self.revision, self)
 
 
-def _written(position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing) -> Written:
+def _written(position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing) -> WrittenText:
     n_text = next((place for place, token in enumerate(row) if token in ends), None)
     if n_text is None:  # a row that a stop word ended before the others was filled up
         n_text = max((place + 1 for place, token in enumerate(row) if token != tokenizer.pad_token_id), default=0)
@@ -141,7 +143,7 @@ def _written(position: int, row: list[int], ends: Sequence[int], tokenizer: Any,
     text: str = tokenizer.decode(row[:n_text], skip_special_tokens=True)
     if places := [place for word in drawing.stop if (place := text.find(word)) >= 0]:
         text, is_ended = text[: min(places)], True
-    return Written(position, text, not is_ended, n_tokens)
+    return WrittenText(position, text, not is_ended, n_tokens)
 
 
 def _ids_of_ends(network: Any, tokenizer: Any) -> list[int]:

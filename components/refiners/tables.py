@@ -7,7 +7,7 @@ from typing import ClassVar
 from components.records import Documents, RefinedDocuments
 from components.refiners.pieces import Piece, assembled, copied
 from components.text import markdown
-from components.text.html_tables import Row, Table, html_tables
+from components.text.html_tables import HtmlRow, HtmlTable, html_tables
 from components.text.sentences import sentence_ends
 
 
@@ -50,7 +50,7 @@ class ExtractedTables:
         }
         return assembled(documents, pieces, counts)
 
-    def _pieces(self, text: str, tables: Sequence[Table]) -> Iterator[Piece]:
+    def _pieces(self, text: str, tables: Sequence[HtmlTable]) -> Iterator[Piece]:
         for before, table in zip([None, *tables], [*tables, None], strict=True):
             between = _sentences(text, before.end if before else 0, table.start if table else len(text))
             for number, (start, end) in enumerate(between):
@@ -64,18 +64,18 @@ class ExtractedTables:
                 yield from _line(text, table.start, table.end)
 
 
-def _tables(text: str) -> list[Table]:
+def _tables(text: str) -> list[HtmlTable]:
     """In order. Those of Markdown have no rows: they are kept as they are."""
     in_html = html_tables(text)
     in_markdown = [
-        Table(start, end, ())
+        HtmlTable(start, end, ())
         for start, end in markdown.tables(text)
         if not any(table.start < end and start < table.end for table in in_html)
     ]
     return sorted([*in_html, *in_markdown])
 
 
-def _row_piece(row: Row) -> Piece:
+def _row_piece(row: HtmlRow) -> Piece:
     return Piece(f"| {' | '.join(row.cells)} |\n", row.start, row.end)
 
 

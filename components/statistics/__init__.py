@@ -19,7 +19,7 @@ from components.statistics.best import BestCells, best_cells, p_of_equality
 from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, share_as_far
 from components.statistics.contributions import Combine, Contributions, SampleScores, contributions, equal_cells
 from components.statistics.front import dominators, pareto_front
-from components.statistics.krippendorff import Alpha, Level, krippendorff_alpha
+from components.statistics.krippendorff import Alpha, MeasurementLevel, krippendorff_alpha
 from components.statistics.multiplicity import benjamini_hochberg, holm, selected_level
 from components.statistics.noise import SamplingErrors, sampling_errors
 from components.statistics.paired import Comparison, PairedTest
@@ -41,7 +41,7 @@ __all__ = [
     "Comparison",
     "Contrasts",
     "Contributions",
-    "Level",
+    "MeasurementLevel",
     "PairedTest",
     "Precision",
     "RightOrWrong",

@@ -28,7 +28,7 @@ class BestCells(NamedTuple):
     critical: float | None
 
 
-class Measure(Protocol):
+class BestMeasure(Protocol):
     """Sizes of differences between cells in standard errors, and what chance makes of them."""
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -80,7 +80,7 @@ def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float
     return p
 
 
-def _measures(found: Contributions, n_resamples: int, n_redrawn: int, seed: int) -> list[Measure]:
+def _measures(found: Contributions, n_resamples: int, n_redrawn: int, seed: int) -> list[BestMeasure]:
     by_sign_changes = _BySignChanges(found, n_resamples, seed)
     if not chance.can_be_studentised(found):
         return [by_sign_changes]
@@ -88,7 +88,7 @@ def _measures(found: Contributions, n_resamples: int, n_redrawn: int, seed: int)
 
 
 def may_be_best(
-    ahead: NDArray[np.float64], measures: Sequence[Measure], floors: NDArray[np.float64], alpha: float | None
+    ahead: NDArray[np.float64], measures: Sequence[BestMeasure], floors: NDArray[np.float64], alpha: float | None
 ) -> BestCells:
     """Of cells that lie so far `ahead`, float64[n_cells], by distances that are measured in several ways, of which the
     one with the larger p counts. `floors` float64[n_cells, n_cells] are the smallest p-values of any two of them.
@@ -159,7 +159,7 @@ def _floors(found: Contributions) -> NDArray[np.float64]:
     return np.array([chance.floors(found.against(cell, every)) for cell in range(len(every))])
 
 
-def _distances(measure: Measure, n_cells: int) -> NDArray[np.float64]:
+def _distances(measure: BestMeasure, n_cells: int) -> NDArray[np.float64]:
     """Of all cells from each other, float64[n_cells, n_cells]."""
     return np.array([measure.sizes(cell, np.arange(n_cells)) for cell in range(n_cells)])
 
@@ -169,7 +169,7 @@ class _LargestByChance:
     cells once, and kept for the first ones of `order` alone, the first two of them, and so on.
     """
 
-    def __init__(self, measure: Measure, order: NDArray[np.int64]) -> None:
+    def __init__(self, measure: BestMeasure, order: NDArray[np.int64]) -> None:
         self._measure, self._order = measure, order
         self._of_first = _largest_of_first(measure, order)
 
@@ -180,12 +180,12 @@ class _LargestByChance:
         return _largest_of_first(self._measure, left)[-1]
 
 
-def _largest_by_chance(measure: Measure, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+def _largest_by_chance(measure: BestMeasure, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     """The largest difference between any two of the cells in each resample, float64[n_resamples]."""
     return _largest_of_first(measure, cells)[-1]
 
 
-def _largest_of_first(measure: Measure, cells: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+def _largest_of_first(measure: BestMeasure, cells: NDArray[np.int64]) -> list[NDArray[np.float64]]:
     """The largest difference between any two of the first cell, the first two cells, and so on, in each resample:
     float64[n_resamples] each.
     """

@@ -17,7 +17,7 @@ _BLOCK_ELEMENTS = 2_000_000
 Floats = NDArray[np.float64]
 
 
-class Level(StrEnum):
+class MeasurementLevel(StrEnum):
     """What a difference of two values means: that they differ, how many ranks lie between them, or how far apart they
     are.
     """
@@ -45,7 +45,7 @@ class Alpha:
 
 def krippendorff_alpha(
     units: Sequence[Sequence[Hashable | None]],
-    level: Level,
+    level: MeasurementLevel,
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
     n_draws: int = 2000,
@@ -97,11 +97,11 @@ def _interval(
 class _Table:
     """How often each value was given to each unit, float64[n_units, n_distinct_values]."""
 
-    def __init__(self, units: Sequence[Sequence[Hashable]], level: Level) -> None:
+    def __init__(self, units: Sequence[Sequence[Hashable]], level: MeasurementLevel) -> None:
         self._level = level
         distinct = dict.fromkeys(value for unit in units for value in unit)
         self._scale = np.arange(len(distinct), dtype=np.float64)
-        if level is not Level.NOMINAL:
+        if level is not MeasurementLevel.NOMINAL:
             numbers = sorted({_number(value) for value in distinct})
             self._scale = _centred(numbers)
             place = {value: numbers.index(_number(value)) for value in distinct}
@@ -122,7 +122,7 @@ class _Table:
         margins = weights @ self._counts
         n = margins.sum(axis=1)
         sizes = self._counts.sum(axis=1)
-        if self._level is Level.NOMINAL:
+        if self._level is MeasurementLevel.NOMINAL:
             within = sizes**2 - (self._counts**2).sum(axis=1)
             observed = weights @ (within / (sizes - 1))
             expected = n**2 - (margins**2).sum(axis=1)
@@ -137,7 +137,7 @@ class _Table:
 
     def _positions(self, margins: Floats) -> Floats:
         """Of the values on the scale of their distances, float64[n_draws, n_values], or one row for all draws."""
-        if self._level is Level.INTERVAL:
+        if self._level is MeasurementLevel.INTERVAL:
             return self._scale[np.newaxis]
         middles: Floats = np.cumsum(margins, axis=1) - margins / 2 - margins.sum(axis=1, keepdims=True) / 2
         return middles

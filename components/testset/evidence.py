@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from components.limits import too_small
 from components.testset.facts import facts
-from components.testset.protocols import Corpus, Task
+from components.testset.protocols import SourceCorpus, Task
 from components.testset.records import EvidenceSet, Extract
 from components.testset.windows import windows
 from components.text.near_duplicates import CONTAINED_SHINGLE_CHARACTERS, Shingles, overlap, shingles_of
@@ -57,7 +57,7 @@ class EvidenceSettings:
 
 
 def evidence_sets(
-    name: str, task: Task, document_ids: Sequence[str], corpus: Corpus, settings: EvidenceSettings
+    name: str, task: Task, document_ids: Sequence[str], corpus: SourceCorpus, settings: EvidenceSettings
 ) -> list[EvidenceSet]:
     """The evidence sets of the task `name` that begin with a piece of these documents, without a topic: first the best
     of each document in the order given, then the second ones of long documents, and so on.
@@ -83,7 +83,7 @@ def evidence_sets(
 
 
 def _neighbours(
-    pieces: Sequence[Extract], corpus: Corpus, settings: EvidenceSettings, *, staying: bool
+    pieces: Sequence[Extract], corpus: SourceCorpus, settings: EvidenceSettings, *, staying: bool
 ) -> list[list[Extract]]:
     """Of each piece, the nearest pieces of other documents."""
     # One more is asked for: a document is nearest to itself.
@@ -111,7 +111,9 @@ def _with_others(
     return _set(name, (piece, *distinct[:n_partners]), tuple(other.document_id for other in distinct[:n_near]))
 
 
-def _pieces(name: str, document_id: str, corpus: Corpus, settings: EvidenceSettings) -> Iterator[tuple[int, Extract]]:
+def _pieces(
+    name: str, document_id: str, corpus: SourceCorpus, settings: EvidenceSettings
+) -> Iterator[tuple[int, Extract]]:
     """The pieces of a document that something is made of, each with its rank. Drawn among those that tell enough, by
     the task too: so that several tasks do not all ask about the same piece.
     """
@@ -133,7 +135,7 @@ def _says_something(text: str, settings: EvidenceSettings) -> bool:
     return sum(map(len, text.split())) >= settings.least_characters and _LETTER.search(text) is not None
 
 
-def _piece_around(found: Extract, corpus: Corpus, settings: EvidenceSettings) -> Extract:
+def _piece_around(found: Extract, corpus: SourceCorpus, settings: EvidenceSettings) -> Extract:
     """The piece of its document in which most of it lies: what is found may be a sentence or two."""
     text = corpus.texts[found.document_id]
     places = windows(text, settings.n_characters)

@@ -27,7 +27,7 @@ Parts = frozenset[str]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedQuestions:
     """What a draft is compared by. Only drafts of one `group` can be alike: the numbers and negations of a question, or
     the kind of a text. `question`, `history` and, with their numbers, `references` are as parts (see NearDuplicates),
     `words` is all that is asked, in order.
@@ -43,12 +43,12 @@ class Compared:
     is_text: bool
 
 
-def compared(draft: Draft) -> Compared:
+def compared(draft: Draft) -> ComparedQuestions:
     """The draft in folded form: width, case and punctuation do not count."""
     before = "\n".join(turn.question for turn in draft.history)
     earlier, asked = tokens(before), tokens(draft.question)
     is_text = draft.kind not in ASKED
-    return Compared(
+    return ComparedQuestions(
         draft.id,
         (draft.kind,) if is_text else _facts(f"{before}\n{draft.question}"),
         frozenset(unit.document_id for unit in draft.gold or draft.evidence.extracts),
@@ -60,7 +60,7 @@ def compared(draft: Draft) -> Compared:
     )
 
 
-def are_alike(one: Compared, other: Compared, threshold: float) -> bool:
+def are_alike(one: ComparedQuestions, other: ComparedQuestions, threshold: float) -> bool:
     """Whether one of two drafts of a group nearly repeats the other; see NearDuplicates."""
     if one.words == other.words:
         return True
@@ -91,7 +91,7 @@ def _are_near(one: Parts, other: Parts, threshold: float) -> bool:
     return n_shared >= threshold * (fewer + more - n_shared)
 
 
-def _are_about_one_thing(one: Compared, other: Compared) -> bool:
+def _are_about_one_thing(one: ComparedQuestions, other: ComparedQuestions) -> bool:
     words, others = Counter(one.words), Counter(other.words)
     mine, its = _content(words - others), _content(others - words)
     if min(mine, its) < _ANOTHER_MATTER:
@@ -109,7 +109,7 @@ def _without_content() -> frozenset[str]:
     return _FUNCTION_CHARACTERS | function_words()["en"] | {""}
 
 
-def _have_one_answer(one: Compared, other: Compared) -> bool:
+def _have_one_answer(one: ComparedQuestions, other: ComparedQuestions) -> bool:
     return any(_agree(mine, its) for mine in one.references for its in other.references)
 
 

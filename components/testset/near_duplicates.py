@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.testset.likeness import Compared, are_alike, compared
+from components.testset.likeness import ComparedQuestions, are_alike, compared
 from components.testset.records import Draft
 
 
@@ -55,20 +55,20 @@ class _Index:
 
     threshold: float
     counts: Mapping[str, int]
-    kept: list[Compared] = field(default_factory=list)
+    kept: list[ComparedQuestions] = field(default_factory=list)
     places: dict[object, list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, draft: Compared) -> None:
+    def add(self, draft: ComparedQuestions) -> None:
         for key in self._keys(draft):
             self.places[key].append(len(self.kept))
         self.kept.append(draft)
 
-    def first_like(self, draft: Compared) -> Compared | None:
+    def first_like(self, draft: ComparedQuestions) -> ComparedQuestions | None:
         near = {place for key in self._keys(draft) for place in self.places.get(key, ())}
         kept = (self.kept[place] for place in sorted(near))
         return next((other for other in kept if are_alike(draft, other, self.threshold)), None)
 
-    def _keys(self, draft: Compared) -> list[object]:
+    def _keys(self, draft: ComparedQuestions) -> list[object]:
         rarest = sorted(draft.question, key=lambda part: (self.counts[part], part))
         n = len(rarest) - math.ceil(self.threshold * len(rarest) - 1e-9) + 1
         return [(draft.group, part) for part in rarest[:n]]

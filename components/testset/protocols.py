@@ -5,10 +5,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from components.protocols import LLM, Ask, Component
 from components.records import Kind
-from components.testset.records import Draft, EvidenceSet, Extract, Topic, Verdict, Written
+from components.testset.records import Draft, EvidenceSet, Extract, GateVerdict, Topic, WrittenDraft
 
 
-class Corpus(Protocol):
+class SourceCorpus(Protocol):
     """The documents that samples are made of and their topics, as gates and tasks see them."""
 
     @property
@@ -42,7 +42,7 @@ class TopicSource(Component, Protocol):
     def n_requests(self) -> int:
         """In all, at most, each readable at once."""
 
-    def topics(self, corpus: Corpus, ask: Ask) -> Sequence[Topic]:
+    def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
         """The leaves, with distinct slugs. Raises DataError, and ComponentError if the model drafted none."""
 
 
@@ -69,12 +69,12 @@ class Task(Component, Protocol):
     def n_requests(self) -> int:
         """For one evidence set, at most, each readable at once."""
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """Drafts of the task `name`. Every evidence set has drafts or is among those not drafted."""
 
 
 @runtime_checkable
-class Gate(Component, Protocol):
+class DraftGate(Component, Protocol):
     """One thing that a draft must not have wrong."""
 
     @property
@@ -92,5 +92,5 @@ class Gate(Component, Protocol):
     def applies_to(self, draft: Draft) -> bool:
         """Whether it has anything to say; a draft to which it does not apply passes, without a request."""
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         """One for each, in order: of drafts to which it applies."""

@@ -101,7 +101,7 @@ class NotDrafted:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenDraft:
     """What came of evidence sets, in their order."""
 
     drafts: tuple[Draft, ...]
@@ -121,7 +121,7 @@ class VerdictState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """Of one gate on one draft. `reason` is a slug that counts in the coverage ("closed_book"), "" for PASSED; `detail`
     is what was seen, for people. `draft` is the draft with what the gate found (its gold), or the corrected one; None
     where it stays as it was.
@@ -133,4 +133,4 @@ class Verdict:
     draft: Draft | None = None
 
 
-PASSED = Verdict(VerdictState.PASSED)
+PASSED = GateVerdict(VerdictState.PASSED)

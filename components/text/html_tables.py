@@ -9,7 +9,7 @@ from typing import NamedTuple
 _WHITE_SPACE = re.compile(r"\s+")
 
 
-class Row(NamedTuple):
+class HtmlRow(NamedTuple):
     """The characters [start, end) of a row, and the texts of its cells."""
 
     start: int
@@ -17,15 +17,15 @@ class Row(NamedTuple):
     cells: Sequence[str]
 
 
-class Table(NamedTuple):
+class HtmlTable(NamedTuple):
     """The characters [start, end) of a table that is in no other one. Its caption is a row."""
 
     start: int
     end: int
-    rows: Sequence[Row]
+    rows: Sequence[HtmlRow]
 
 
-def html_tables(text: str) -> list[Table]:
+def html_tables(text: str) -> list[HtmlTable]:
     """The tables of a text; what stands in a table inside another one belongs to the cell that it is in. One that is
     not closed goes to the end of the text. One that says nothing is none.
     """
@@ -49,7 +49,7 @@ class _TableReader(HTMLParser):
         self._start = 0
         self._says_something = False
         self._rows: list[tuple[int, list[list[str]]]] = []
-        self.tables: list[Table] = []
+        self.tables: list[HtmlTable] = []
 
     @property
     def _place(self) -> int:
@@ -88,7 +88,7 @@ class _TableReader(HTMLParser):
         if is_open and self._says_something:
             starts = [start for start, _ in self._rows]
             rows = [
-                Row(start, row_end, [_WHITE_SPACE.sub(" ", "".join(cell)).strip() for cell in cells])
+                HtmlRow(start, row_end, [_WHITE_SPACE.sub(" ", "".join(cell)).strip() for cell in cells])
                 for (start, cells), row_end in zip(self._rows, [*starts[1:], end], strict=False)
             ]
-            self.tables.append(Table(self._start, end, [row for row in rows if row.cells]))
+            self.tables.append(HtmlTable(self._start, end, [row for row in rows if row.cells]))

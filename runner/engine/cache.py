@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from runner.engine.stage import Stage
-from runner.engine.store import Entry
+from runner.engine.store import StoredResult
 
 T = TypeVar("T")
 
@@ -16,13 +16,13 @@ _DECODED_PER_STORED = 3
 class Cache:
     """Bounded by bytes: the results used longest ago go first, but the last two always stay."""
 
-    def __init__(self, max_bytes: int = 256 << 20, always: Sequence[Entry] = ()) -> None:
+    def __init__(self, max_bytes: int = 256 << 20, always: Sequence[StoredResult] = ()) -> None:
         """There is room for the decoded results of `always` besides."""
         self._max_bytes = max_bytes + sum(entry.n_bytes for entry in always) * _DECODED_PER_STORED
         self._kept: OrderedDict[str, tuple[object, int]] = OrderedDict()
         self._n_bytes = 0
 
-    def get(self, stage: Stage[T], entry: Entry) -> T:
+    def get(self, stage: Stage[T], entry: StoredResult) -> T:
         """The result of a stage, decoded from its entry unless it is here."""
         if stage.key in self._kept:
             self._kept.move_to_end(stage.key)

@@ -52,7 +52,7 @@ class Named:
         return dict(parts)
 
 
-class Single(Generic[T]):
+class SinglePart(Generic[T]):
     """A result that is one part."""
 
     def __init__(self, name: str) -> None:

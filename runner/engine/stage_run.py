@@ -14,7 +14,7 @@ from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.edited_models import note_code
 from runner.engine.stage import AnyStage, Stage
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.received_numbers import ReceivedNumbers
 
@@ -42,7 +42,7 @@ class Run:
         """The parts of an input as they are kept, for a stage that passes some of them on."""
         return self.entry(stage).parts()
 
-    def entry(self, stage: Stage[T]) -> Entry:
+    def entry(self, stage: Stage[T]) -> StoredResult:
         """The stored result of an input. Raises DamagedEntryError if it went away after it was made."""
         entry = self._store.find(stage.kind, stage.key)
         if entry is None:

@@ -24,7 +24,7 @@ from runner.engine.source_code import require_equal_files
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.stage_run import Run
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 
 log = logging.getLogger(__name__)
 
@@ -112,13 +112,15 @@ class Worker:
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
             return self._make(stage, report)
 
-    def _kept(self, stage: AnyStage) -> Entry | None:
+    def _kept(self, stage: AnyStage) -> StoredResult | None:
         return self._store.find(stage.kind, stage.key)
 
-    def _whole(self, stage: AnyStage) -> Entry | None:
+    def _whole(self, stage: AnyStage) -> StoredResult | None:
         return self._store.find_whole(stage.kind, stage.key)
 
-    def _sound(self, stage: AnyStage, entry: Entry | None, *, contents: bool, discard: bool = False) -> Entry | None:
+    def _sound(
+        self, stage: AnyStage, entry: StoredResult | None, *, contents: bool, discard: bool = False
+    ) -> StoredResult | None:
         """What was found of a stage, unless a look at its files (their sizes, or their contents) shows damage.
 
         Only the holder of the lock may discard: another process may have made the result anew in the meantime.
@@ -172,7 +174,7 @@ class Worker:
         entry = self._store.find_again(stage.kind, stage.key)
         return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True) if entry else None
 
-    def _keep(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> Entry:
+    def _keep(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> StoredResult:
         try:
             entry = self._store.write(
                 stage.kind,
@@ -225,7 +227,7 @@ def _made(stage: Stage[T], run: Run) -> T:
     return result
 
 
-def _damages(stage: AnyStage, entry: Entry, *, contents: bool) -> Sequence[str]:
+def _damages(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Sequence[str]:
     """What of a kept result is not as it was made; with `contents`, of what it keeps in other places too."""
     found = entry.damages(contents=contents)
     if found or not contents:
@@ -236,7 +238,7 @@ def _damages(stage: AnyStage, entry: Entry, *, contents: bool) -> Sequence[str]:
         return [str(error)]
 
 
-def read_kept(stage: Stage[T], store: Store, read: Callable[[Entry], R], gate: Gate | None = None) -> R:
+def read_kept(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], gate: Gate | None = None) -> R:
     """What `read` takes from the stored result of a stage. One that is not there is made first, and one that goes away
     before it is read (somebody may prune the store) is made again. Its requests then pass `gate`, as those of a Worker.
 
@@ -250,7 +252,7 @@ def read_kept(stage: Stage[T], store: Store, read: Callable[[Entry], R], gate: G
     return read(find_or_make(stage, store, gate))
 
 
-def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> Entry:
+def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> StoredResult:
     """The stored result of a stage, which is made first if it is not there or damaged. Its contents were compared.
 
     Lets the stage's own exception through. Raises StoreError if the result goes away while it is looked for.

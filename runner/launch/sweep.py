@@ -110,12 +110,12 @@ def start_sweep(
     try:
         requests = check_jobs(jobs)
         trust(requests[0].cell.run.plugins)
-        return Sweep(requests, sweep_id, overrides, make_console(), keep, is_part=is_part).run()
+        return RunningSweep(requests, sweep_id, overrides, make_console(), keep, is_part=is_part).run()
     finally:
         let_edits_in()
 
 
-class Sweep:
+class RunningSweep:
     """A sweep under way: where its results go, and which cells are done."""
 
     def __init__(

@@ -14,7 +14,7 @@ from runner.console.unread_replies import unread_cause
 from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Work
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from runner.engine.worker import read_kept
 from runner.output.answer_states import listed_errors
 from runner.output.matrices import matrix_files
@@ -82,7 +82,7 @@ def collect_cell(
     return result, matrix_files(result.metrics, summary["labels"], drawn)
 
 
-def _summary(folder: Path, result: Entry) -> dict[str, Json]:
+def _summary(folder: Path, result: StoredResult) -> dict[str, Json]:
     """The samples' file is taken as it is: reading the table would only cost time."""
     folder.mkdir(parents=True, exist_ok=True)
     result.put_file("samples.parquet", folder / "samples.parquet")

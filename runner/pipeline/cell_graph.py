@@ -41,7 +41,7 @@ from runner.pipeline.ranking.list_reranking import asked_orders
 from runner.pipeline.ranking.unread_texts import cut_pairs, cut_texts
 from runner.pipeline.result import Result
 from runner.pipeline.retrieved import NothingRetrieved, Retrieved
-from runner.pipeline.scoring.cell_scores import Scored, scores_of
+from runner.pipeline.scoring.cell_scores import MetricInputs, scores_of
 from runner.pipeline.scoring.given_answerable import GivenAnswerable, gives_passages
 from runner.pipeline.search.cell_search import FoundHits, found_hits, picking_arm
 from runner.pipeline.search.hit_ranks import HitRanks
@@ -83,7 +83,7 @@ class _Retrieval:
 
     passages: PromptPassages
     shown: Retrieved | NothingRetrieved
-    scored: Scored
+    scored: MetricInputs
 
 
 def _retrieved(cell: Cell, data: Data) -> _Retrieval:
@@ -99,7 +99,7 @@ def _retrieved(cell: Cell, data: Data) -> _Retrieval:
     answerable = ranked.reported
     if gives_passages(picking):
         answerable = GivenAnswerable(ranked.reported, texts.original, places.chunks, places.context)
-    scored = Scored(ranked.reported, answerable, texts.original, places, copies)
+    scored = MetricInputs(ranked.reported, answerable, texts.original, places, copies)
     return _Retrieval(
         passages_of(cell, texts, context), _shown(cell, texts, found, ranked, places, gold, copies), scored
     )
@@ -135,7 +135,7 @@ def _shown(
 
 def _closed_book(data: Data) -> _Retrieval:
     """The model answers from its own knowledge."""
-    scored = Scored(data.samples, data.samples, data.corpus, None, NoCopies())
+    scored = MetricInputs(data.samples, data.samples, data.corpus, None, NoCopies())
     return _Retrieval(no_passages(data), NothingRetrieved(), scored)
 
 

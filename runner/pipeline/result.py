@@ -30,7 +30,7 @@ from runner.pipeline.scoring.score_stages import Scoring
 
 
 @dataclass(frozen=True)
-class Summary:
+class CellSummary:
     """`summary` holds metrics, counts (of answers by state, of failed ones by kind, by judge, and of texts that were
     cut off), what steps tell of themselves, tokens, the commonest errors, notes and labels as JSON; `samples` a row per
     sample.
@@ -41,13 +41,13 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Stage[Summary]):
+class Result(Stage[CellSummary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
     version: ClassVar[int] = 17
     work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Summary]] = Columns(Summary)
+    codec: ClassVar[Codec[CellSummary]] = Columns(CellSummary)
 
     samples: Stage[SampleSet]
     retrieved: Retrieved | NothingRetrieved
@@ -58,7 +58,7 @@ class Result(Stage[Summary]):
     """The answers that took several requests each, if they did; there are no `prompts` then."""
     groups: Groups = added_later(Groups.DOCUMENT)
 
-    def make(self, run: Run) -> Summary:
+    def make(self, run: Run) -> CellSummary:
         """Metrics of all stages that score joined, and one table of all samples."""
         sample_set = run.read(self.samples)
         samples, labels = sample_set.samples, sample_set.labels
@@ -97,7 +97,7 @@ class Result(Stage[Summary]):
         }
         if steps := self.retrieved.steps(run):
             summary["steps"] = steps
-        return Summary(summary, pa.table(columns))
+        return CellSummary(summary, pa.table(columns))
 
     def _usage(
         self, run: Run, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]

@@ -9,7 +9,7 @@ import numpy as np
 
 from components.errors import DataError
 from components.forensics.outcomes import RELATIVE_KINDS
-from components.forensics.stages import THETA, Stage
+from components.forensics.stages import THETA, EvidenceStage
 from components.forensics.verdicts import COLUMNS, Examined, PromptTexts, Verdict, examine
 from components.json_value import Json
 from runner.results.cell_result import CellResult
@@ -50,7 +50,7 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
         return examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta)
 
     examined = list(map(examined_row, rows))
-    cut = [place for place, own in enumerate(examined) if own.stage.stage is Stage.CUT]
+    cut = [place for place, own in enumerate(examined) if own.stage.stage is EvidenceStage.CUT]
     for place, hits in zip(cut, read_hits(folder, cut) if cut else [], strict=True):
         examined[place] = examined_row({**rows[place], "retrieved": hits})
     texts = _prompt_texts(examined, rows, cell, folder)

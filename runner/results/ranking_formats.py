@@ -12,7 +12,7 @@ from components.json_value import Json
 from runner.results.samples_file import read_samples
 
 
-class Format(StrEnum):
+class RankingFormat(StrEnum):
     """TREC: a run as trec_eval reads it. FINANCERAG: a submission to the FinanceRAG challenge, the ids without the name
     of their set.
     """
@@ -22,7 +22,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Ranking:
+class SampleRanking:
     """The documents found for one sample, each once, best first, with the score of its best chunk."""
 
     sample_id: str
@@ -30,10 +30,10 @@ class Ranking:
     documents: tuple[tuple[str, float], ...]
 
 
-def read_rankings(cell_folder: Path) -> list[Ranking]:
+def read_rankings(cell_folder: Path) -> list[SampleRanking]:
     """A ranking for each of a cell's samples, in their order. Raises DataError."""
     rows = read_samples(cell_folder, ["id", "subset", "retrieved"])
-    return [Ranking(row["id"], row["subset"], tuple(_documents(row["retrieved"]).items())) for row in rows]
+    return [SampleRanking(row["id"], row["subset"], tuple(_documents(row["retrieved"]).items())) for row in rows]
 
 
 def _documents(hits: Sequence[Mapping[str, Json]]) -> dict[str, float]:
@@ -43,7 +43,7 @@ def _documents(hits: Sequence[Mapping[str, Json]]) -> dict[str, float]:
     return found
 
 
-def trec_lines(rankings: Sequence[Ranking], depth: int | None, tag: str) -> Iterator[str]:
+def trec_lines(rankings: Sequence[SampleRanking], depth: int | None, tag: str) -> Iterator[str]:
     """`query Q0 document rank score tag`. Readers sort by score and break ties as they like, so a score that does not
     fall becomes the next lower one (in 32 bits, as trec_eval reads them). Raises DataError for an id with white space.
     """
@@ -54,7 +54,7 @@ def trec_lines(rankings: Sequence[Ranking], depth: int | None, tag: str) -> Iter
             yield f"{_word(ranking.sample_id)} Q0 {_word(document)} {rank} {above} {_word(tag)}"
 
 
-def financerag_lines(rankings: Sequence[Ranking], depth: int | None) -> Iterator[str]:
+def financerag_lines(rankings: Sequence[SampleRanking], depth: int | None) -> Iterator[str]:
     """`query_id,corpus_id` below a line of these names. Raises DataError for rankings that are of no set of the
     challenge.
     """

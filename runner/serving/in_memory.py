@@ -17,7 +17,7 @@ from runner.engine.ask import Asker, Asking
 from runner.engine.codecs import Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.engine.store import Entry
+from runner.engine.store import StoredResult
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import as_read
 from runner.engine.worker import no_report
@@ -48,7 +48,7 @@ class QuestionRun(Run):
     def parts(self, stage: Stage[T]) -> Parts:
         return stage.codec.encode(self.read(stage))
 
-    def entry(self, stage: Stage[T]) -> Entry:
+    def entry(self, stage: Stage[T]) -> StoredResult:
         raise StoreError(f"{stage.kind}: is made for one question, and in no store")
 
     def is_kept(self, stage: Stage[object]) -> bool:

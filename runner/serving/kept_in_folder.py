@@ -8,7 +8,7 @@ from typing import TypeVar
 from components.errors import DamagedEntryError, StoreError
 from components.json_value import Json
 from runner.engine.stage import AnyStage, Stage
-from runner.engine.store import Entry, Manifest
+from runner.engine.store import Manifest, StoredResult
 
 T = TypeVar("T")
 
@@ -82,9 +82,9 @@ class KeptStages:
         return result
 
 
-def _entry(root: Path, stage: AnyStage, kept: KeptFiles) -> Entry:
+def _entry(root: Path, stage: AnyStage, kept: KeptFiles) -> StoredResult:
     files = {name: (str(digest), int(size)) for name, (digest, size) in kept.files.items()}
-    return Entry(root / kept.folder, Manifest(kept.kind, stage.key, 0.0, 0.0, "", False, files, {}))
+    return StoredResult(root / kept.folder, Manifest(kept.kind, stage.key, 0.0, 0.0, "", False, files, {}))
 
 
 def _difference(told: Sequence[tuple[str, Json]], wanted: Sequence[tuple[str, Json]]) -> str:

@@ -12,7 +12,7 @@ from runner.serving.asked_question import Question
 from runner.serving.folder_description import CHECK
 from runner.serving.found import Passage
 from runner.serving.pipeline import Pipeline, load_pipeline
-from runner.serving.replay_check import CheckReport, check
+from runner.serving.replay_check import ReplayReport, check
 
 _N_SHOWN = 5
 _WIDTH = 300
@@ -108,7 +108,7 @@ def _line(number: int, passage: Passage) -> str:
     return f"[{number}]{title} {passage.document_id}{place}{score}\n    {cut}"
 
 
-def _show_check(pipeline: Pipeline, report: CheckReport) -> int:
+def _show_check(pipeline: Pipeline, report: ReplayReport) -> int:
     n = len(report.compared)
     answers = f"{report.n_answers_equal} of {report.n_answers} answers equal" if report.n_answers else "no answers"
     time_each = f"{1000 * report.seconds_each:.1f} ms per question"

@@ -28,7 +28,7 @@ _PLACES = pa.list_(pa.struct(list(_PLACE.items())))
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedAnswer:
     """One question: what differs from what the sweep kept, "" where nothing does; None where there was nothing to
     compare, since the sweep got no answer either, or has no model.
     """
@@ -39,10 +39,10 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class CheckReport:
+class ReplayReport:
     """All that were compared, and the seconds that one took on average."""
 
-    compared: tuple[Compared, ...]
+    compared: tuple[ComparedAnswer, ...]
     seconds_each: float
 
     @property
@@ -85,7 +85,7 @@ def write_check(folder: Path, samples: Sequence[Sample], table: pa.Table, earlie
     pq.write_table(pa.table(expected), folder / _EXPECTED, compression="zstd")
 
 
-def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> CheckReport:
+def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> ReplayReport:
     """Asks the questions one by one, as any other question: all, or `limit` of them from all over the benchmark.
 
     Raises DataError if the folder cannot be read.
@@ -98,7 +98,7 @@ def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> CheckRe
     pairs = list(zip(samples, expected, strict=True))
     started = time.perf_counter()
     compared = tuple(_compared(pipeline, *pair) for pair in _spread(pairs, limit))
-    return CheckReport(compared, (time.perf_counter() - started) / max(len(compared), 1))
+    return ReplayReport(compared, (time.perf_counter() - started) / max(len(compared), 1))
 
 
 def _spread(
@@ -108,15 +108,15 @@ def _spread(
     return (pairs[i * len(pairs) // n] for i in range(n))
 
 
-def _compared(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -> Compared:
+def _compared(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -> ComparedAnswer:
     graph, run = pipeline.run_of(sample)
     difference = ""
     if graph.found:
         difference = _difference_of_rankings(told_hits(graph.found, run), expected["retrieved"])
     if expected["state"] in (AnswerState.NOT_ASKED, AnswerState.ERROR):
-        return Compared(sample.id, difference, None)
+        return ComparedAnswer(sample.id, difference, None)
     (answer,) = run.read(graph.answers)
-    return Compared(sample.id, difference, _difference_of_answers(answer, expected))
+    return ComparedAnswer(sample.id, difference, _difference_of_answers(answer, expected))
 
 
 def _difference_of_answers(answer: Answer, expected: Mapping[str, Json]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis import published
-from analysis.published import TABLES, Table
+from analysis.published import TABLES, PrintedTable
 from components.errors import DataError
 from runner.results import CellResult
 
@@ -66,21 +66,21 @@ def beside(table: str, *cells: CellResult) -> dict[str, str]:
 @pytest.mark.parametrize("name", TABLES)
 class TestNumbers:
     @pytest.fixture
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> PrintedTable:
         return published.read_table(name)
 
-    def test_every_printed_number_is_there(self, name: str, table: Table) -> None:
+    def test_every_printed_number_is_there(self, name: str, table: PrintedTable) -> None:
         assert len(table.numbers) == N_NUMBERS[name]
         assert len({(number.row, number.subset, number.metric) for number in table.numbers}) == N_NUMBERS[name]
 
-    def test_shares_are_between_0_and_1(self, table: Table) -> None:
+    def test_shares_are_between_0_and_1(self, table: PrintedTable) -> None:
         for number in table.numbers:
             if number.unit in ("percent", "fraction"):
                 assert 0 < number.value < 1
             else:
                 assert number.value > 1
 
-    def test_they_are_those_that_were_handed_over(self, name: str, table: Table) -> None:
+    def test_they_are_those_that_were_handed_over(self, name: str, table: PrintedTable) -> None:
         path = SHARED / f"{FILES[name]}.csv"
         if not path.exists():
             pytest.skip(f"no {path}")
@@ -98,17 +98,17 @@ class TestNumbers:
         found = {(frozenset({*dict(n.row).values(), n.subset} - {"overall"}), n.metric): n.value for n in table.numbers}
         assert found == pytest.approx(expected, abs=1e-12)
 
-    def test_every_level_says_what_it_is_here(self, table: Table) -> None:
+    def test_every_level_says_what_it_is_here(self, table: PrintedTable) -> None:
         if table.info.is_sweep:
             for row in table.rows:
                 assert table.own_levels(row)
                 assert all(level.axes for level in table.base_levels(row))
 
-    def test_every_metric_has_a_name_of_ours(self, table: Table) -> None:
+    def test_every_metric_has_a_name_of_ours(self, table: PrintedTable) -> None:
         if table.info.is_sweep:
             assert set(table.metrics) <= set(table.info.paper.metrics)
 
-    def test_its_source_is_told(self, table: Table) -> None:
+    def test_its_source_is_told(self, table: PrintedTable) -> None:
         paper = table.info.paper
         assert paper.authors.split(",")[0].split()[0] in str(paper)
         assert str(paper.year) in str(paper)

@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 import pytest
 
 from components.records import Request
-from components.testset.protocols import Gate
-from components.testset.records import Draft, Verdict, VerdictState
+from components.testset.protocols import DraftGate
+from components.testset.records import Draft, GateVerdict, VerdictState
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.judge_contract import ScriptedJudge, failed
 from tests.testset.corpora import SmallCorpus
@@ -18,7 +18,7 @@ from tests.testset.corpora import SmallCorpus
 class AskingGateContract(ComponentContract):
     """`good` and `bad` are drafts to which the gate applies, `max_attempts` of it is at least 2."""
 
-    component: Gate
+    component: DraftGate
     corpus: SmallCorpus
     good: Draft
     bad: Draft
@@ -28,12 +28,12 @@ class AskingGateContract(ComponentContract):
     def reply(self, request: Request) -> str:
         """A readable reply to any request of the gate, by its messages alone."""
 
-    def verdicts(self, drafts: Sequence[Draft]) -> tuple[list[Verdict], ScriptedJudge]:
+    def verdicts(self, drafts: Sequence[Draft]) -> tuple[list[GateVerdict], ScriptedJudge]:
         ask = ScriptedJudge(self.reply)
         return self.component.verdicts(drafts, self.corpus, ask), ask
 
     def test_has_its_role(self) -> None:
-        assert isinstance(self.component, Gate)
+        assert isinstance(self.component, DraftGate)
         assert self.component.llm is not None
         assert self.component.applies_to(self.good)
         assert self.component.applies_to(self.bad)
@@ -89,6 +89,6 @@ class AskingGateContract(ComponentContract):
     def test_a_finding_may_be_a_remark(self) -> None:
         if "tags" not in {field.name for field in fields(self.component)}:  # type: ignore[arg-type]
             pytest.skip("what it finds always counts")
-        lenient: Gate = replace(self.component, tags=True)  # type: ignore[type-var]
+        lenient: DraftGate = replace(self.component, tags=True)  # type: ignore[type-var]
         passed, tagged = lenient.verdicts([self.good, self.bad], self.corpus, ScriptedJudge(self.reply))
         assert (passed.state, tagged.state, tagged.reason) == (VerdictState.PASSED, VerdictState.TAGGED, self.reason)

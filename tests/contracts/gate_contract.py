@@ -1,6 +1,6 @@
 """What every gate must satisfy that asks no model."""
 
-from components.testset.protocols import Corpus, Gate
+from components.testset.protocols import DraftGate, SourceCorpus
 from components.testset.records import Draft, VerdictState
 from tests.contracts.component_contract import ComponentContract
 from tests.testset.gates.drafts import ask_nobody
@@ -9,13 +9,13 @@ from tests.testset.gates.drafts import ask_nobody
 class SilentGateContract(ComponentContract):
     """A gate's test gives `component`, and as fixtures or attributes `good`, `bad` and `corpus`."""
 
-    component: Gate
+    component: DraftGate
     good: Draft
     bad: Draft
-    corpus: Corpus
+    corpus: SourceCorpus
 
     def test_it_is_a_gate_that_asks_nobody(self) -> None:
-        assert isinstance(self.component, Gate)
+        assert isinstance(self.component, DraftGate)
         assert self.component.llm is None
         assert self.component.n_requests == 0
 

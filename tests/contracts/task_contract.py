@@ -7,8 +7,8 @@ import pytest
 from components.protocols import LLM
 from components.records import Answer, AnswerState, Request
 from components.testset.evidence import EvidenceSettings, evidence_sets
-from components.testset.protocols import Corpus, Task
-from components.testset.records import EvidenceSet, Refusal, Topic, Written
+from components.testset.protocols import SourceCorpus, Task
+from components.testset.records import EvidenceSet, Refusal, Topic, WrittenDraft
 from tests.contracts.component_contract import ComponentContract
 from tests.testset.corpora import SmallCorpus
 from tests.testset.rehearsed import ask
@@ -37,7 +37,7 @@ class TaskContract(ComponentContract):
     """A task's test gives `task` and what is special about its drafts."""
 
     component: Task
-    corpus: Corpus = CORPUS
+    corpus: SourceCorpus = CORPUS
 
     def evidence(self) -> list[EvidenceSet]:
         """Two sets."""
@@ -46,7 +46,7 @@ class TaskContract(ComponentContract):
         assert len(found) == 2
         return found
 
-    def written(self) -> Written:
+    def written(self) -> WrittenDraft:
         """Of the two sets, by the script."""
         return self.component.write("own", self.evidence(), self.corpus, ask)
 
@@ -71,7 +71,7 @@ class TaskContract(ComponentContract):
         assert self.written() == self.written()
 
     def test_no_evidence(self) -> None:
-        assert self.component.write("own", [], self.corpus, ask) == Written(())
+        assert self.component.write("own", [], self.corpus, ask) == WrittenDraft(())
 
 
 class AskingTaskContract(TaskContract):

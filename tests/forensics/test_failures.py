@@ -5,33 +5,33 @@ import pytest
 from components.forensics.failures import Failure, failure_of
 from components.forensics.outcomes import Outcome
 from components.forensics.sources import Use
-from components.forensics.stages import BROKEN, Stage
+from components.forensics.stages import BROKEN, EvidenceStage
 
 
-def failure(stage: Stage, outcome: Outcome, use: Use | None = None, **known: bool) -> Failure:
+def failure(stage: EvidenceStage, outcome: Outcome, use: Use | None = None, **known: bool) -> Failure:
     return failure_of(stage, outcome, use, **{"answerable": True, "is_filtered": False, **known})
 
 
-@pytest.mark.parametrize("stage", Stage)
+@pytest.mark.parametrize("stage", EvidenceStage)
 @pytest.mark.parametrize("outcome", [Outcome.RIGHT, Outcome.TYPICAL])
-def test_who_answers_well_has_not_failed_whatever_was_found(stage: Stage, outcome: Outcome) -> None:
+def test_who_answers_well_has_not_failed_whatever_was_found(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) is Failure.NONE
 
 
 @pytest.mark.parametrize("stage", BROKEN)
 @pytest.mark.parametrize("outcome", [Outcome.WRONG, Outcome.PARTLY, Outcome.LOW, Outcome.REFUSED, Outcome.NOT_JUDGED])
-def test_evidence_that_was_lost_is_the_reason(stage: Stage, outcome: Outcome) -> None:
+def test_evidence_that_was_lost_is_the_reason(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) == stage.value
 
 
-@pytest.mark.parametrize("stage", Stage)
+@pytest.mark.parametrize("stage", EvidenceStage)
 @pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.EMPTY, Outcome.TRUNCATED])
-def test_an_answer_that_did_not_come_fails_by_itself(stage: Stage, outcome: Outcome) -> None:
+def test_an_answer_that_did_not_come_fails_by_itself(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) == outcome.value
 
 
 def test_so_does_one_that_the_provider_kept_back() -> None:
-    assert failure(Stage.NOT_RETRIEVED, Outcome.REFUSED, is_filtered=True) is Failure.REFUSED
+    assert failure(EvidenceStage.NOT_RETRIEVED, Outcome.REFUSED, is_filtered=True) is Failure.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -50,20 +50,20 @@ def test_so_does_one_that_the_provider_kept_back() -> None:
 def test_with_the_evidence_in_the_prompt_the_answer_is_the_reason(
     outcome: Outcome, use: Use | None, expected: Failure
 ) -> None:
-    assert failure(Stage.IN_CONTEXT, outcome, use) is expected
+    assert failure(EvidenceStage.IN_CONTEXT, outcome, use) is expected
 
 
-@pytest.mark.parametrize("stage", [Stage.NO_GOLD, Stage.NOT_SEARCHED])
-def test_without_evidence_nothing_explains_a_wrong_answer(stage: Stage) -> None:
+@pytest.mark.parametrize("stage", [EvidenceStage.NO_GOLD, EvidenceStage.NOT_SEARCHED])
+def test_without_evidence_nothing_explains_a_wrong_answer(stage: EvidenceStage) -> None:
     assert failure(stage, Outcome.WRONG) is Failure.UNEXPLAINED
     assert failure(stage, Outcome.REFUSED) is Failure.REFUSED
     assert failure(stage, Outcome.NOT_JUDGED) is Failure.NONE
 
 
 def test_answering_what_cannot_be_answered_is_a_failure_of_its_own() -> None:
-    assert failure(Stage.NO_GOLD, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
-    assert failure(Stage.NOT_RETRIEVED, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
-    assert failure(Stage.NO_GOLD, Outcome.NOT_JUDGED, answerable=False) is Failure.NONE
+    assert failure(EvidenceStage.NO_GOLD, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
+    assert failure(EvidenceStage.NOT_RETRIEVED, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
+    assert failure(EvidenceStage.NO_GOLD, Outcome.NOT_JUDGED, answerable=False) is Failure.NONE
 
 
 def test_every_class_has_a_name_of_its_own_and_every_use_and_lost_stage_is_one() -> None:

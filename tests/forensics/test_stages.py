@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.forensics.stages import FoundPiece, GoldUnit, SampleStage, Stage, stage_of
+from components.forensics.stages import EvidenceStage, FoundPiece, GoldUnit, SampleStage, stage_of
 
 TOP_K = 2
 
@@ -19,48 +19,52 @@ def unit(*found: tuple[int, int, int], n_in_context: int = 0, n_characters: int 
 @pytest.mark.parametrize(
     ("gold", "stage", "rank_needed"),
     [
-        (unit(n_characters=None), Stage.NOT_IN_CORPUS, None),
-        (unit(), Stage.NOT_RETRIEVED, None),
-        (unit((1, 0, 50)), Stage.CUT, None),
-        (unit((1, 0, 50), (2, 50, 79)), Stage.CUT, None),
-        (unit((2, 0, 50), (7, 50, 100)), Stage.CUT, 7),
-        (unit((1, 0, 50), (7, 0, 90)), Stage.RANKED_LOW, 7),
-        (unit((3, 0, 100)), Stage.RANKED_LOW, 3),
-        (unit((3, 0, 40), (9, 40, 70)), Stage.RANKED_LOW, None),
-        (unit((1, 0, 50), (2, 40, 80)), Stage.DROPPED, 2),
-        (unit((1, 0, 100), n_in_context=79), Stage.DROPPED, 1),
-        (unit((1, 0, 100), n_in_context=80), Stage.IN_CONTEXT, 1),
-        (unit((9, 0, 100), n_in_context=100), Stage.IN_CONTEXT, 9),  # read as a neighbour of a hit
+        (unit(n_characters=None), EvidenceStage.NOT_IN_CORPUS, None),
+        (unit(), EvidenceStage.NOT_RETRIEVED, None),
+        (unit((1, 0, 50)), EvidenceStage.CUT, None),
+        (unit((1, 0, 50), (2, 50, 79)), EvidenceStage.CUT, None),
+        (unit((2, 0, 50), (7, 50, 100)), EvidenceStage.CUT, 7),
+        (unit((1, 0, 50), (7, 0, 90)), EvidenceStage.RANKED_LOW, 7),
+        (unit((3, 0, 100)), EvidenceStage.RANKED_LOW, 3),
+        (unit((3, 0, 40), (9, 40, 70)), EvidenceStage.RANKED_LOW, None),
+        (unit((1, 0, 50), (2, 40, 80)), EvidenceStage.DROPPED, 2),
+        (unit((1, 0, 100), n_in_context=79), EvidenceStage.DROPPED, 1),
+        (unit((1, 0, 100), n_in_context=80), EvidenceStage.IN_CONTEXT, 1),
+        (unit((9, 0, 100), n_in_context=100), EvidenceStage.IN_CONTEXT, 9),  # read as a neighbour of a hit
     ],
 )
-def test_a_unit_is_lost_where_the_rule_says(gold: GoldUnit, stage: Stage, rank_needed: int | None) -> None:
+def test_a_unit_is_lost_where_the_rule_says(gold: GoldUnit, stage: EvidenceStage, rank_needed: int | None) -> None:
     assert stage_of([gold], TOP_K) == SampleStage(stage, rank_needed)
 
 
 def test_a_sample_is_lost_where_its_first_unit_is() -> None:
     arrived, low = unit((1, 0, 100), n_in_context=100), unit((5, 0, 100))
-    assert stage_of([arrived, low], TOP_K) == SampleStage(Stage.RANKED_LOW, 5)
-    assert stage_of([arrived, low, unit()], TOP_K) == SampleStage(Stage.NOT_RETRIEVED, None)
-    assert stage_of([low, unit(n_characters=None)], TOP_K) == SampleStage(Stage.NOT_IN_CORPUS, None)
-    assert stage_of([arrived, arrived], TOP_K) == SampleStage(Stage.IN_CONTEXT, 1)
+    assert stage_of([arrived, low], TOP_K) == SampleStage(EvidenceStage.RANKED_LOW, 5)
+    assert stage_of([arrived, low, unit()], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None)
+    assert stage_of([low, unit(n_characters=None)], TOP_K) == SampleStage(EvidenceStage.NOT_IN_CORPUS, None)
+    assert stage_of([arrived, arrived], TOP_K) == SampleStage(EvidenceStage.IN_CONTEXT, 1)
 
 
 def test_without_gold_nothing_is_lost() -> None:
-    assert stage_of([], TOP_K).stage is Stage.NO_GOLD
-    assert stage_of([unit(n_characters=0)], TOP_K).stage is Stage.NO_GOLD
+    assert stage_of([], TOP_K).stage is EvidenceStage.NO_GOLD
+    assert stage_of([unit(n_characters=0)], TOP_K).stage is EvidenceStage.NO_GOLD
 
 
 def test_how_much_is_enough_can_be_chosen() -> None:
     half = unit((1, 0, 50), n_in_context=50)
-    assert stage_of([half], TOP_K, theta=0.5).stage is Stage.IN_CONTEXT
-    assert stage_of([half], TOP_K).stage is Stage.CUT
+    assert stage_of([half], TOP_K, theta=0.5).stage is EvidenceStage.IN_CONTEXT
+    assert stage_of([half], TOP_K).stage is EvidenceStage.CUT
 
 
-@pytest.mark.parametrize(("longest_hit", "stage"), [(None, Stage.CUT), (100, Stage.CUT), (99, Stage.IN_PART)])
-def test_no_chunk_border_is_blamed_for_gold_that_no_chunk_can_hold(longest_hit: int | None, stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("longest_hit", "stage"), [(None, EvidenceStage.CUT), (100, EvidenceStage.CUT), (99, EvidenceStage.IN_PART)]
+)
+def test_no_chunk_border_is_blamed_for_gold_that_no_chunk_can_hold(
+    longest_hit: int | None, stage: EvidenceStage
+) -> None:
     assert stage_of([unit((1, 0, 50))], TOP_K, longest_hit=longest_hit).stage is stage
     below = unit((7, 0, 50))
-    assert stage_of([below], TOP_K, longest_hit=longest_hit).stage is Stage.RANKED_LOW
+    assert stage_of([below], TOP_K, longest_hit=longest_hit).stage is EvidenceStage.RANKED_LOW
 
 
 def alternative(*found: tuple[int, int, int], one_of: int = 1, **fields: int | None) -> GoldUnit:
@@ -73,13 +77,16 @@ ARRIVED, LOW, LOST = {"n_in_context": 100}, (5, 0, 100), {"n_characters": None}
 @pytest.mark.parametrize(
     ("gold", "expected"),
     [
-        ([alternative((1, 0, 100), **ARRIVED), alternative(), alternative(**LOST)], SampleStage(Stage.IN_CONTEXT, 1)),
-        ([alternative(), alternative(LOW)], SampleStage(Stage.RANKED_LOW, 5)),
-        ([alternative(LOW), alternative((4, 0, 100))], SampleStage(Stage.RANKED_LOW, 4)),
-        ([alternative(**LOST), alternative(**LOST)], SampleStage(Stage.NOT_IN_CORPUS, None)),
-        ([alternative((1, 0, 100), **ARRIVED), alternative(one_of=2)], SampleStage(Stage.NOT_RETRIEVED, None)),
-        ([alternative((1, 0, 100), **ARRIVED), alternative(), unit(LOW)], SampleStage(Stage.RANKED_LOW, 5)),
-        ([alternative(n_characters=0), alternative(LOW)], SampleStage(Stage.RANKED_LOW, 5)),
+        (
+            [alternative((1, 0, 100), **ARRIVED), alternative(), alternative(**LOST)],
+            SampleStage(EvidenceStage.IN_CONTEXT, 1),
+        ),
+        ([alternative(), alternative(LOW)], SampleStage(EvidenceStage.RANKED_LOW, 5)),
+        ([alternative(LOW), alternative((4, 0, 100))], SampleStage(EvidenceStage.RANKED_LOW, 4)),
+        ([alternative(**LOST), alternative(**LOST)], SampleStage(EvidenceStage.NOT_IN_CORPUS, None)),
+        ([alternative((1, 0, 100), **ARRIVED), alternative(one_of=2)], SampleStage(EvidenceStage.NOT_RETRIEVED, None)),
+        ([alternative((1, 0, 100), **ARRIVED), alternative(), unit(LOW)], SampleStage(EvidenceStage.RANKED_LOW, 5)),
+        ([alternative(n_characters=0), alternative(LOW)], SampleStage(EvidenceStage.RANKED_LOW, 5)),
     ],
 )
 def test_one_of_several_alternatives_suffices(gold: Sequence[GoldUnit], expected: SampleStage) -> None:
@@ -88,10 +95,10 @@ def test_one_of_several_alternatives_suffices(gold: Sequence[GoldUnit], expected
 
 def test_part_of_a_whole_document_is_uncertain() -> None:
     part = GoldUnit(1_000, 0, [FoundPiece(1, 0, 200)], is_document=True)
-    assert stage_of([part], TOP_K) == SampleStage(Stage.CUT, None, is_uncertain=True)
+    assert stage_of([part], TOP_K) == SampleStage(EvidenceStage.CUT, None, is_uncertain=True)
     lost = GoldUnit(1_000, 0, [], is_document=True)
-    assert stage_of([lost], TOP_K) == SampleStage(Stage.NOT_RETRIEVED, None)
-    assert stage_of([part, lost], TOP_K) == SampleStage(Stage.NOT_RETRIEVED, None, is_uncertain=True)
+    assert stage_of([lost], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None)
+    assert stage_of([part, lost], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None, is_uncertain=True)
 
 
 def test_the_order_of_hits_inside_top_k_changes_no_stage() -> None:

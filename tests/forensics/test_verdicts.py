@@ -6,7 +6,7 @@ import pytest
 
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
-from components.forensics.stages import Stage
+from components.forensics.stages import EvidenceStage
 from components.forensics.verdicts import PromptTexts, examine
 
 UNIT = {"document_id": "d", "start": 0, "end": 10, "grade": 1, "n_characters": 10, "n_in_context": 10}
@@ -28,21 +28,36 @@ LOST = {"found_gold": [], "gold": [{**UNIT, "n_in_context": 0}]}
 @pytest.mark.parametrize(
     ("changed", "stage", "outcome", "failure"),
     [
-        ({}, Stage.IN_CONTEXT, Outcome.WRONG, Failure.WRONG_WITH_EVIDENCE),
-        ({"answer": "Ada Stone"}, Stage.IN_CONTEXT, Outcome.RIGHT, Failure.NONE),
-        (CLOSED_BOOK, Stage.NOT_SEARCHED, Outcome.WRONG, Failure.UNEXPLAINED),
-        ({"gold": [], "found_gold": []}, Stage.NO_GOLD, Outcome.WRONG, Failure.UNEXPLAINED),
-        ({"state": "not_asked", "answer": ""}, Stage.IN_CONTEXT, Outcome.NOT_JUDGED, Failure.NONE),
-        ({"state": "not_asked", "answer": "", **LOST}, Stage.NOT_RETRIEVED, Outcome.NOT_JUDGED, Failure.NOT_RETRIEVED),
-        ({"state": "not_asked", "answer": "", **CLOSED_BOOK}, Stage.NOT_SEARCHED, Outcome.NOT_JUDGED, Failure.NONE),
-        ({"answer": "I do not know.", **LOST}, Stage.NOT_RETRIEVED, Outcome.REFUSED, Failure.NOT_RETRIEVED),
-        ({"answer": "I do not know."}, Stage.IN_CONTEXT, Outcome.REFUSED, Failure.REFUSED),
-        ({"state": "refused", "answer": "", **LOST}, Stage.NOT_RETRIEVED, Outcome.REFUSED, Failure.REFUSED),
-        ({"answerable": False, "references": [], **LOST}, Stage.NOT_RETRIEVED, Outcome.WRONG, Failure.FALSE_ANSWER),
+        ({}, EvidenceStage.IN_CONTEXT, Outcome.WRONG, Failure.WRONG_WITH_EVIDENCE),
+        ({"answer": "Ada Stone"}, EvidenceStage.IN_CONTEXT, Outcome.RIGHT, Failure.NONE),
+        (CLOSED_BOOK, EvidenceStage.NOT_SEARCHED, Outcome.WRONG, Failure.UNEXPLAINED),
+        ({"gold": [], "found_gold": []}, EvidenceStage.NO_GOLD, Outcome.WRONG, Failure.UNEXPLAINED),
+        ({"state": "not_asked", "answer": ""}, EvidenceStage.IN_CONTEXT, Outcome.NOT_JUDGED, Failure.NONE),
+        (
+            {"state": "not_asked", "answer": "", **LOST},
+            EvidenceStage.NOT_RETRIEVED,
+            Outcome.NOT_JUDGED,
+            Failure.NOT_RETRIEVED,
+        ),
+        (
+            {"state": "not_asked", "answer": "", **CLOSED_BOOK},
+            EvidenceStage.NOT_SEARCHED,
+            Outcome.NOT_JUDGED,
+            Failure.NONE,
+        ),
+        ({"answer": "I do not know.", **LOST}, EvidenceStage.NOT_RETRIEVED, Outcome.REFUSED, Failure.NOT_RETRIEVED),
+        ({"answer": "I do not know."}, EvidenceStage.IN_CONTEXT, Outcome.REFUSED, Failure.REFUSED),
+        ({"state": "refused", "answer": "", **LOST}, EvidenceStage.NOT_RETRIEVED, Outcome.REFUSED, Failure.REFUSED),
+        (
+            {"answerable": False, "references": [], **LOST},
+            EvidenceStage.NOT_RETRIEVED,
+            Outcome.WRONG,
+            Failure.FALSE_ANSWER,
+        ),
     ],
 )
 def test_stage_and_outcome_make_the_class(
-    changed: dict[str, Any], stage: Stage, outcome: Outcome, failure: Failure
+    changed: dict[str, Any], stage: EvidenceStage, outcome: Outcome, failure: Failure
 ) -> None:
     verdict = examine({**ROW, **changed}, 2, None, None).verdict()
     assert (verdict.stage, verdict.outcome, verdict.failure) == (stage, outcome, failure)
@@ -76,16 +91,16 @@ def test_gold_longer_than_every_hit_is_in_the_prompt_in_part() -> None:
     hits = [{"rank": 1, "start": 0, "end": 20}, {"rank": 1, "start": 40, "end": 50}, {"rank": 2, "start": 0, "end": 29}]
     assert examine(begun, 2, None, None).verdict().failure is Failure.CUT
     verdict = examine({**begun, "retrieved": hits}, 2, None, None).verdict()
-    assert (verdict.stage, verdict.failure, verdict.doubts) == (Stage.IN_PART, Failure.IN_PART, ("long gold",))
+    assert (verdict.stage, verdict.failure, verdict.doubts) == (EvidenceStage.IN_PART, Failure.IN_PART, ("long gold",))
     hits[2]["end"] = 100
     assert examine({**begun, "retrieved": hits}, 2, None, None).verdict().failure is Failure.CUT
 
 
 def test_alternatives_are_read_from_the_row() -> None:
     other = {**UNIT, "document_id": "e", "n_in_context": 0}
-    assert examine({**ROW, "gold": [UNIT, other]}, 2, None, None).stage.stage is Stage.NOT_RETRIEVED
+    assert examine({**ROW, "gold": [UNIT, other]}, 2, None, None).stage.stage is EvidenceStage.NOT_RETRIEVED
     either = [{**unit, "one_of": 1} for unit in (UNIT, other)]
-    assert examine({**ROW, "gold": either}, 2, None, None).stage.stage is Stage.IN_CONTEXT
+    assert examine({**ROW, "gold": either}, 2, None, None).stage.stage is EvidenceStage.IN_CONTEXT
 
 
 def test_long_texts_are_judged_by_their_metric() -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.datasets import texts_on_disk
-from components.datasets.file_content import Entry, EntryColumns
+from components.datasets.file_content import EntryColumns, FileEntry
 from components.records import Spans, SpanTexts, TextRows
 from runner.pipeline.corpus import document_table as documents
 
@@ -39,10 +39,10 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
 
 
 @pytest.fixture
-def column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> documents.Column[str]:
+def column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> documents.DocumentColumn[str]:
     monkeypatch.setattr(documents, "_AT_ONCE", 2)
     pq.write_table(pa.table({"text": TEXTS}), tmp_path / "table.parquet", row_group_size=2)
-    return documents.Column(tmp_path / "table.parquet", "text", str)
+    return documents.DocumentColumn(tmp_path / "table.parquet", "text", str)
 
 
 @pytest.mark.parametrize("name", ["spans", "rows", "on_disk", "column"])
@@ -61,5 +61,5 @@ def test_it_is_read_as_a_list_is(name: str, request: pytest.FixtureRequest) -> N
 
 def test_columns_of_entries_are_entries() -> None:
     entries = EntryColumns(["", "1"], ["a", "b"], ["x", "y"], [{}, {"page": "1"}])
-    assert entries[-1] == Entry("1", "b", "y", {"page": "1"})
-    assert entries[:] == list(entries) == [Entry("", "a", "x"), entries[1]]
+    assert entries[-1] == FileEntry("1", "b", "y", {"page": "1"})
+    assert entries[:] == list(entries) == [FileEntry("", "a", "x"), entries[1]]

@@ -15,7 +15,7 @@ from hydra.types import RunMode
 from pyarrow.parquet import read_table
 
 from runner.engine.stage import Stage
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from runner.engine.worker import find_or_make
 from runner.launch import grid_launcher
 from runner.launch.composed_jobs import JobComposer
@@ -126,8 +126,8 @@ def cells_in(folder: Path, sweep_id: str = SWEEP_ID) -> list[CellResult]:
     return list(read_cells(folder / "results" / sweep_id))
 
 
-def entries_by_kind(store: Store) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
+def entries_by_kind(store: Store) -> dict[str, list[StoredResult]]:
+    found: dict[str, list[StoredResult]] = {}
     for entry in store.entries():
         found.setdefault(entry.manifest.kind, []).append(entry)
     return found

@@ -9,7 +9,7 @@ from pyarrow.parquet import read_table
 
 from components.errors import DataError
 from components.forensics.failures import Failure
-from components.forensics.stages import Stage
+from components.forensics.stages import EvidenceStage
 from components.forensics.verdicts import Verdict
 from runner.results import FAILED, documents_file, read_samples
 from runner.results.forensic_verdicts import sample_verdicts
@@ -60,7 +60,7 @@ def test_what_arrived_is_what_passage_coverage_counts(planted: LoadedSweep) -> N
 
 def test_how_much_is_enough_can_be_chosen(planted: LoadedSweep) -> None:
     half = {own.id: own.verdict for own in sample_verdicts(planted, planted.cells[0], theta=0.4)}
-    assert half["cut"].stage is Stage.IN_CONTEXT
+    assert half["cut"].stage is EvidenceStage.IN_CONTEXT
 
 
 def test_without_the_texts_a_wrong_answer_is_not_explained_further(planted: LoadedSweep, tmp_path: Path) -> None:

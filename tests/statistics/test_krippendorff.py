@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from components.statistics.krippendorff import Alpha, Level, krippendorff_alpha
+from components.statistics.krippendorff import Alpha, MeasurementLevel, krippendorff_alpha
 
 NONE = None
 RATERS = (
@@ -17,9 +17,10 @@ UNITS = tuple(zip(*RATERS, strict=True))
 
 
 @pytest.mark.parametrize(
-    ("level", "published"), [(Level.NOMINAL, 0.743), (Level.ORDINAL, 0.815), (Level.INTERVAL, 0.849)]
+    ("level", "published"),
+    [(MeasurementLevel.NOMINAL, 0.743), (MeasurementLevel.ORDINAL, 0.815), (MeasurementLevel.INTERVAL, 0.849)],
 )
-def test_of_the_published_example(level: Level, published: float) -> None:
+def test_of_the_published_example(level: MeasurementLevel, published: float) -> None:
     found = krippendorff_alpha(UNITS, level)
     assert found.value == pytest.approx(published, abs=0.0005)
     assert (found.n_units, found.n_values) == (11, 40)
@@ -31,7 +32,7 @@ def test_of_the_published_example(level: Level, published: float) -> None:
 def test_of_two_raters_of_nominal_data_as_published() -> None:
     """Krippendorff 2011, section B; and pair by pair."""
     units = list(zip("aabbdcccedda", "babbbccceddd", strict=True))
-    found = krippendorff_alpha(units, Level.NOMINAL)
+    found = krippendorff_alpha(units, MeasurementLevel.NOMINAL)
     assert found.value == pytest.approx(0.692, abs=0.0005)
     observed = sum(a != b for a, b in units) / 12
     values = [value for unit in units for value in unit]
@@ -41,37 +42,39 @@ def test_of_two_raters_of_nominal_data_as_published() -> None:
 
 def test_values_may_be_missing_and_in_any_order() -> None:
     shuffled = [tuple(value for value in unit[::-1] if value is not None) for unit in UNITS]
-    for level in Level:
+    for level in MeasurementLevel:
         assert krippendorff_alpha(shuffled, level).value == pytest.approx(krippendorff_alpha(UNITS, level).value)
 
 
 def test_interval_data_may_be_moved_and_stretched() -> None:
     moved = [tuple(None if value is None else 1e-3 + 1e-9 * value for value in unit) for unit in UNITS]
-    assert krippendorff_alpha(moved, Level.INTERVAL).value == pytest.approx(0.849, abs=0.0005)
-    assert krippendorff_alpha(moved, Level.ORDINAL).value == pytest.approx(0.815, abs=0.0005)
+    assert krippendorff_alpha(moved, MeasurementLevel.INTERVAL).value == pytest.approx(0.849, abs=0.0005)
+    assert krippendorff_alpha(moved, MeasurementLevel.ORDINAL).value == pytest.approx(0.815, abs=0.0005)
 
 
 def test_chance_gives_about_zero_and_agreement_one() -> None:
     random = np.random.default_rng(0)
     by_chance = random.integers(4, size=(2000, 3)).tolist()
-    for level in Level:
+    for level in MeasurementLevel:
         assert krippendorff_alpha(by_chance, level, n_draws=50).value == pytest.approx(0, abs=0.03)
         agreed = krippendorff_alpha([(unit[0],) * 3 for unit in by_chance], level, n_draws=50)
         assert (agreed.value, agreed.low, agreed.high) == (1.0, None, None)
 
 
 def test_is_not_defined_where_nothing_can_be_compared() -> None:
-    assert krippendorff_alpha([], Level.NOMINAL) == Alpha(None, None, None, 0, 0)
-    assert krippendorff_alpha([("a",), (None, "b"), ()], Level.NOMINAL) == Alpha(None, None, None, 0, 0)
-    assert krippendorff_alpha([("a", "a")] * 9, Level.NOMINAL) == Alpha(None, None, None, 9, 18)
-    assert krippendorff_alpha([(3, 3)] * 9, Level.INTERVAL) == Alpha(None, None, None, 9, 18)
+    assert krippendorff_alpha([], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
+    assert krippendorff_alpha([("a",), (None, "b"), ()], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
+    assert krippendorff_alpha([("a", "a")] * 9, MeasurementLevel.NOMINAL) == Alpha(None, None, None, 9, 18)
+    assert krippendorff_alpha([(3, 3)] * 9, MeasurementLevel.INTERVAL) == Alpha(None, None, None, 9, 18)
 
 
 def test_units_of_a_cluster_are_drawn_together() -> None:
     copies = [unit for unit in UNITS for _ in range(10)]
-    alone = krippendorff_alpha(copies, Level.NOMINAL)
-    together = krippendorff_alpha(copies, Level.NOMINAL, clusters=[place // 10 for place in range(len(copies))])
-    once = krippendorff_alpha(UNITS, Level.NOMINAL)
+    alone = krippendorff_alpha(copies, MeasurementLevel.NOMINAL)
+    together = krippendorff_alpha(
+        copies, MeasurementLevel.NOMINAL, clusters=[place // 10 for place in range(len(copies))]
+    )
+    once = krippendorff_alpha(UNITS, MeasurementLevel.NOMINAL)
     assert alone.value == together.value
     widths = []
     for found in (alone, together, once):
@@ -83,16 +86,16 @@ def test_units_of_a_cluster_are_drawn_together() -> None:
 
 
 def test_few_clusters_have_no_interval_and_the_seed_decides_the_draws() -> None:
-    few = krippendorff_alpha(UNITS, Level.NOMINAL, clusters=[place % 4 for place in range(12)])
+    few = krippendorff_alpha(UNITS, MeasurementLevel.NOMINAL, clusters=[place % 4 for place in range(12)])
     assert few.value is not None
     assert (few.low, few.high) == (None, None)
-    first, again, other = (krippendorff_alpha(UNITS, Level.ORDINAL, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (krippendorff_alpha(UNITS, MeasurementLevel.ORDINAL, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
 
 
 @pytest.mark.parametrize("value", ["3", float("nan"), float("inf")])
 def test_numbers_are_wanted_where_differences_are(value: object) -> None:
     with pytest.raises(ValueError, match="wanted a finite number"):
-        krippendorff_alpha([(1, value)], Level.ORDINAL)
+        krippendorff_alpha([(1, value)], MeasurementLevel.ORDINAL)
     with pytest.raises(ValueError, match="1 clusters came for 2 units"):
-        krippendorff_alpha([(1, 2), (2, 3)], Level.NOMINAL, clusters=[1])
+        krippendorff_alpha([(1, 2), (2, 3)], MeasurementLevel.NOMINAL, clusters=[1])

@@ -7,8 +7,8 @@ import pytest
 from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.evidence import EvidenceSettings, evidence_sets
-from components.testset.protocols import Corpus, Task
-from components.testset.records import EvidenceSet, Written
+from components.testset.protocols import SourceCorpus, Task
+from components.testset.records import EvidenceSet, WrittenDraft
 from tests.testset.corpora import SmallCorpus
 
 SETTINGS = EvidenceSettings(n_characters=200, least_characters=10, characters_per_set=300)
@@ -26,7 +26,7 @@ class Wanted:
     llm: ClassVar[LLM | None] = None
     n_requests: ClassVar[int] = 0
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         raise NotImplementedError
 
 
@@ -51,7 +51,7 @@ CORPUS = SmallCorpus(
 
 
 def made(
-    task: Task, ids: Sequence[str], settings: EvidenceSettings = SETTINGS, corpus: Corpus = CORPUS
+    task: Task, ids: Sequence[str], settings: EvidenceSettings = SETTINGS, corpus: SourceCorpus = CORPUS
 ) -> list[EvidenceSet]:
     return evidence_sets("some_task", task, ids, corpus, settings)
 

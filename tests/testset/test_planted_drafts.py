@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from components.testset.protocols import Gate, Task
-from components.testset.records import Draft, EvidenceSet, Extract, Topic, Verdict, VerdictState
+from components.testset.protocols import DraftGate, Task
+from components.testset.records import Draft, EvidenceSet, Extract, GateVerdict, Topic, VerdictState
 from components.testset.topics.voting import TopicVoting
 from tests.testset.composed import built, options
 from tests.testset.corpora import SmallCorpus
@@ -32,9 +32,9 @@ def corpus_of(*texts: str, **named: str) -> SmallCorpus:
 
 
 @cache
-def gates(language: str = "fr") -> dict[str, Gate]:
+def gates(language: str = "fr") -> dict[str, DraftGate]:
     """All of them, in their order; French has the English wording."""
-    return {name: built(node, Gate) for name, node in options(language)["gates"].items()}
+    return {name: built(node, DraftGate) for name, node in options(language)["gates"].items()}
 
 
 def written(task: str, corpus: SmallCorpus, n_documents: int = 1, language: str = "fr") -> tuple[Draft, ...]:
@@ -47,7 +47,7 @@ def written(task: str, corpus: SmallCorpus, n_documents: int = 1, language: str 
     return result.drafts
 
 
-def through_the_gates(draft: Draft, corpus: SmallCorpus, language: str = "fr") -> tuple[str, Verdict, Draft]:
+def through_the_gates(draft: Draft, corpus: SmallCorpus, language: str = "fr") -> tuple[str, GateVerdict, Draft]:
     """The gate at which a draft ends with what that said, "" for none; a corrected one goes through them once more."""
     for name, gate in gates(language).items():
         if gate.applies_to(draft):
@@ -58,7 +58,7 @@ def through_the_gates(draft: Draft, corpus: SmallCorpus, language: str = "fr") -
             if verdict.state not in (VerdictState.PASSED, VerdictState.TAGGED):
                 return name, verdict, draft
             draft = verdict.draft or draft
-    return "", Verdict(VerdictState.PASSED), draft
+    return "", GateVerdict(VerdictState.PASSED), draft
 
 
 Case = tuple[Draft, SmallCorpus]

@@ -8,9 +8,9 @@ from components.protocols import LLM, Ask
 from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.findings import Finding, verdict_of
 from components.testset.gates.form import ASKED
-from components.testset.gates.reading import Attempt, Reading
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict
+from components.testset.gates.reading import Reading, ReadingAttempt
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict
 from components.testset.wording import Wording
 from components.text.normalize import ANSWER_FORM_VERSION
 
@@ -41,7 +41,7 @@ class Answerable:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         golds = [gold_by_document(draft, corpus) for draft in drafts]
         tasks = [(draft, shown_gold(gold, corpus)) for draft, gold in zip(drafts, golds, strict=True) if gold]
         attempts = iter(self._reading.attempts(tasks, ask))
@@ -55,7 +55,7 @@ class Answerable:
         return Reading(self.reading, self.comparing, self.max_attempts)
 
 
-def _findings(attempt: Attempt) -> Iterable[Finding]:
+def _findings(attempt: ReadingAttempt) -> Iterable[Finding]:
     if not attempt.matches:
         reason = "other_answer" if attempt.answer else "not_answerable"
         yield Finding(reason, ": ".join(filter(None, [attempt.answer, attempt.reason])))

@@ -9,9 +9,9 @@ from typing import ClassVar
 from components.protocols import Ask
 from components.testset.expressions import Computed, UnreadableExpression, compute
 from components.testset.gates.findings import Finding, verdict_of
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.quantities import Quantity, quantities
-from components.testset.records import Draft, Verdict
+from components.testset.records import Draft, GateVerdict
 
 _LESS = re.compile(
     r"降|减|跌|少|低|亏|落|缩|\b(?:decreas|declin|drop|fell|fall|less|lower|loss|reduc|down|shrank|shrink)",
@@ -42,7 +42,7 @@ class Arithmetic:
         """To those with an expression."""
         return bool(draft.expression.strip())
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         return [verdict_of(self._findings(draft, corpus.texts), self.tags) for draft in drafts]
 
     def _findings(self, draft: Draft, texts: Mapping[str, str]) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ from components.asking.templates import asked_question
 from components.asking.until_readable import Unread
 from components.records import Sample, ScoreState
 from components.testset.gates.findings import Finding, cut, verdict_of
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict, VerdictState
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict, VerdictState
 from components.testset.wording import quoted
 
 T = TypeVar("T")
@@ -16,14 +16,14 @@ T = TypeVar("T")
 UNREADABLE = "verdict_unreadable"
 
 
-def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[Finding]]) -> Verdict:
+def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[Finding]]) -> GateVerdict:
     """What `findings` makes of a reply; FAILED for a request that failed. What could not be read is itself a finding:
     a draft of which nobody knows whether it is good is not taken.
     """
     if not isinstance(reply, Unread):
         return verdict_of(findings(reply), tags)
     if reply.state is ScoreState.FAILED:
-        return Verdict(VerdictState.FAILED, detail=cut(reply.reason))
+        return GateVerdict(VerdictState.FAILED, detail=cut(reply.reason))
     return verdict_of([Finding(UNREADABLE, reply.reason)], tags)
 
 
@@ -32,7 +32,7 @@ def asked(draft: Draft) -> str:
     return asked_question(Sample(draft.id, "", draft.kind, draft.question, (), history=draft.history))
 
 
-def gold_by_document(draft: Draft, corpus: Corpus) -> dict[str, str]:
+def gold_by_document(draft: Draft, corpus: SourceCorpus) -> dict[str, str]:
     """The words of the gold by document, in the order of the gold; pieces of one document one after the other. Without
     documents that are not in the corpus.
     """
@@ -42,7 +42,7 @@ def gold_by_document(draft: Draft, corpus: Corpus) -> dict[str, str]:
     return {document_id: " … ".join(own) for document_id, own in pieces.items()}
 
 
-def shown_gold(gold: Mapping[str, str], corpus: Corpus) -> str:
+def shown_gold(gold: Mapping[str, str], corpus: SourceCorpus) -> str:
     """By document, with its title."""
     return shown_texts([(corpus.titles[document_id], text) for document_id, text in gold.items()])
 

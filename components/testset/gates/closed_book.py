@@ -8,9 +8,9 @@ from components.protocols import LLM, Ask
 from components.testset.gates.asked import verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.gates.form import ASKED
-from components.testset.gates.reading import Attempt, Reading
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict
+from components.testset.gates.reading import Reading, ReadingAttempt
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict
 from components.testset.wording import Wording
 from components.text.normalize import ANSWER_FORM_VERSION
 
@@ -39,7 +39,7 @@ class ClosedBook:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         attempts = self._reading.attempts([(draft, "") for draft in drafts], ask)
         return [verdict_on(attempt, self.tags, _findings) for attempt in attempts]
 
@@ -48,6 +48,6 @@ class ClosedBook:
         return Reading(self.reading, self.comparing, self.max_attempts)
 
 
-def _findings(attempt: Attempt) -> Iterable[Finding]:
+def _findings(attempt: ReadingAttempt) -> Iterable[Finding]:
     if attempt.matches:
         yield Finding("closed_book", attempt.answer)

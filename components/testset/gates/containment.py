@@ -10,8 +10,8 @@ from components.protocols import Ask
 from components.records import Evidence
 from components.testset.gates.findings import Finding, verdict_of
 from components.testset.gates.form import ASKED
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Extract, Verdict
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, Extract, GateVerdict
 from components.text.near_duplicates import contained_share
 
 _FEWEST_CHARACTERS = 16
@@ -52,7 +52,7 @@ class Containment:
         )
         return draft.kind in ASKED and is_over_several
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         return [verdict_of(self._findings(_texts_of(draft, corpus.texts)), self.tags) for draft in drafts]
 
     def _findings(self, texts: Sequence[str]) -> Iterator[Finding]:

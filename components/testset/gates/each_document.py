@@ -12,9 +12,9 @@ from components.records import ScoreState
 from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.findings import Finding, verdict_of
 from components.testset.gates.form import ASKED
-from components.testset.gates.reading import Attempt, Reading
-from components.testset.protocols import Corpus
-from components.testset.records import PASSED, Draft, Verdict
+from components.testset.gates.reading import Reading, ReadingAttempt
+from components.testset.protocols import SourceCorpus
+from components.testset.records import PASSED, Draft, GateVerdict
 from components.testset.wording import Wording
 from components.text.normalize import ANSWER_FORM_VERSION
 
@@ -48,23 +48,23 @@ class EachDocument:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED and len({unit.document_id for unit in draft.gold}) > 1
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         golds = [gold_by_document(draft, corpus) for draft in drafts]
         tasks = [task for draft, gold in zip(drafts, golds, strict=True) for task in self._tasks(draft, gold, corpus)]
         attempts = iter(self._reading.attempts(tasks, ask))
         return [self._verdict(gold, attempts) for gold in golds]
 
-    def _tasks(self, draft: Draft, gold: dict[str, str], corpus: Corpus) -> Iterator[tuple[Draft, str]]:
+    def _tasks(self, draft: Draft, gold: dict[str, str], corpus: SourceCorpus) -> Iterator[tuple[Draft, str]]:
         for dropped in gold if len(gold) <= self.most_documents else ():
             yield draft, shown_gold({own: text for own, text in gold.items() if own != dropped}, corpus)
 
-    def _verdict(self, gold: dict[str, str], attempts: Iterator[Attempt | Unread]) -> Verdict:
+    def _verdict(self, gold: dict[str, str], attempts: Iterator[ReadingAttempt | Unread]) -> GateVerdict:
         if len(gold) > self.most_documents:
             seen = f"gold in {len(gold)} documents; wanted at most {self.most_documents}"
             return verdict_of([Finding("too_many_documents", seen)], self.tags)
         own = list(islice(attempts, len(gold)))
         for dropped, attempt in zip(gold, own, strict=True):
-            if isinstance(attempt, Attempt) and attempt.matches:
+            if isinstance(attempt, ReadingAttempt) and attempt.matches:
                 return verdict_of([Finding("document_not_needed", f"{dropped}: {attempt.answer}")], self.tags)
         unread = [attempt for attempt in own if isinstance(attempt, Unread)]
         # A failed request first: it is worth repeating, and what it would say may settle the matter.

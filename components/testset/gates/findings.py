@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from components.testset.records import PASSED, Verdict, VerdictState
+from components.testset.records import PASSED, GateVerdict, VerdictState
 
 
 class Finding(NamedTuple):
@@ -13,7 +13,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[str] = ()) -> Verdict:
+def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[str] = ()) -> GateVerdict:
     """REJECTED for the first finding, TAGGED if the gate `tags` or if there are none but such as are `only_tagged`;
     PASSED without any.
     """
@@ -22,7 +22,7 @@ def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[
         return PASSED
     reason, detail = found[0]
     state = VerdictState.TAGGED if tags or reason in only_tagged else VerdictState.REJECTED
-    return Verdict(state, reason, cut(detail))
+    return GateVerdict(state, reason, cut(detail))
 
 
 _MOST_SHOWN = 200

@@ -11,8 +11,8 @@ from components.records import Kind
 from components.testset.gates.findings import Finding, verdict_of
 from components.testset.gates.wordings import is_asking, pointing
 from components.testset.personal_data import personal_data
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict
 from components.text.languages import UNKNOWN, detect_language
 from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
@@ -70,7 +70,7 @@ class Form:
         """To all."""
         return True
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         language = detect_language(corpus.texts.values()) if drafts else UNKNOWN
         return [verdict_of(self._findings(draft, language), self.tags, self.only_tagged) for draft in drafts]
 

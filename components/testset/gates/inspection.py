@@ -13,8 +13,8 @@ from components.protocols import LLM, Ask
 from components.testset.gates.asked import asked, verdict_on
 from components.testset.gates.findings import Finding, cut
 from components.testset.gates.form import ASKED
-from components.testset.protocols import Corpus
-from components.testset.records import PASSED, Draft, Quote, Verdict, VerdictState
+from components.testset.protocols import SourceCorpus
+from components.testset.records import PASSED, Draft, GateVerdict, Quote, VerdictState
 from components.testset.shown_documents import shown_documents
 from components.testset.tasks.replies import Reply, quotes_in, text_in
 from components.testset.wording import TEXT, Wording, object_schema
@@ -67,7 +67,7 @@ class Inspection:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         inquiries = [self._inquiry(draft) for draft in drafts]
         replies = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
         return [_verdict(draft, reply) for draft, reply in zip(drafts, replies, strict=True)]
@@ -122,11 +122,11 @@ def _corrected(draft: Draft, reply: Reply, reason: str) -> Draft | None:
     )
 
 
-def _verdict(draft: Draft, reply: Grade | Unread) -> Verdict:
+def _verdict(draft: Draft, reply: Grade | Unread) -> GateVerdict:
     if isinstance(reply, Unread) or reply.grade == _DROP:
         return verdict_on(reply, False, lambda found: [Finding("dropped_by_inspector", found.reason)])
     if reply.corrected is None:
         return PASSED
     if draft.was_corrected:
-        return Verdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, cut(reply.reason))
-    return Verdict(VerdictState.CORRECTED, "corrected", cut(reply.reason), reply.corrected)
+        return GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, cut(reply.reason))
+    return GateVerdict(VerdictState.CORRECTED, "corrected", cut(reply.reason), reply.corrected)

@@ -9,8 +9,8 @@ from components.limits import too_small
 from components.protocols import Ask
 from components.testset.gates.findings import Finding, verdict_of
 from components.testset.gates.form import ASKED
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict
 from components.testset.tokens import n_characters, tokens
 from components.text.containing import contains, form_to_search
 from components.text.normalize import ANSWER_FORM_VERSION
@@ -49,7 +49,7 @@ class Leaks:
         """To those that ask a question."""
         return draft.kind in ASKED
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         return [verdict_of(self._findings(draft, corpus.texts, corpus.titles), self.tags) for draft in drafts]
 
     def _findings(self, draft: Draft, texts: Mapping[str, str], titles: Mapping[str, str]) -> Iterator[Finding]:

@@ -7,9 +7,9 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import Ask
 from components.records import Kind
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.quotes import locate
-from components.testset.records import Draft, Verdict
+from components.testset.records import Draft, GateVerdict
 
 
 @dataclass(frozen=True)
@@ -36,5 +36,5 @@ class Location:
         """To all but continuations, of which nobody knows where they stand."""
         return draft.kind is not Kind.CONTINUATION
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         return [locate(draft, corpus.texts, self.max_added_sentences) for draft in drafts]

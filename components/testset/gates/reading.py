@@ -18,7 +18,7 @@ _MATCH = object_schema(reason=TEXT, match=FLAG)
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ReadingAttempt:
     """What a reader answered, "" if it could not; whether that says what a reference says, and why so."""
 
     answer: str
@@ -41,14 +41,14 @@ class Reading:
         mistakes = too_small(self, max_attempts=1) + self.reading.mistakes("reading", places)
         return mistakes + self.comparing.mistakes("comparing", ("{question}", "{references}", "{answer}"))
 
-    def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[Attempt | Unread]:
+    def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[ReadingAttempt | Unread]:
         """One for each draft with what the reader is shown. All are asked at once, and then those compared that no
         rule decides.
         """
         inquiries = [self._to_read(f"reading {n}", draft, shown) for n, (draft, shown) in enumerate(tasks)]
         read = ask_until_readable(inquiries, ask, self.reading.reminder, self.max_attempts)
-        settled: dict[int, Attempt | Unread] = {}
-        undecided: dict[int, Inquiry[Attempt]] = {}
+        settled: dict[int, ReadingAttempt | Unread] = {}
+        undecided: dict[int, Inquiry[ReadingAttempt]] = {}
         for place, ((draft, _), reply) in enumerate(zip(tasks, read, strict=True)):
             if isinstance(reply, Unread):
                 settled[place] = reply
@@ -60,30 +60,30 @@ class Reading:
         settled |= dict(zip(undecided, compared, strict=True))
         return [settled[place] for place in range(len(tasks))]
 
-    def _to_read(self, request_id: str, draft: Draft, shown: str) -> Inquiry[Attempt]:
+    def _to_read(self, request_id: str, draft: Draft, shown: str) -> Inquiry[ReadingAttempt]:
         values = {"{question}": asked(draft), "{documents}": shown}
         return Inquiry(self.reading.request(request_id, values, draft.kind, _ANSWER), _answer)
 
-    def _to_compare(self, request_id: str, draft: Draft, attempt: Attempt) -> Inquiry[Attempt]:
+    def _to_compare(self, request_id: str, draft: Draft, attempt: ReadingAttempt) -> Inquiry[ReadingAttempt]:
         values = {
             "{question}": asked(draft),
             "{references}": numbered(draft.references),
             "{answer}": quoted(attempt.answer),
         }
 
-        def read(reply: str) -> Attempt | None:
+        def read(reply: str) -> ReadingAttempt | None:
             found = read_object(reply, "match") or {}
             matches = flag(found.get("match"))
             reason = str(found.get("reason") or "").strip()
-            return None if matches is None else Attempt(attempt.answer, matches, reason)
+            return None if matches is None else ReadingAttempt(attempt.answer, matches, reason)
 
         return Inquiry(self.comparing.request(request_id, values, draft.kind, _MATCH), read)
 
 
-def _answer(reply: str) -> Attempt | None:
+def _answer(reply: str) -> ReadingAttempt | None:
     found = read_object(reply, "answer")
     if found is None or isinstance(found.get("answer"), dict):
         return None
     answer = found["answer"]
     said = ", ".join(map(str, answer)) if isinstance(answer, list) else str("" if answer is None else answer)
-    return Attempt(said.strip(), matches=False, reason=str(found.get("reason") or "").strip())
+    return ReadingAttempt(said.strip(), matches=False, reason=str(found.get("reason") or "").strip())

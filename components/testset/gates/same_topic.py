@@ -12,8 +12,8 @@ from components.protocols import LLM, Ask
 from components.testset.gates.asked import asked, verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.gates.form import ASKED
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Topic, Verdict
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict, Topic
 from components.testset.topics.options import Choice, shuffled
 from components.testset.wording import Wording
 
@@ -41,7 +41,7 @@ class SameTopic:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED and bool(draft.topic)
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         inquiries = [self._inquiry(draft, corpus.topics) for draft in drafts]
         replies = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
         names = {topic.slug: " / ".join(topic.path) for topic in corpus.topics}

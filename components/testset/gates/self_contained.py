@@ -13,8 +13,8 @@ from components.protocols import LLM, Ask
 from components.testset.gates.asked import asked, verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.gates.form import ASKED
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict, VerdictState
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict, VerdictState
 from components.testset.wording import FLAG, TEXT, Wording, object_schema
 
 _SCHEMA = object_schema(about=TEXT, missing=TEXT, self_contained=FLAG)
@@ -50,7 +50,7 @@ class SelfContained:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         shown = [[draft, replace(draft, history=())] if draft.history else [draft] for draft in drafts]
         flat = [one for own in shown for one in own]
         inquiries = [self._inquiry(f"question {n}", one) for n, one in enumerate(flat)]
@@ -61,7 +61,7 @@ class SelfContained:
     def _inquiry(self, request_id: str, draft: Draft) -> Inquiry[Understood]:
         return Inquiry(self.wording.request(request_id, {"{question}": asked(draft)}, draft.kind, _SCHEMA), _read)
 
-    def _verdict(self, replies: Sequence[Understood | Unread]) -> Verdict:
+    def _verdict(self, replies: Sequence[Understood | Unread]) -> GateVerdict:
         """The first that is not PASSED: with the history, then without."""
         found = [verdict_on(reply, self.tags, partial(_findings, n > 0)) for n, reply in enumerate(replies)]
         return next((verdict for verdict in found if verdict.state is not VerdictState.PASSED), found[0])

@@ -13,8 +13,8 @@ from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.gates.asked import asked, shown_texts, verdict_on
 from components.testset.gates.findings import Finding
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Extract, Verdict, VerdictState
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, Extract, GateVerdict, VerdictState
 from components.testset.wording import TEXT, Wording, object_schema
 
 _SCHEMA = object_schema(reason=TEXT, other_answer=TEXT, document={"type": "integer"})
@@ -52,7 +52,7 @@ class SingleAnswer:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in (Kind.QA, Kind.CONVERSATION)
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         found = self._distractors(drafts, corpus)
         inquiries = [self._inquiry(draft, near) for draft, near in zip(drafts, found, strict=True) if near]
         read = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
@@ -64,7 +64,7 @@ class SingleAnswer:
             verdicts.append(_with_distractors(verdict, draft, near))
         return verdicts
 
-    def _distractors(self, drafts: Sequence[Draft], corpus: Corpus) -> list[list[Extract]]:
+    def _distractors(self, drafts: Sequence[Draft], corpus: SourceCorpus) -> list[list[Extract]]:
         left_out = [{unit.document_id for unit in draft.gold} | {*draft.removed} for draft in drafts]
         queries = ["\n".join([*(turn.question for turn in draft.history), draft.question]) for draft in drafts]
         near: list[list[Extract]] = [[] for _ in drafts]
@@ -99,7 +99,7 @@ def _findings(near: Sequence[Extract], other: Other) -> Iterable[Finding]:
         yield Finding("several_answers", f"{_place(near[other.document])}: {other.answer}")
 
 
-def _with_distractors(verdict: Verdict, draft: Draft, near: Sequence[Extract]) -> Verdict:
+def _with_distractors(verdict: GateVerdict, draft: Draft, near: Sequence[Extract]) -> GateVerdict:
     if verdict.state is VerdictState.FAILED or not near:
         return verdict
     notes = {**draft.notes, "distractors": "; ".join(map(_place, near))}

@@ -12,8 +12,8 @@ from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.findings import Finding
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict
 from components.testset.wording import TEXT, Wording, object_schema
 
 _SCHEMA = object_schema(reason=TEXT, unsupported=TEXT)
@@ -43,12 +43,12 @@ class Supported:
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind is Kind.SUMMARIZATION
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         inquiries = [self._inquiry(draft, corpus) for draft in drafts]
         replies = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
         return [verdict_on(reply, self.tags, _findings) for reply in replies]
 
-    def _inquiry(self, draft: Draft, corpus: Corpus) -> Inquiry[str]:
+    def _inquiry(self, draft: Draft, corpus: SourceCorpus) -> Inquiry[str]:
         values = {
             "{question}": draft.question,
             "{references}": numbered(draft.references),

@@ -12,7 +12,7 @@ _MOST_NEAR = 5
 _MASK = "\x00"
 
 
-class Place(NamedTuple):
+class QuotePlace(NamedTuple):
     """The characters [start, end) of `texts[text]`."""
 
     text: int
@@ -20,7 +20,7 @@ class Place(NamedTuple):
     end: int
 
 
-def find_quote(quote: str, texts: Sequence[str]) -> list[Place]:
+def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
     """Where texts have the quote, in order: all places at the first of these at which there is one.
 
     1. The quote as it is. 2. Without white space. 3. In folded form: width, compatibility characters and punctuation do
@@ -35,7 +35,9 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[Place]:
     quote = quote.strip()
     for find in _WAYS:
         if places := [
-            Place(number, start, end) for number, text in enumerate(texts) for start, end in sorted(find(quote, text))
+            QuotePlace(number, start, end)
+            for number, text in enumerate(texts)
+            for start, end in sorted(find(quote, text))
         ]:
             return places
     return []

@@ -10,7 +10,7 @@ from components.testset.quotes.finding import find_quote
 from components.testset.quotes.forms import folded
 from components.testset.quotes.sections import Sections
 from components.testset.quotes.shown import ShownSentence, numbered_sentences
-from components.testset.records import PASSED, Draft, Extract, Quote, Verdict, VerdictState
+from components.testset.records import PASSED, Draft, Extract, GateVerdict, Quote, VerdictState
 
 NOT_FOUND, AMBIGUOUS, UNUSED = "quote_not_found", "quote_ambiguous", "evidence_unused"
 LEAVES = "evidence_removed"
@@ -34,7 +34,7 @@ class _Cited(NamedTuple):
     remark: str = ""
 
 
-def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> Verdict:
+def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateVerdict:
     """The draft with its gold: sorted by document and start, none over or next to another, without white space at the
     ends; or why it has none.
 
@@ -60,23 +60,23 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> Verdi
     for quote in draft.quotes:
         found = _sentences_of(quote, shown, extracts)
         if isinstance(found, _Nowhere):
-            return Verdict(VerdictState.REJECTED, found.reason, found.detail)
+            return GateVerdict(VerdictState.REJECTED, found.reason, found.detail)
         cited |= found.sentences
         remarks += [found.remark] if found.remark else []
     if not cited:
-        return Verdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited nothing")
+        return GateVerdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited nothing")
     gold = _gold(cited, Sections(extracts, shown, texts), most_added)
     if isinstance(gold, _Nowhere):
-        return Verdict(VerdictState.REJECTED, gold.reason, gold.detail)
+        return GateVerdict(VerdictState.REJECTED, gold.reason, gold.detail)
     unused = {extract.document_id for extract in extracts} - {unit.document_id for unit in gold}
     if unused and draft.kind not in (Kind.CONVERSATION, Kind.SUMMARIZATION):
-        return Verdict(VerdictState.REJECTED, UNUSED, f"nothing cited of {', '.join(sorted(unused))}")
+        return GateVerdict(VerdictState.REJECTED, UNUSED, f"nothing cited of {', '.join(sorted(unused))}")
     if leaving := {unit.document_id for unit in gold} & set(draft.removed):
-        return Verdict(VerdictState.REJECTED, LEAVES, f"leaves the corpus: {', '.join(sorted(leaving))}")
+        return GateVerdict(VerdictState.REJECTED, LEAVES, f"leaves the corpus: {', '.join(sorted(leaving))}")
     located = replace(draft, gold=gold)
     if remarks:
-        return Verdict(VerdictState.TAGGED, CITED_ELSEWHERE, "; ".join(remarks), located)
-    return Verdict(VerdictState.PASSED, draft=located)
+        return GateVerdict(VerdictState.TAGGED, CITED_ELSEWHERE, "; ".join(remarks), located)
+    return GateVerdict(VerdictState.PASSED, draft=located)
 
 
 def _require_slices(extracts: Sequence[Extract], texts: Mapping[str, str]) -> None:

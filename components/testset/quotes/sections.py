@@ -9,7 +9,7 @@ from components.testset.quotes.shown import ShownSentence
 from components.testset.records import Extract
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Consecutive sentences of one extract: [first, last], at their places among those shown."""
 
     first: int
@@ -24,29 +24,29 @@ class Sections:
     shown: Sequence[ShownSentence]
     texts: Mapping[str, str]
 
-    def runs(self, sentences: Collection[int]) -> list[Run]:
+    def runs(self, sentences: Collection[int]) -> list[TextRun]:
         """Some of the sentences, those next to one another together."""
-        runs: list[Run] = []
+        runs: list[TextRun] = []
         for number in sorted(sentences):
             if runs and runs[-1].last == number - 1 and self._are_together(number - 1, number):
-                runs[-1] = Run(runs[-1].first, number)
+                runs[-1] = TextRun(runs[-1].first, number)
             else:
-                runs.append(Run(number, number))
+                runs.append(TextRun(number, number))
         return runs
 
-    def unit(self, run: Run) -> Evidence:
+    def unit(self, run: TextRun) -> Evidence:
         """The place of a run in its document, without the white space around it."""
         document_id = self.extracts[self.shown[run.first].extract].document_id
         start, end = self.shown[run.first].start, self.shown[run.last].end
         text = self.texts[document_id][start:end]
         return Evidence(document_id, start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
 
-    def text(self, run: Run) -> str:
+    def text(self, run: TextRun) -> str:
         """What stands there."""
         unit = self.unit(run)
         return self.texts[unit.document_id][unit.start : unit.end]
 
-    def until_unique(self, run: Run, most_added: int) -> Run | None:
+    def until_unique(self, run: TextRun, most_added: int) -> TextRun | None:
         """The run, with as few sentences after and before it, by turns, as it takes for its text to be once in its
         document; None if it takes more than may be added, or than the extract has.
         """
@@ -56,9 +56,9 @@ class Sections:
             has_after = run.last + 1 < len(self.shown) and self._are_together(run.last, run.last + 1)
             has_before = run.first > 0 and self._are_together(run.first - 1, run.first)
             if has_after and (n_added % 2 == 0 or not has_before):
-                run = Run(run.first, run.last + 1)
+                run = TextRun(run.first, run.last + 1)
             elif has_before:
-                run = Run(run.first - 1, run.last)
+                run = TextRun(run.first - 1, run.last)
             else:
                 return None
         return None
@@ -66,6 +66,6 @@ class Sections:
     def _are_together(self, one: int, other: int) -> bool:
         return self.shown[one].extract == self.shown[other].extract
 
-    def _is_once(self, run: Run) -> bool:
+    def _is_once(self, run: TextRun) -> bool:
         words, document = self.text(run), self.texts[self.unit(run).document_id]
         return bool(words) and document.find(words, document.find(words) + 1) < 0

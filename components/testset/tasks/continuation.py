@@ -7,8 +7,8 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import Ask
 from components.records import Kind
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Written
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, WrittenDraft
 from components.text.sentences import sentence_ends
 
 
@@ -34,7 +34,7 @@ class Continuation:
         """A number out of range."""
         return too_small(self, least_sentences=2)
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """One draft of each evidence set whose text has enough sentences; the others count as declined."""
         drafts, short = [], []
         for own in evidence:
@@ -48,4 +48,4 @@ class Continuation:
             beginning, rest = extract.text[:middle].strip(), extract.text[middle:].strip()
             removed = (extract.document_id,)
             drafts.append(Draft(own.id, name, own.topic, self.kind, own, beginning, (rest,), removed=removed))
-        return Written(tuple(drafts), tuple(short))
+        return WrittenDraft(tuple(drafts), tuple(short))

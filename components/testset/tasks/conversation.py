@@ -8,8 +8,8 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind, Turn
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, EvidenceSet, Written
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, EvidenceSet, WrittenDraft
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, Form, written
@@ -50,7 +50,7 @@ class Conversation:
         """One, for all turns."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """A draft for each turn of the conversation about an evidence set."""
         form = Form("turns", {"turns": {"type": "array", "items": _TURN}}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)

@@ -9,8 +9,8 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Evidence, Kind
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, EvidenceSet, Extract, Written
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, EvidenceSet, Extract, WrittenDraft
 from components.testset.tasks.replies import Reply, notes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import Form, written
@@ -51,7 +51,7 @@ class Correction:
         """One."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """At most one draft of each evidence set, with its gold."""
         form = Form("words", {"words": TEXT, "replacement": TEXT}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)

@@ -8,8 +8,8 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, EvidenceSet, Written
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, EvidenceSet, WrittenDraft
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, Form, written
@@ -45,7 +45,7 @@ class Question:
         """One."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """At most one draft of each evidence set."""
         form = Form(
             "question",

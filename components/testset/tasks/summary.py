@@ -8,9 +8,9 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.quotes import numbered_sentences
-from components.testset.records import Draft, EvidenceSet, Quote, Written
+from components.testset.records import Draft, EvidenceSet, Quote, WrittenDraft
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, Form, written
@@ -46,7 +46,7 @@ class Summary:
         """One."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """At most one draft of each evidence set: the event is its question, the summary its reference."""
         form = Form("summary", {"event": TEXT, "summary": TEXT, "evidence": EVIDENCE}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)

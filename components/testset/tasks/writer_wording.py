@@ -6,7 +6,7 @@ from typing import Any
 
 from components.asking.templates import chat
 from components.records import Kind, Message, Request, Sample
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.records import EvidenceSet, Topic
 from components.testset.shown_documents import shown_documents
 from components.text.templates import fill, missing_places
@@ -30,12 +30,12 @@ class WriterWording:
         """Places that the instruction lacks."""
         return missing_places("instruction", self.instruction, ("{documents}", "{topic}"))
 
-    def request(self, evidence: EvidenceSet, corpus: Corpus, kind: Kind, schema: Mapping[str, Any]) -> Request:
+    def request(self, evidence: EvidenceSet, corpus: SourceCorpus, kind: Kind, schema: Mapping[str, Any]) -> Request:
         """For one JSON object about an evidence set. A backend knows no more of the sample than the messages say."""
         about = Sample(evidence.id, "", kind, "", ())
         return Request(evidence.id, self.messages(evidence, corpus), about, (), schema)
 
-    def messages(self, evidence: EvidenceSet, corpus: Corpus) -> tuple[Message, ...]:
+    def messages(self, evidence: EvidenceSet, corpus: SourceCorpus) -> tuple[Message, ...]:
         """What requests of a task have in common comes first, so that servers may keep it."""
         topic = next((own for own in corpus.topics if own.slug == evidence.topic), None)
         values = {

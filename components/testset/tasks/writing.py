@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
 from components.records import Kind, ScoreState
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Written
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, WrittenDraft
 from components.testset.tasks.replies import Reply, read_reply
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.wording import TEXT, object_schema
@@ -65,7 +65,9 @@ class WritingTask(Protocol):
         """How often it is asked for a reply that can be read, in all."""
 
 
-def written(task: WritingTask, form: Form, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+def written(
+    task: WritingTask, form: Form, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask
+) -> WrittenDraft:
     """What came of each evidence set, about which the writer is asked once."""
     # Whoever keeps to the schema must fill in all of it: what is empty unless the writer declines is among it.
     schema = object_schema(**dict.fromkeys(task.steps, TEXT), not_applicable=TEXT, **form.properties)
@@ -84,7 +86,7 @@ def written(task: WritingTask, form: Form, evidence: Sequence[EvidenceSet], corp
                 not_drafted.append(NotDrafted(own, refusal, reason))
             case _:
                 drafts.extend(result)
-    return Written(tuple(drafts), tuple(not_drafted))
+    return WrittenDraft(tuple(drafts), tuple(not_drafted))
 
 
 def _result(form: Form, evidence: EvidenceSet, text: str) -> Result | None:

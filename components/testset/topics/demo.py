@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 from typing import ClassVar
 
 from components.protocols import LLM, Ask
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
 from components.testset.topics.given import GivenTopics
 
@@ -24,7 +24,7 @@ class DemoTopics:
         with as_file(_TREE) as path:
             return GivenTopics(str(path)).content_hash()
 
-    def topics(self, corpus: Corpus, ask: Ask) -> Sequence[Topic]:
+    def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
         """The leaves, in the file's order. Nobody is asked."""
         with as_file(_TREE) as path:
             return GivenTopics(str(path)).topics(corpus, ask)

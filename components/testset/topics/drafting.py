@@ -13,7 +13,7 @@ from components.errors import ComponentError, DataError
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
 from components.testset.topics.tree import LONGEST_NAME, Leaf, checked_name, topics_of
 from components.testset.wording import TEXT, Wording, object_schema, quoted
@@ -60,12 +60,12 @@ class DraftedTopics:
         """One for each sample, and one to merge them."""
         return self.n_samples + (self.n_samples > 1)
 
-    def topics(self, corpus: Corpus, ask: Ask) -> Sequence[Topic]:
+    def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
         """The leaves of the merged tree. Raises ComponentError if a request failed, or no draft could be read."""
         drafts = self._drafts(corpus, ask)
         return drafts[0] if len(drafts) == 1 else self._merged(drafts, ask)
 
-    def _drafts(self, corpus: Corpus, ask: Ask) -> list[tuple[Topic, ...]]:
+    def _drafts(self, corpus: SourceCorpus, ask: Ask) -> list[tuple[Topic, ...]]:
         inquiries = []
         for number, ids in enumerate(self._samples(sorted(corpus.texts))):
             shown = numbered([self._shown(corpus.titles.get(own, ""), corpus.texts[own]) for own in ids])

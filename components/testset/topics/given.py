@@ -10,7 +10,7 @@ from components.errors import DataError
 from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
 from components.testset.topics.tree import topics_of
 from components.testset.topics.tree_file import read_leaves
@@ -44,7 +44,7 @@ class GivenTopics:
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error}; wanted a topic tree") from error
 
-    def topics(self, corpus: Corpus, ask: Ask) -> Sequence[Topic]:
+    def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
         """The leaves, in the file's order. Nobody is asked. Raises DataError."""
         return self._read()
 

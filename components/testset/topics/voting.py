@@ -9,7 +9,7 @@ from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
-from components.statistics import Alpha, Level, krippendorff_alpha
+from components.statistics import Alpha, MeasurementLevel, krippendorff_alpha
 from components.testset.records import Topic
 from components.testset.topics.options import OUT_OF_DOMAIN, Choice, Options, shuffled
 from components.testset.wording import Wording, quoted
@@ -163,4 +163,4 @@ def _vote(said: Choice | Unread) -> Vote:
 
 def agreement(votes: Sequence[TopicVotes]) -> Alpha:
     """Krippendorff's alpha of the voters, out of domain a topic as any other; the adjudicator is none of them."""
-    return krippendorff_alpha([[vote.slug for vote in own.votes.values()] for own in votes], Level.NOMINAL)
+    return krippendorff_alpha([[vote.slug for vote in own.votes.values()] for own in votes], MeasurementLevel.NOMINAL)

@@ -36,7 +36,7 @@ _N_STARTS = 3
 
 
 @dataclass(eq=False)
-class Place:
+class RayPlace:
     """A worker: where it is, what it occupies and holds, and the stage that it makes."""
 
     node: Node
@@ -69,8 +69,8 @@ class Places:
         """With 0 workers there may be one for each core, and one for each stage at most. Raises ConfigError for GPUs
         and memory that no node has; says for which stages none has cores enough.
         """
-        self.all: list[Place] = []
-        self.arriving: dict[Call, Place] = {}
+        self.all: list[RayPlace] = []
+        self.arriving: dict[Call, RayPlace] = {}
         """Workers that are not ready, by the call that is waited for."""
         self.refusals: dict[str, str] = {}
         self._resources = resources
@@ -123,7 +123,7 @@ class Places:
         if cut := {kind: cpus for kind, cpus in wanted.items() if cpus > self._most_cpus}:
             log.warning("%s", _cut(cut, self._most_cpus))
 
-    def idle_for(self, need: Resources) -> list[Place]:
+    def idle_for(self, need: Resources) -> list[RayPlace]:
         """Idle ones; those that are meant for other stages only where no better one can be started."""
         idle = [place for place in self.all if place.is_idle and fits(need, place.room)]
         meant = [place for place in idle if place.is_meant_for(need)]
@@ -180,7 +180,7 @@ class Places:
             else:
                 self.arriving[place.actor.settle_in.remote(self._luggage, self._desk, place.room.cpus)] = place
 
-    def end(self, place: Place) -> None:
+    def end(self, place: RayPlace) -> None:
         """Ends a worker, whatever it does."""
         end_actor(place.actor)
         self.all.remove(place)
@@ -203,7 +203,7 @@ class Places:
     def _usable(self) -> Iterator[Node]:
         return (node for node_id, node in self.nodes.items() if node_id not in self.refusals)
 
-    def _on(self, node: Node) -> list[Place]:
+    def _on(self, node: Node) -> list[RayPlace]:
         return [place for place in self.all if place.node.node_id == node.node_id]
 
     def _free(self, node: Node) -> Resources:
@@ -224,7 +224,7 @@ class Places:
 
     def _start(self, node: Node, room: Resources) -> None:
         actor = start_actor(RayWorker, node.node_id, as_options(room), str(Path.cwd()))
-        place = Place(node, room, actor)
+        place = RayPlace(node, room, actor)
         self.all.append(place)
         self.arriving[actor.look_around.remote(self._acceptance.packages, self._acceptance.probe)] = place
 

@@ -11,7 +11,7 @@ from runner.console.endings import endings_deferred
 from runner.engine.executors.protocol import Lost, Room, Stages, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_desk import Desk, log_again
-from runner.engine.executors.ray_cluster_places import Place, Places
+from runner.engine.executors.ray_cluster_places import Places, RayPlace
 from runner.engine.executors.resources import ByKind
 from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage, Resources
@@ -34,7 +34,7 @@ class RayWorkers(Workers):
         """Returns when the first worker is ready. Raises ConfigError if there is none that can be used."""
         import ray
 
-        self._running: dict[Call, Place] = {}
+        self._running: dict[Call, RayPlace] = {}
         self._lacking: set[Resources] = set()
         self._n_refusals_said = 0
         self._looked_at = time.monotonic()
@@ -130,7 +130,7 @@ class RayWorkers(Workers):
                 self._places.arrived(call)
         return ended
 
-    def _ended(self, place: Place, call: Call) -> StageRun | Lost:
+    def _ended(self, place: RayPlace, call: Call) -> StageRun | Lost:
         """Raises what the worker could not return."""
         import ray
 
@@ -146,7 +146,7 @@ class RayWorkers(Workers):
         place.stage = None
         return run
 
-    def _why(self, place: Place) -> str:
+    def _why(self, place: RayPlace) -> str:
         if place.node.node_id not in self._places.nodes:
             return f"the node {place.node.address}, on which it ran, left the Ray cluster"
         return (

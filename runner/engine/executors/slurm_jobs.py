@@ -87,7 +87,7 @@ class Jobs:
         """
         return endings_deferred(kept_from_children=OF_TERMINALS if self._is_local else ENDINGS)
 
-    def submit(self, assignments: Sequence[Assignment]) -> list["Job"]:
+    def submit(self, assignments: Sequence[Assignment]) -> list["SlurmJob"]:
         """One job each, all of them at once. Raises ConfigError if Slurm refuses them."""
         import cloudpickle
         from submitit.core.utils import FailedJobError, FailedSubmissionError
@@ -104,7 +104,7 @@ class Jobs:
             said = str(error).strip() or type(error).__name__
             raise ConfigError(f"executor: Slurm does not take the jobs: {said}") from error
         self._squeue.forget()
-        return [Job(job, None if self._is_local else self._squeue, self._keeps_accounts) for job in submitted]
+        return [SlurmJob(job, None if self._is_local else self._squeue, self._keeps_accounts) for job in submitted]
 
 
 def _keeps_accounts() -> bool:
@@ -151,7 +151,7 @@ class State:
         return self.word == "RUNNING"
 
 
-class Job:
+class SlurmJob:
     """One job."""
 
     def __init__(self, submitted: Submitted, squeue: Squeue | None, keeps_accounts: bool) -> None:

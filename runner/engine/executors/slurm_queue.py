@@ -27,7 +27,7 @@ _PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)
-class Task:
+class SlurmTask:
     """A stage to be run, by its key. `n_holders` workers have its models in memory."""
 
     number: int
@@ -108,28 +108,28 @@ class Offers:
         """The folders are there: see `make_folders`."""
         self._folder = folder
         self._n_put = 0
-        self._waiting: dict[int, Task] = {}
+        self._waiting: dict[int, SlurmTask] = {}
         self._dismissed: list[str] = []
         self._is_written = False
 
-    def __iter__(self) -> Iterator[Task]:
+    def __iter__(self) -> Iterator[SlurmTask]:
         """What nobody is known to have taken."""
         return iter(list(self._waiting.values()))
 
-    def put(self, key: str, n_holders: int = 0) -> Task:
+    def put(self, key: str, n_holders: int = 0) -> SlurmTask:
         """Adds a task, which workers see once all are written. Raises OSError."""
         self._n_put += 1
-        task = Task(self._n_put, key, n_holders)
+        task = SlurmTask(self._n_put, key, n_holders)
         _file_of(self._folder, task.number).touch()
         self._change(task)
         return task
 
-    def set_holders(self, task: Task, n_holders: int) -> None:
+    def set_holders(self, task: SlurmTask, n_holders: int) -> None:
         """Says how many workers have by now the models of a task that waits."""
         if n_holders != task.n_holders:
-            self._change(Task(task.number, task.key, n_holders))
+            self._change(SlurmTask(task.number, task.key, n_holders))
 
-    def _change(self, task: Task) -> None:
+    def _change(self, task: SlurmTask) -> None:
         self._waiting[task.number] = task
         self._is_written = False
 
@@ -143,7 +143,7 @@ class Offers:
         self._is_written = False
 
     @property
-    def taken_by_dismissed(self) -> list[Task]:
+    def taken_by_dismissed(self) -> list[SlurmTask]:
         """What waits as far as is known, but was taken by a worker that was dismissed."""
         return [task for task in self if any(self.is_taken_by(task.number, worker) for worker in self._dismissed)]
 
@@ -176,7 +176,7 @@ class Taker:
         # What this worker, or the one before it in its place, took already; later also what others took.
         self._gone = {line["began"] for line in self._journal.new_lines() if "began" in line}
 
-    def take(self, waited_s: float) -> Task | None:
+    def take(self, waited_s: float) -> SlurmTask | None:
         """The first task that nobody else took of those whose models are here, or that need none; else of those whose
         models no worker has in memory; and only after a while one whose models others have. Raises OSError.
         """
@@ -192,11 +192,11 @@ class Taker:
                 return task
         return None
 
-    def ended(self, task: Task, how: Mapping[str, Json]) -> None:
+    def ended(self, task: SlurmTask, how: Mapping[str, Json]) -> None:
         """Writes down how a task ended. Raises OSError."""
         self._journal.append({"ended": task.number, "process": os.getpid(), "how": dict(how)})
 
-    def _offered(self) -> list[Task]:
+    def _offered(self) -> list[SlurmTask]:
         try:
             waiting = json.loads((self._folder / _WAITING).read_bytes())
         except OSError as error:
@@ -205,9 +205,9 @@ class Taker:
                 raise
             return []
         self.is_dismissed = self._worker in waiting["dismissed"]
-        return [] if self.is_dismissed else [Task(*task) for task in waiting["tasks"]]
+        return [] if self.is_dismissed else [SlurmTask(*task) for task in waiting["tasks"]]
 
-    def _n_elsewhere(self, task: Task) -> int:
+    def _n_elsewhere(self, task: SlurmTask) -> int:
         """-1 if its models are here; else how many others have them."""
         return -1 if self._models[task.key] <= self._loaded else task.n_holders
 

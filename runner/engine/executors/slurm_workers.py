@@ -16,7 +16,7 @@ from runner.engine.executors.foreign_results import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
 from runner.engine.executors.protocol import Lost, Room, Stages, Workers, components_of
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.executors.slurm_jobs import Job, Jobs, State
+from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_pulse import DriverPulse
 from runner.engine.executors.slurm_queue import Journal, Offers, Wait, journal_path, make_folders
 from runner.engine.executors.slurm_worker import Assignment, Left, run_of
@@ -47,7 +47,7 @@ class _Worker:
     which died is there until its death is known.
     """
 
-    def __init__(self, name: str, job: Job, folder: Path) -> None:
+    def __init__(self, name: str, job: SlurmJob, folder: Path) -> None:
         self.name = name
         self.job = job
         self.runs, self.life = (Journal(journal_path(folder, name, ending)) for ending in ("runs", "life"))
@@ -88,7 +88,7 @@ class SlurmWorkers(Workers):
         self._jobs = Jobs(settings, self._logs)
         self._stages: dict[int, AnyStage] = {}
         self._workers: dict[str, _Worker] = {}
-        self._ended_jobs: list[Job] = []
+        self._ended_jobs: list[SlurmJob] = []
         self._n_workers = n_workers
         is_local = settings.cluster is Cluster.LOCAL  # workers share the cores of this host
         self._n_threads = max(1, n_cores() // n_workers) if is_local else settings.cpus_per_worker
@@ -318,7 +318,7 @@ class SlurmWorkers(Workers):
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _told(job: Job, what: str) -> str:
+def _told(job: SlurmJob, what: str) -> str:
     """What a user is told of a job that is of no use."""
     said = job.last_lines()
     return f"job {job.name} of Slurm {what}. " + (
@@ -328,7 +328,7 @@ def _told(job: Job, what: str) -> str:
     )
 
 
-def _how_it_died(exit_code: int, job: Job) -> str:
+def _how_it_died(exit_code: int, job: SlurmJob) -> str:
     log_of_it = f"the log of its job {job.name} is {job.log}"
     if exit_code >= 0:
         return (

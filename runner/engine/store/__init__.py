@@ -20,7 +20,7 @@ damaged: reading it raises `DamagedEntryError`, and the executor removes and rec
 from runner.engine.store.bucket.address import is_bucket
 from runner.engine.store.manifests import Manifest
 from runner.engine.store.opening import open_store
-from runner.engine.store.stored_result import Entry
+from runner.engine.store.stored_result import StoredResult
 from runner.engine.store.stored_results import Store
 
-__all__ = ["Entry", "Manifest", "Store", "is_bucket", "open_store"]
+__all__ = ["Manifest", "Store", "StoredResult", "is_bucket", "open_store"]

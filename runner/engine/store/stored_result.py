@@ -13,7 +13,7 @@ from runner.engine.store.remote import NO_REMOTE, Remote
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredResult:
     """A result in the store. Contents are compared with their checksums once per process: when a file is first read.
     `is_new` if this process has just written it; what `Store.write` returns may be another's, who was first.
     """
@@ -108,7 +108,7 @@ class Entry:
 class StoredParts(Mapping[str, Part]):
     """The parts of an entry by name; what is not asked for is neither read nor compared."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: StoredResult) -> None:
         self._entry = entry
         self._names = [part_name(file) for file in entry.manifest.files]
 

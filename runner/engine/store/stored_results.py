@@ -23,7 +23,7 @@ from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.part_files import Part, checksum, file_name, keeping, mapped_file, write_part
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.replies import Replies
-from runner.engine.store.stored_result import Entry
+from runner.engine.store.stored_result import StoredResult
 from runner.engine.store.writers import Writers
 
 FORMAT = 3
@@ -53,7 +53,7 @@ class Store:
         self.run_id = run_id
         self._remote = remote
         self.writers = Writers(root / "writers", may_write=may_write)
-        self._found: dict[tuple[str, str], Entry] = {}
+        self._found: dict[tuple[str, str], StoredResult] = {}
         self._partial: set[tuple[str, str]] = set()
         self._manifests = Manifests()
         self._replies: dict[str, Replies] = {}
@@ -113,13 +113,13 @@ class Store:
         name = f"{key}-{self.run_id}" if partial else key
         return self.root / "entries" / kind / key[:2] / name
 
-    def find(self, kind: str, key: str) -> Entry | None:
+    def find(self, kind: str, key: str) -> StoredResult | None:
         """The usable result of this key, or the partial one that this run made. A manifest is read once per process;
         checksums are compared only when a file is read.
         """
         return self.find_whole(kind, key) or self._find_partial(kind, key)
 
-    def find_whole(self, kind: str, key: str) -> Entry | None:
+    def find_whole(self, kind: str, key: str) -> StoredResult | None:
         """As `find`, for who knows that this run made no partial one: each look for what is not there is a round trip
         where the store is on a network.
         """
@@ -130,7 +130,7 @@ class Store:
             self._found[kind, key] = entry
         return self._found[kind, key]
 
-    def _find_partial(self, kind: str, key: str) -> Entry | None:
+    def _find_partial(self, kind: str, key: str) -> StoredResult | None:
         return self._current(self.folder(kind, key, partial=True)) if self.run_id else None
 
     def is_kept(self, kind: str, key: str) -> bool:
@@ -151,7 +151,7 @@ class Store:
         found = self._found.get((kind, key))
         return found is not None and found.is_new
 
-    def _current(self, folder: Path) -> Entry | None:
+    def _current(self, folder: Path) -> StoredResult | None:
         """The result that belongs in a folder, fetched if it is elsewhere."""
         entry = self._entry(folder)
         if entry and not self._remote.is_current(folder):
@@ -159,7 +159,7 @@ class Store:
             entry = None
         return entry or self._fetched(folder)
 
-    def _fetched(self, folder: Path) -> Entry | None:
+    def _fetched(self, folder: Path) -> StoredResult | None:
         if not self.is_cache:
             return None
         temporary = self.root / "tmp" / uuid.uuid4().hex
@@ -171,11 +171,11 @@ class Store:
                 if manifest is None:
                     self._remote.give_up(folder)
                     return None
-                return self._move_in(temporary, Entry(folder, manifest, remote=self._remote))
+                return self._move_in(temporary, StoredResult(folder, manifest, remote=self._remote))
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
 
-    def find_again(self, kind: str, key: str) -> Entry | None:
+    def find_again(self, kind: str, key: str) -> StoredResult | None:
         """As `find`, of what is there now: it may have been made anew since this process looked."""
         self._found.pop((kind, key), None)
         return self.find(kind, key)
@@ -184,12 +184,12 @@ class Store:
         """True if there was a manifest that could not be read when it was looked for last."""
         return self._manifests.is_damaged(self.folder(kind, key))
 
-    def _entry(self, folder: Path) -> Entry | None:
+    def _entry(self, folder: Path) -> StoredResult | None:
         """None without a manifest; one that cannot be read, or is of another result, counts as none: what belongs here
         will be computed again.
         """
         manifest = self._manifests.read(folder, folder)
-        return Entry(folder, manifest, remote=self._remote) if manifest else None
+        return StoredResult(folder, manifest, remote=self._remote) if manifest else None
 
     def write(
         self,
@@ -202,7 +202,7 @@ class Store:
         made_with: Mapping[str, str] | None = None,
         partial: bool = False,
         synced: bool = True,
-    ) -> Entry:
+    ) -> StoredResult:
         """Writes a result so that it is there whole or not at all. Returns the one that stays: the first whole one of
         its key, whoever wrote it. So readers lose nothing under their hands, whatever locks do. What cannot be whole (a
         manifest that cannot be read, files that are missing or of other sizes) gives way.
@@ -228,7 +228,9 @@ class Store:
                 if synced:
                     sync(path)
                 folder = self.folder(kind, key, partial=partial)
-                entry = self._keep(temporary, Entry(folder, manifest, set(files), is_new=True, remote=self._remote))
+                entry = self._keep(
+                    temporary, StoredResult(folder, manifest, set(files), is_new=True, remote=self._remote)
+                )
                 if synced and entry.is_new:
                     sync(entry.folder.parent)
         finally:
@@ -247,14 +249,14 @@ class Store:
         else:
             write_part(path, value)
 
-    def _keep(self, temporary: Path, own: Entry) -> Entry:
+    def _keep(self, temporary: Path, own: StoredResult) -> StoredResult:
         """The entry that stays: `own`, or the sound one that another writer kept first. Raises OSError."""
         while not self._remote.publish(own.manifest.kind, own.folder.name, temporary):
             if first := self._fetched(own.folder):
                 return first
         return self._move_in(temporary, own)
 
-    def _move_in(self, temporary: Path, own: Entry) -> Entry:
+    def _move_in(self, temporary: Path, own: StoredResult) -> StoredResult:
         """The entry that stays: `own`, or the sound one that another writer put there first. Raises OSError."""
         own.folder.parent.mkdir(parents=True, exist_ok=True)
         while True:
@@ -280,7 +282,7 @@ class Store:
                 if self.run_id and path.name.startswith(f"{self.run_id}-"):
                     shutil.rmtree(path, ignore_errors=True)
 
-    def discard(self, entry: Entry) -> None:
+    def discard(self, entry: StoredResult) -> None:
         """Removes a result, in one step: another process finds all of it or nothing. One that was made again in the
         meantime stays.
         """
@@ -371,7 +373,7 @@ class Store:
         """Raise StoreError for a symbolic link in place of a result, a reply or a folder of these. Raises OSError."""
         refuse_links(self.root)
 
-    def entries(self, kind: str = "*") -> Iterator[Entry]:
+    def entries(self, kind: str = "*") -> Iterator[StoredResult]:
         """All results, or those of one kind; those with an unreadable manifest are left out."""
         for of_kind, key in self._remote.results("" if kind == "*" else kind):
             self._current(self.folder(of_kind, key))
@@ -388,6 +390,6 @@ class Store:
         """Removes one that holds no readable result, unless one was put there in the meantime."""
         self._take_away(folder, None)
 
-    def is_there(self, entry: Entry) -> bool:
+    def is_there(self, entry: StoredResult) -> bool:
         """Whether a result that was found is still the one at its place: others may be pruning."""
         return self._manifests.read(entry.folder, entry.folder) == entry.manifest

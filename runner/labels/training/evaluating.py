@@ -15,7 +15,7 @@ from runner.engine.store import open_store
 from runner.labels.graders import graders_of
 from runner.labels.label_files import LabelledItem, read_labels
 from runner.labels.rating import Rated, rate
-from runner.labels.training.prepared_folder import LABELS, Manifest, read_manifest
+from runner.labels.training.prepared_folder import LABELS, TrainingManifest, read_manifest
 from runner.labels.training.preparing import wording_key
 from runner.labels.training.trained import ADAPTER, Training, llm_fields, read_training
 from runner.launch.compose import compose_config
@@ -25,7 +25,7 @@ OVERALL = "all metrics"
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedJudges:
     """Of one metric. `n_failed` labels are left out, as a request about them failed, for reasons that `failures` count;
     replies of `n_unparsable` (before, after) could not be read, and agree with nothing. The agreements are None where
     all requests failed.
@@ -39,7 +39,7 @@ class Compared:
     gain: Gain | None
 
 
-def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> dict[str, Compared]:
+def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> dict[str, ComparedJudges]:
     """By metric, and over all where there are several. `llm` is the option by which the model is run, and `overrides`
     are more for it. Raises DataError for a judge that was trained on other data, ConfigError for one of other wording.
     """
@@ -61,7 +61,7 @@ def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> di
 
 
 def _judged(
-    manifest: Manifest,
+    manifest: TrainingManifest,
     training: Training,
     adapter: str,
     items: Sequence[LabelledItem],
@@ -79,7 +79,7 @@ def _judged(
     return [rated for grader in graders.values() for rated in rate(grader, items, store)]
 
 
-def _require_same_wording(graders: Iterable[Graded], manifest: Manifest) -> None:
+def _require_same_wording(graders: Iterable[Graded], manifest: TrainingManifest) -> None:
     if changed := [grader.name for grader in graders if wording_key(grader) != manifest.wording.get(grader.name)]:
         raise ConfigError(
             f"judge: asks about {', '.join(changed)} in other words than it was trained with; prepare the labels and "
@@ -87,7 +87,7 @@ def _require_same_wording(graders: Iterable[Graded], manifest: Manifest) -> None
         )
 
 
-def _compared(pairs: Sequence[tuple[Rated, Rated]]) -> Compared:
+def _compared(pairs: Sequence[tuple[Rated, Rated]]) -> ComparedJudges:
     """Of the labels about which neither judge's request failed."""
     rows = [
         (old.label, old.judged, new.judged, old.question)
@@ -97,9 +97,9 @@ def _compared(pairs: Sequence[tuple[Rated, Rated]]) -> Compared:
     n_failed = len(pairs) - len(rows)
     failures = Counter(rated.remark for pair in pairs for rated in pair if rated.judged is None)
     if not rows:
-        return Compared(n_failed, failures, (0, 0), None, None, None)
+        return ComparedJudges(n_failed, failures, (0, 0), None, None, None)
     labels, before, after, questions = zip(*rows, strict=True)
-    return Compared(
+    return ComparedJudges(
         n_failed,
         failures,
         (before.count(ScoreState.UNPARSABLE.value), after.count(ScoreState.UNPARSABLE.value)),

@@ -16,7 +16,7 @@ _N_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Question:
+class LabelledQuestion:
     """A sample of the sweep, and every answer that its cells gave. Samples of one `cluster` share gold documents or a
     conversation, directly or by way of others.
     """
@@ -28,10 +28,10 @@ class Question:
     answers: set[str] = field(default_factory=set)
 
 
-def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, Question]:
+def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, LabelledQuestion]:
     """By id, those of a sweep's samples that are wanted. Raises DataError."""
     wanted = set(ids)
-    found: dict[str, Question] = {}
+    found: dict[str, LabelledQuestion] = {}
     for folder in cell_folders(sweep_dir):
         for row in read_samples(folder, _COLUMNS):
             if row["id"] in wanted:
@@ -39,7 +39,7 @@ def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, Question]:
     return found
 
 
-def completed(items: Sequence[LabelledItem], questions: Mapping[str, Question]) -> list[LabelledItem]:
+def completed(items: Sequence[LabelledItem], questions: Mapping[str, LabelledQuestion]) -> list[LabelledItem]:
     """The items with what the sweep knows of their questions: the earlier turns, references where they bring none, and
     the answer, where the sweep gave a single one and they bring none. Raises DataError for an id that is no sample of
     the sweep, or one of another question, and for an answer that no cell gave.
@@ -49,7 +49,7 @@ def completed(items: Sequence[LabelledItem], questions: Mapping[str, Question]) 
     return [_completed(item, questions[item.judged.sample.id]) for item in items]
 
 
-def _completed(item: LabelledItem, question: Question) -> LabelledItem:
+def _completed(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
     sample = item.judged.sample
     if sample.question != question.text:
         raise DataError(
@@ -69,9 +69,9 @@ def _completed(item: LabelledItem, question: Question) -> LabelledItem:
     return replace(item, judged=replace(judged, answer=answer), has_answer=True)
 
 
-def _question(row: Mapping[str, Json]) -> Question:
+def _question(row: Mapping[str, Json]) -> LabelledQuestion:
     turns = tuple(Turn(turn["question"], turn["answer"]) for turn in json.loads(row["history"]))
-    return Question(row["question"], tuple(row["references"]), turns, row["cluster"])
+    return LabelledQuestion(row["question"], tuple(row["references"]), turns, row["cluster"])
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from components.errors import ConfigError, DataError
 from components.json_value import Json
 from runner.labels.label_files import LabelledItem
-from runner.labels.training.training_pairs import Pair
+from runner.labels.training.training_pairs import TrainingPair
 
 SPLITS = ("train", "validation", "test")
 LABELS = "test_labels.jsonl"
@@ -26,7 +26,7 @@ _FILES = (*(f"{split}.jsonl" for split in SPLITS), LABELS)
 
 
 @dataclass(frozen=True)
-class Manifest:
+class TrainingManifest:
     """`key` is the SHA-256 of the files. `labels` and `sweep` are what they were made of, `judge` and `overrides` by
     whom it will be asked, `wording` a key of each grader without its model. `counts` are pairs by split, metric and
     grade ("applies" or "does not apply" where that is asked first), `left_out` labels without a
@@ -46,7 +46,7 @@ class Manifest:
     left_out: Mapping[str, int]
 
 
-def file_contents(pairs: Mapping[str, Sequence[Pair]], held_out: Iterable[LabelledItem]) -> dict[str, bytes]:
+def file_contents(pairs: Mapping[str, Sequence[TrainingPair]], held_out: Iterable[LabelledItem]) -> dict[str, bytes]:
     """The data files by name: `pairs` by split, and the items of the last one."""
     lines = {f"{split}.jsonl": [pair.as_json() for pair in pairs[split]] for split in SPLITS}
     lines[LABELS] = [_label_record(item) for item in held_out]
@@ -62,7 +62,7 @@ def key_of_files(contents: Mapping[str, bytes]) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def write_prepared(folder: Path, manifest: Manifest, contents: Mapping[str, bytes]) -> None:
+def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[str, bytes]) -> None:
     """Writes the whole folder or none of it; one that holds the same already stays. Raises ConfigError for a folder
     with anything else in it, DataError where it cannot be written.
     """
@@ -84,12 +84,12 @@ def write_prepared(folder: Path, manifest: Manifest, contents: Mapping[str, byte
         raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> TrainingManifest:
     """Raises DataError if there is none, or if a file was changed since."""
     try:
         found: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         fields: dict[str, Json] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
-        manifest = Manifest(**fields)
+        manifest = TrainingManifest(**fields)
         key = key_of_files({name: (folder / name).read_bytes() for name in _FILES})
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
@@ -102,7 +102,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def read_pairs(folder: Path, split: str) -> list[dict[str, Json]]:
-    """The pairs of a split, as `Pair.as_json` writes them."""
+    """The pairs of a split, as `TrainingPair.as_json` writes them."""
     with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 

@@ -12,10 +12,10 @@ from components.records import Sample
 from runner.engine.identity import describe, key_of
 from runner.labels.graders import graders_of
 from runner.labels.label_files import LabelledItem, read_labels
-from runner.labels.training.labelled_answers import Question, completed, questions_in
-from runner.labels.training.prepared_folder import SPLITS, Manifest, file_contents, key_of_files, write_prepared
+from runner.labels.training.labelled_answers import LabelledQuestion, completed, questions_in
+from runner.labels.training.prepared_folder import SPLITS, TrainingManifest, file_contents, key_of_files, write_prepared
 from runner.labels.training.question_splits import divided
-from runner.labels.training.training_pairs import Pair, pairs_of
+from runner.labels.training.training_pairs import TrainingPair, pairs_of
 from runner.launch.compose import compose_config
 from runner.launch.overrides import readable
 from runner.results import read_sweep
@@ -38,12 +38,12 @@ class Preparation:
     seed: int
 
 
-def prepare(asked: Preparation, folder: Path) -> Manifest:
+def prepare(asked: Preparation, folder: Path) -> TrainingManifest:
     """Writes the folder of training data; see `prepared`. Equal input gives equal bytes. Raises RagGridError."""
     items = read_labels(asked.labels)
     n_ties = sum(len(item.ties) for item in items)
     items = [item for item in items if item.labels]
-    questions: Mapping[str, Question] = {}
+    questions: Mapping[str, LabelledQuestion] = {}
     if asked.sweep_dir:
         questions = questions_in(asked.sweep_dir, (item.judged.sample.id for item in items))
         items = completed(items, questions)
@@ -56,7 +56,7 @@ def prepare(asked: Preparation, folder: Path) -> Manifest:
     pairs = {split: [pair for pair in found.pairs if split_of[pair.item] == split] for split in SPLITS}
     held_out = [item for item, split in zip(items, split_of, strict=True) if split == SPLITS[-1]]
     contents = file_contents(pairs, held_out)
-    manifest = Manifest(
+    manifest = TrainingManifest(
         key=key_of_files(contents),
         labels={"file": asked.labels.name, "sha256": hashlib.sha256(asked.labels.read_bytes()).hexdigest()},
         sweep=_sweep_facts(asked.sweep_dir),
@@ -78,7 +78,7 @@ def wording_key(grader: Graded) -> str:
     return key_of(describe(grader, without=("llm",)))
 
 
-def _ties(sample: Sample, questions: Mapping[str, Question]) -> list[Hashable]:
+def _ties(sample: Sample, questions: Mapping[str, LabelledQuestion]) -> list[Hashable]:
     """What ties an item to others: its question, the conversation that it stands in, and the sweep's cluster."""
     opening = sample.history[0].question if sample.history else sample.question
     ties: list[Hashable] = [("id", sample.id), ("opening", opening)]
@@ -102,7 +102,7 @@ def _n_questions(items: Sequence[LabelledItem], split_of: Sequence[str]) -> dict
     return {split: len(own) for split, own in ids.items()}
 
 
-def _counts(pairs: Sequence[Pair]) -> dict[str, dict[str, int]]:
+def _counts(pairs: Sequence[TrainingPair]) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for pair in pairs:
         counts.setdefault(pair.metric, Counter())[pair.says] += 1

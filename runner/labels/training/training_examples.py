@@ -14,7 +14,7 @@ _NO_LOSS = -100
 
 
 @dataclass(frozen=True)
-class Examples:
+class TrainingExamples:
     """`rows` hold `input_ids` and `labels`; `too_long` are the pairs that do not fit, as "id, metric: n tokens"."""
 
     rows: tuple[dict[str, list[int]], ...]
@@ -26,8 +26,8 @@ class Lessons:
     """What a model learns, and what says how far it has come; `tokenizer` is that of transformers."""
 
     tokenizer: Any
-    learned: Examples
-    validated: Examples
+    learned: TrainingExamples
+    validated: TrainingExamples
 
     @property
     def too_long(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class Lessons:
         return (*self.learned.too_long, *self.validated.too_long)
 
 
-def examples_of(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> Examples:
+def examples_of(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> TrainingExamples:
     """The prompt of each pair in the tokens that `TransformersChat` gives the model, then the reply with the token that
     ends it, which alone counts for the loss. A pair of more than `max_length` tokens is left out: cut to it, it would
     lose its grade. Raises ComponentError for a chat template in which a reply does not follow its prompt.
@@ -48,7 +48,7 @@ def examples_of(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length:
             too_long.append(f"{pair['id']}, {pair['metric']}: {n_tokens} tokens")
         else:
             rows.append({"input_ids": prompt + reply, "labels": [_NO_LOSS] * len(prompt) + reply})
-    return Examples(tuple(rows), tuple(too_long))
+    return TrainingExamples(tuple(rows), tuple(too_long))
 
 
 def _tokens(pair: Mapping[str, Json], tokenizer: Any) -> tuple[list[int], list[int]]:

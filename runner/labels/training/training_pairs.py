@@ -22,7 +22,7 @@ _N_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Pair:
+class TrainingPair:
     """What a judge is asked about an item, and the reply that says what people say. `item` is its place among the
     labelled ones; `grade` is None where the judge asks, once per question, whether the metric applies.
     """
@@ -53,10 +53,10 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class TrainingPairs:
     """All pairs, each once; `n_left_out` are labels without one, and reasons left out, by why."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TrainingPair, ...]
     n_left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -80,11 +80,11 @@ class _Asked(NamedTuple):
     is_read: bool
 
 
-def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Pairs:
+def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> TrainingPairs:
     """One pair for each label, and where a judge asks that first, one for each question and metric that says whether
     the metric applies. Raises DataError where the same is asked twice and people say different things.
     """
-    found: dict[tuple[str, tuple[Message, ...]], Pair] = {}
+    found: dict[tuple[str, tuple[Message, ...]], TrainingPair] = {}
     conflicts: dict[str, None] = {}
     n_left_out: Counter[str] = Counter()
     for grader in graders:
@@ -99,10 +99,10 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Pairs:
             f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}. Wanted one label for what a judge is "
             "shown alike: let those who labelled it settle it, or remove these labels."
         )
-    return Pairs(tuple(found.values()), n_left_out)
+    return TrainingPairs(tuple(found.values()), n_left_out)
 
 
-def _of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counter[str]) -> list[Pair]:
+def _of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counter[str]) -> list[TrainingPair]:
     label, reason = item.labels[grader.name], item.reasons.get(grader.name, "").strip()
     if label == NOT_APPLICABLE and grader.not_applicable_grade is None and not grader.applicability:
         n_left_out[UNSAYABLE] += 1
@@ -115,8 +115,8 @@ def _of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counte
         return []
     name = item.judged.sample.id
     return [
-        *(Pair(place, name, grader.name, None, *one) for one in asked.first.asked),
-        *(Pair(place, name, grader.name, _grade(grader, label), *one) for one in asked.then.asked),
+        *(TrainingPair(place, name, grader.name, None, *one) for one in asked.first.asked),
+        *(TrainingPair(place, name, grader.name, _grade(grader, label), *one) for one in asked.then.asked),
     ]
 
 
@@ -140,13 +140,13 @@ def _grade(grader: Graded, label: int) -> int | None:
     return grader.not_applicable_grade if label == NOT_APPLICABLE else label
 
 
-def _meaning(pair: Pair) -> dict[str, Json]:
+def _meaning(pair: TrainingPair) -> dict[str, Json]:
     """What a reply says, without its reason."""
     reply: dict[str, Json] = json.loads(pair.reply)
     return {name: value for name, value in reply.items() if name != "reason"}
 
 
-def _conflict(first: Pair, other: Pair) -> str:
+def _conflict(first: TrainingPair, other: TrainingPair) -> str:
     about = (
         f"'{first.sample_id}'" if first.sample_id == other.sample_id else f"'{first.sample_id}', '{other.sample_id}'"
     )

@@ -6,12 +6,12 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure
-from runner.labels.training.evaluating import Compared
-from runner.labels.training.prepared_folder import SPLITS, Manifest
+from runner.labels.training.evaluating import ComparedJudges
+from runner.labels.training.prepared_folder import SPLITS, TrainingManifest
 from runner.labels.training.trained import Training
 
 
-def prepared_table(manifest: Manifest) -> Table:
+def prepared_table(manifest: TrainingManifest) -> Table:
     """Pairs by metric and split, with how many there are of each grade."""
     table = _table("Training pairs", ("metric", *SPLITS))
     for metric in dict.fromkeys(name for split in SPLITS for name in manifest.counts[split]):
@@ -29,7 +29,7 @@ def losses_table(training: Training) -> Table:
     return table
 
 
-def compared_table(compared: Mapping[str, Compared]) -> Table:
+def compared_table(compared: Mapping[str, ComparedJudges]) -> Table:
     """The share of equal grades and kappa, before and after, each metric in two rows."""
     columns = ("metric", "", "n", "questions", "before", "after", "difference", "unreadable before", "after", "failed")
     table = _table("Judge against people, before and after training [dim]95% intervals[/]", columns)
@@ -50,12 +50,12 @@ def compared_table(compared: Mapping[str, Compared]) -> Table:
     return table
 
 
-def as_json(compared: Mapping[str, Compared]) -> dict[str, Json]:
+def as_json(compared: Mapping[str, ComparedJudges]) -> dict[str, Json]:
     """By metric; an interval is null for fewer than 5 questions, a value where it is undefined."""
     return {name: _entry(found) for name, found in compared.items()}
 
 
-def _entry(found: Compared) -> dict[str, Json]:
+def _entry(found: ComparedJudges) -> dict[str, Json]:
     entry: dict[str, Json] = {"n_failed": found.n_failed, "failures": dict(found.failures)}
     if found.before is None or found.after is None or found.gain is None:
         return {"n": 0, **entry}

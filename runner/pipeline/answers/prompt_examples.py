@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.examples.solved import gold_passages
 from components.protocols import Examples, Prompt, Render
 from components.records import Documents, Message, Passage, Sample
-from runner.engine.codecs import Codec, Single
+from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.checked_prompts import checked_examples, checked_messages
@@ -26,7 +26,7 @@ class ChosenExamples(Stage[NDArray[np.int32]]):
     kind: ClassVar[str] = "examples"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[NDArray[np.int32]]] = Single("examples")
+    codec: ClassVar[Codec[NDArray[np.int32]]] = SinglePart("examples")
 
     examples: Examples
     samples: Samples

@@ -15,7 +15,7 @@ from components.json_value import Json
 from components.protocols import AskingHeaderWriter, Header, HeaderWriter
 from components.records import Documents, Spans, SpanTexts
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, Single
+from runner.engine.codecs import Codec, Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
@@ -35,7 +35,7 @@ class ChunkHeaders(Stage[Sequence[str]]):
 
     kind: ClassVar[str] = "chunk_headers"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Sequence[str]]] = Single("headers")
+    codec: ClassVar[Codec[Sequence[str]]] = SinglePart("headers")
 
     writer: HeaderWriter
     corpus: Stage[Documents]

@@ -11,7 +11,7 @@ from components.protocols import Chunker, DescribingChunker, Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
 from components.text.tables import segment
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, Single
+from runner.engine.codecs import Codec, Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
@@ -145,7 +145,7 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
 
     kind: ClassVar[str] = "chunk_facts"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Sequence[Mapping[str, str]]]] = Single("facts")
+    codec: ClassVar[Codec[Sequence[Mapping[str, str]]]] = SinglePart("facts")
 
     chunker: DescribingChunker
     corpus: Stage[Documents]

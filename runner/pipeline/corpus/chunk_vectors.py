@@ -16,7 +16,7 @@ from components.protocols import (
     SlowEmbedder,
 )
 from components.records import Passages, Spans
-from runner.engine.codecs import Codec, Named, Single
+from runner.engine.codecs import Codec, Named, SinglePart
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup
 from runner.engine.stage_run import Run
@@ -73,7 +73,7 @@ class ChunkVectors(Stage[Vectors]):
     kind: ClassVar[str] = "vectors"
     in_words: ClassVar[str] = "vectors of chunks"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Vectors]] = Single("vectors")
+    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
 
     embedder: Embedder
     chunks: ChunkPassages | BlockPassages
@@ -135,7 +135,7 @@ class JoinedVectors(Stage[Vectors]):
     kind: ClassVar[str] = "joined_vectors"
     in_words: ClassVar[str] = "vectors of blocks together"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Vectors]] = Single("vectors")
+    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
 
     embedder: Embedder
     chunks: ChunkPassages

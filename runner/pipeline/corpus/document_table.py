@@ -64,8 +64,8 @@ def _large(path: Path) -> Documents:
     with pq.ParquetFile(path, pre_buffer=False) as file:
         ids, titles = (file.read([name], use_threads=False)[name].to_pylist() for name in ("id", "title"))
         has_metadata = any(_has_facts(file, group) for group in range(file.num_row_groups))
-    metadata: Sequence[Mapping[str, str]] = Column(path, "metadata", dict) if has_metadata else ()
-    return Documents(ids, titles, Column(path, "text", str), metadata)
+    metadata: Sequence[Mapping[str, str]] = DocumentColumn(path, "metadata", dict) if has_metadata else ()
+    return Documents(ids, titles, DocumentColumn(path, "text", str), metadata)
 
 
 def _has_facts(file: pq.ParquetFile, group: int) -> bool:
@@ -73,7 +73,7 @@ def _has_facts(file: pq.ParquetFile, group: int) -> bool:
     return any(len(chunk.keys) for chunk in column.chunks)
 
 
-class Column(LazySequence[T]):
+class DocumentColumn(LazySequence[T]):
     """A column of a Parquet file, of which the groups of rows that were read last are held."""
 
     def __init__(self, path: Path, name: str, convert: Callable[..., T]) -> None:

@@ -22,7 +22,7 @@ from runner.engine.identity import key_of
 from runner.engine.outdated import discard, outdated
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from runner.engine.worker import read_kept
 from runner.pipeline.corpus.document_table import documents_of, documents_part
 from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, CorpusParts
@@ -257,7 +257,7 @@ class Data:
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
     """At most so many documents, from all over the corpus. Raises DataError."""
 
-    def read(entry: Entry) -> Documents:
+    def read(entry: StoredResult) -> Documents:
         documents = documents_of(entry.parts())
         return documents.at(range(0, len(documents), max(-(-len(documents) // n_documents), 1)))
 
@@ -267,7 +267,7 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
 def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
     """Under which the documents of a data set say something, sorted. Raises DataError."""
 
-    def read(entry: Entry) -> tuple[str, ...]:
+    def read(entry: StoredResult) -> tuple[str, ...]:
         return tuple(sorted({name for facts in documents_of(entry.parts()).metadata for name in facts}))
 
     return read_kept(data.loaded, store, read)

@@ -49,7 +49,7 @@ class QuestLine:
 
 
 @dataclass(frozen=True)
-class Line:
+class ScoreLine:
     """One line: its id, and whatever else it holds; None for what it does not hold. `cluster` names a group of lines
     that depend on each other.
     """
@@ -61,9 +61,9 @@ class Line:
     cluster: str | None
 
 
-def read_lines(file: Path) -> list[Line]:
+def read_lines(file: Path) -> list[ScoreLine]:
     """All non-blank lines. Raises DataError, naming the line, for whatever cannot be used and for a duplicate id."""
-    lines: dict[str, Line] = {}
+    lines: dict[str, ScoreLine] = {}
     for where, record in read_records(file, _EXPECTED):
         line = _line(record, where)
         if line.id in lines:
@@ -74,21 +74,21 @@ def read_lines(file: Path) -> list[Line]:
     return list(lines.values())
 
 
-def clusters_of_lines(lines: Sequence[Line]) -> NDArray[np.int64]:
+def clusters_of_lines(lines: Sequence[ScoreLine]) -> NDArray[np.int64]:
     """Ids of the groups of lines that depend on each other, int64[n_lines]: a line's `cluster` names its own, and lines
     without one are connected by their relevant documents; a line with neither is on its own.
     """
     return connected([_ties(line) for line in lines])
 
 
-def _ties(line: Line) -> list[tuple[str, str]]:
+def _ties(line: ScoreLine) -> list[tuple[str, str]]:
     if line.cluster is not None:
         return [("cluster", line.cluster)]
     return [("document", name) for name in line.ranking.relevant] if line.ranking else []
 
 
-def _line(record: Record, where: str) -> Line:
-    return Line(
+def _line(record: Record, where: str) -> ScoreLine:
+    return ScoreLine(
         id=required_text(record, "id", where),
         answer=_answer(record, where) if "prediction" in record else None,
         ranking=_ranking(record, where) if "ranking" in record else None,

@@ -14,7 +14,7 @@ from components.errors import ComponentError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric, RerankerSelection
 from components.records import Documents, Hits, Sample
-from runner.engine.codecs import Codec, Columns, Single
+from runner.engine.codecs import Codec, Columns, SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
@@ -33,7 +33,7 @@ class SelectionSplit(Stage[NDArray[np.bool_]]):
     kind: ClassVar[str] = "selection_split"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[NDArray[np.bool_]]] = Single("held_out")
+    codec: ClassVar[Codec[NDArray[np.bool_]]] = SinglePart("held_out")
 
     share: float
     seed: int
@@ -110,7 +110,7 @@ class ChosenByScores(Stage[Chosen]):
     kind: ClassVar[str] = "chosen_rerankers"
     version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Chosen]] = Single("chosen")
+    codec: ClassVar[Codec[Chosen]] = SinglePart("chosen")
 
     name: str
     metric: Metric

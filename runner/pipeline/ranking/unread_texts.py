@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.json_value import Json
 from components.protocols import DenseArm, EncodedArm, ReadsTokens, Reranker, Retriever
 from components.records import Hits, Queries, Spans
-from runner.engine.codecs import Codec, Single
+from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Data
@@ -37,7 +37,7 @@ class CutTexts(Stage[Json]):
     kind: ClassVar[str] = "cut_texts"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Json]] = Single("cut")
+    codec: ClassVar[Codec[Json]] = SinglePart("cut")
 
     embedder: ReadsTokens
     passages: ChunkPassages | QueryPassages
@@ -65,7 +65,7 @@ class CutPairs(Stage[Json]):
     kind: ClassVar[str] = "cut_pairs"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Json]] = Single("cut")
+    codec: ClassVar[Codec[Json]] = SinglePart("cut")
 
     reranker: ReadsPairs
     hits: Stage[Hits]

@@ -30,7 +30,7 @@ class ScoringParts:
 
 
 @dataclass(frozen=True)
-class Scored:
+class MetricInputs:
     """Inputs of the metrics of a cell.
 
     `reported` are the samples, with a mark on those that count in no aggregate; `answerable` are the same, marked by
@@ -45,7 +45,7 @@ class Scored:
 
 
 def scores_of(
-    cell: "Cell", data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
 ) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a cell, each for the metrics that read the same."""
     return (
@@ -56,7 +56,7 @@ def scores_of(
     )
 
 
-def _retrieval_scores(cell: "Cell", data: Data, scored: Scored) -> tuple[Stage[Scoring], ...]:
+def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[Stage[Scoring], ...]:
     """Score the ranking and the contexts. These metrics, and those of citations, do not apply to a closed book."""
     metrics, places = cell.metrics, scored.places
     if places is None:
@@ -71,7 +71,7 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: Scored) -> tuple[Stage[S
     return tuple(scorings)
 
 
-def _answer_scores(cell: "Cell", data: Data, scored: Scored, answered: CellAnswers) -> list[Stage[Scoring]]:
+def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, answered: CellAnswers) -> list[Stage[Scoring]]:
     """Score the answers. A metric that needs a model is a stage of its own: adding one leaves the others cached."""
     metrics = cell.metrics.of_answers
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
@@ -82,7 +82,7 @@ def _answer_scores(cell: "Cell", data: Data, scored: Scored, answered: CellAnswe
 
 
 def _citation_scores(
-    cell: "Cell", scored: Scored, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
 ) -> tuple[CitationScores, ...]:
     """Score the citations, if metrics read them. In a closed book there is nothing to cite."""
     metrics, places = cell.metrics.of_citations, scored.places
@@ -93,7 +93,7 @@ def _citation_scores(
 
 
 def _judged_scores(
-    cell: "Cell", data: Data, scored: Scored, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
 ) -> list[Stage[Scoring]]:
     """Score the answers by judges."""
     read = data.samples, scored.answerable, passages, answered.answers

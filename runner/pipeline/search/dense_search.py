@@ -20,7 +20,7 @@ from components.protocols import (
 )
 from components.records import Hits, Queries, Spans
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, Named, Parts, Single
+from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
@@ -60,7 +60,7 @@ class QueryVectors(Stage[Vectors]):
     in_words: ClassVar[str] = "vectors of queries"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Vectors]] = Single("vectors")
+    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
 
     embedder: Embedder
     queries: QueryPassages

@@ -19,7 +19,7 @@ from components.protocols import (
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import sort_hits
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, Named, Parts, Single
+from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -137,7 +137,7 @@ class DenseHead(Stage[NDArray[np.float32]]):
     kind: ClassVar[str] = "dense_head"
     in_words: ClassVar[str] = "vectors of chunks"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[NDArray[np.float32]]] = Single("vectors")
+    codec: ClassVar[Codec[NDArray[np.float32]]] = SinglePart("vectors")
 
     encoded: Stage[Encodings]
 

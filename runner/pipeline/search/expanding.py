@@ -24,7 +24,7 @@ EXPANDER = "expander"
 
 
 @dataclass(frozen=True)
-class WrittenQueries(Queries):
+class JoinedAskedQueries(Queries):
     """Queries, with how well the model that wrote them was understood (`replies`, as `reply_counts` gives them, by
     sample: those without a reply that can be read are searched for by their question) and what that cost (`usage`).
     """
@@ -34,7 +34,7 @@ class WrittenQueries(Queries):
 
 
 @dataclass(frozen=True, eq=False)
-class AskedQueries(Stage[WrittenQueries]):
+class AskedQueries(Stage[JoinedAskedQueries]):
     """The queries that a language model writes for all samples: cells whose expanders have the variant in common share
     them.
     """
@@ -43,7 +43,7 @@ class AskedQueries(Stage[WrittenQueries]):
     in_words: ClassVar[str] = "queries by a language model"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[WrittenQueries]] = Columns(WrittenQueries)
+    codec: ClassVar[Codec[JoinedAskedQueries]] = Columns(JoinedAskedQueries)
 
     variant: AskedVariant
     samples: Samples
@@ -57,7 +57,7 @@ class AskedQueries(Stage[WrittenQueries]):
         """One per sample, at most."""
         return self.n_samples
 
-    def make(self, run: Run) -> WrittenQueries:
+    def make(self, run: Run) -> JoinedAskedQueries:
         """Asks the model. Raises ComponentError if some sample has no query."""
         samples = run.read(self.samples).samples
         ask = run.ask(self.variant.llm, PURPOSE)
@@ -66,7 +66,7 @@ class AskedQueries(Stage[WrittenQueries]):
             raise broken_contract(self.variant, "returned something else than a list of Expansion, one per sample")
         queries = queries_of(self.variant, [own.queries for own in written], len(samples))
         replies = reply_counts(written, sum(own.is_asked for own in written))
-        return WrittenQueries(queries.texts, queries.sample, replies, dict(ask.usage))
+        return JoinedAskedQueries(queries.texts, queries.sample, replies, dict(ask.usage))
 
 
 def searched_queries(expander: Expander, data: Data) -> tuple[Stage[Queries], ...]:

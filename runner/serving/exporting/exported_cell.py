@@ -12,7 +12,7 @@ from components.protocols import History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import parts_of
 from runner.engine.plugins.trusted import foreign_targets, require_trusted, trusted_among
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from runner.pipeline.building import build_component, plugins_of
 from runner.pipeline.cell import Cell
 from runner.pipeline.ranking.list_reranking import RERANKER
@@ -42,7 +42,7 @@ class ExportedCell:
     result: CellResult
     cell: Cell
     description: Description
-    entries: tuple[Entry, ...]
+    entries: tuple[StoredResult, ...]
     models: Mapping[str, Path]
     samples: tuple[Sample, ...]
     earlier: tuple[tuple[int, ...], ...]

@@ -11,7 +11,7 @@ from components.protocols import Examples
 from components.records import Sample
 from runner.engine.identity import key_of
 from runner.engine.stage import Stage
-from runner.engine.store import Entry, is_bucket, open_store
+from runner.engine.store import StoredResult, is_bucket, open_store
 from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
 from runner.pipeline.corpus.sample_codec import decode_samples
@@ -71,7 +71,7 @@ class ExportStore:
             raise self._missing(partition.kind)
         return facts_of(name, content, partition, entry)
 
-    def kept(self, stage: Stage[Any]) -> tuple[KeptFiles, Entry]:
+    def kept(self, stage: Stage[Any]) -> tuple[KeptFiles, StoredResult]:
         """The result of a stage. Raises DataError if it is missing or damaged."""
         entry = self.store.find(stage.kind, stage.key)
         if entry is None:
@@ -87,11 +87,11 @@ class ExportStore:
             f"damaged, or was made by another version of the project. Make it anew: {self._again}"
         )
 
-    def _damaged(self, entry: Entry, why: str) -> DataError:
+    def _damaged(self, entry: StoredResult, why: str) -> DataError:
         return DataError(f"{entry.folder}: is damaged ({why}). It is made anew by: {self._again}")
 
 
-def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, kept: Entry) -> DataFacts:
+def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, kept: StoredResult) -> DataFacts:
     """Of a data set, from what its stages keep of its content, and of its partition."""
     return DataFacts(
         name,

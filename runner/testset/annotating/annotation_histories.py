@@ -14,7 +14,7 @@ class Change(NamedTuple):
     after: Sample
 
 
-class History(NamedTuple):
+class AnnotationHistory(NamedTuple):
     """What the history of a sample is now, and the ids of the edited samples that are turns of it."""
 
     sample: str
@@ -22,7 +22,7 @@ class History(NamedTuple):
     edited: tuple[str, ...]
 
 
-def changed_histories(testset: Testset, changes: Sequence[Change]) -> Iterator[History]:
+def changed_histories(testset: Testset, changes: Sequence[Change]) -> Iterator[AnnotationHistory]:
     """Of all samples in whose history an edited one stands: one with the same questions up to there, in the same
     conversation where the set knows conversations by name.
 
@@ -37,7 +37,9 @@ def changed_histories(testset: Testset, changes: Sequence[Change]) -> Iterator[H
         conversation = _conversation(sample, testset)
         found = {number: edited.get((conversation, questions[: number + 1])) for number in range(len(questions))}
         if ids := tuple(change.before.id for change in found.values() if change):
-            yield History(sample.id, tuple(_turn(turn, found[n]) for n, turn in enumerate(sample.history)), ids)
+            yield AnnotationHistory(
+                sample.id, tuple(_turn(turn, found[n]) for n, turn in enumerate(sample.history)), ids
+            )
 
 
 def _conversation(sample: Sample, testset: Testset) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from components.json_value import Json
 from runner.testset.annotating.acceptance import THRESHOLDS, CellAcceptance
 from runner.testset.annotating.annotator_agreement import AnnotatorAgreement
-from runner.testset.annotating.disjoint_parts import Split
+from runner.testset.annotating.disjoint_parts import DisjointSplit
 
 
 def show_agreement(console: Console, found: AnnotatorAgreement) -> None:
@@ -67,7 +67,7 @@ def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
     console.print(table)
 
 
-def show_split(console: Console, parts: Sequence[Split]) -> None:
+def show_split(console: Console, parts: Sequence[DisjointSplit]) -> None:
     """Sizes, as they were asked for and as they are."""
     table = _table("Parts without a gold document in common", ("part", "asked for", "samples", "groups"))
     for part in parts:

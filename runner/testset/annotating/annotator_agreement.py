@@ -12,13 +12,13 @@ from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
 from components.records import Evidence, Interval
 from components.statistics.agreement import Agreement, agree
-from components.statistics.krippendorff import Alpha, Level, krippendorff_alpha
+from components.statistics.krippendorff import Alpha, MeasurementLevel, krippendorff_alpha
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation, Check
 
 
 @dataclass(frozen=True)
-class Pair:
+class AnnotatorPair:
     """Of two annotators, on the samples that both rated."""
 
     first: str
@@ -36,7 +36,7 @@ class AnnotatorAgreement:
     alphas: dict[str, Alpha]
     marks: Interval
     n_marked: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AnnotatorPair, ...]
 
 
 def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], seed: int = 0) -> AnnotatorAgreement:
@@ -54,7 +54,7 @@ def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], see
     clusters = [cluster[name] for name in by_sample]
     alphas = {}
     for name in ("rating", "topic", *(f"check_{check}" for check in Check)):
-        level = Level.ORDINAL if name == "rating" else Level.NOMINAL
+        level = MeasurementLevel.ORDINAL if name == "rating" else MeasurementLevel.NOMINAL
         said = [[_said(own, name) for own in unit] for unit in units]
         alphas[name] = krippendorff_alpha(said, level, clusters, seed=seed)
     marks, n_marked = _marks(units, np.array(clusters, dtype=np.int64), seed)
@@ -69,7 +69,7 @@ def _said(annotation: Annotation, name: str) -> Hashable | None:
     return annotation.topic if name == "topic" else annotation.checks.get(Check(name.removeprefix("check_")))
 
 
-def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: int) -> Iterator[Pair]:
+def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: int) -> Iterator[AnnotatorPair]:
     """All who rated a sample in common."""
     ratings: dict[str, dict[str, str]] = {}
     for own in annotations:
@@ -78,7 +78,7 @@ def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: 
     for first, second in combinations(sorted(ratings), 2):
         if both := sorted(ratings[first].keys() & ratings[second].keys()):
             of_first, of_second = ([ratings[name][sample] for sample in both] for name in (first, second))
-            yield Pair(first, second, agree(of_first, of_second, [cluster[sample] for sample in both], seed))
+            yield AnnotatorPair(first, second, agree(of_first, of_second, [cluster[sample] for sample in both], seed))
 
 
 def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], seed: int) -> tuple[Interval, int]:

@@ -15,7 +15,7 @@ class Language(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wording:
+class AnnotatorWording:
     """Titles of the parts of a task, the five checks as questions, and how to answer."""
 
     about: str
@@ -32,7 +32,7 @@ class Wording:
 
 
 WORDINGS = {
-    Language.EN: Wording(
+    Language.EN: AnnotatorWording(
         about="What was asked for (task / topic)",
         history="Earlier turns of the conversation",
         question="Question: correct it if need be",
@@ -51,7 +51,7 @@ WORDINGS = {
         topic="Topic: choose another one if it fits better",
         rating="The sample as it came: 5 very good, 4 good, 3 has faults that you could mend, 2 poor, 1 useless",
     ),
-    Language.ZH: Wording(
+    Language.ZH: AnnotatorWording(
         about="出题要求（任务／主题）",
         history="此前的对话",
         question="问题：如有不妥请直接修改",

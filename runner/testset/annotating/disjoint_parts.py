@@ -11,7 +11,7 @@ from components.records import Sample
 from runner.results.released_set import Testset
 
 
-class Split(NamedTuple):
+class DisjointSplit(NamedTuple):
     """Samples in the order of the set, in how many groups, and how many were asked for."""
 
     name: str
@@ -20,7 +20,7 @@ class Split(NamedTuple):
     samples: tuple[Sample, ...]
 
 
-def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Split]:
+def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[DisjointSplit]:
     """`sizes` are shares of the samples, in any unit. Groups of connected samples go whole, the largest first, to the
     part that still lacks most of what it should have, and the last ones to parts that are empty; the seed orders groups
     of one size.
@@ -46,7 +46,7 @@ def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Split
         chosen[max(names, key=lambda name: wanted[name] - sum(map(len, chosen[name])))].append(group)
     parts = {name: {sample.id for group in own for sample in group} for name, own in chosen.items()}
     return [
-        Split(name, wanted[name], len(chosen[name]), tuple(own for own in testset.samples if own.id in ids))
+        DisjointSplit(name, wanted[name], len(chosen[name]), tuple(own for own in testset.samples if own.id in ids))
         for name, ids in parts.items()
     ]
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import yaml
 
 from components.json_value import Json
-from components.testset.protocols import Gate
-from components.testset.records import Draft, Verdict, VerdictState
+from components.testset.protocols import DraftGate
+from components.testset.records import Draft, GateVerdict, VerdictState
 from runner.pipeline.building import build_component
 from runner.results.released_set import Testset
 from runner.results.set_lines import sample_line
@@ -18,7 +18,7 @@ from runner.testset.making.no_model import ask_nobody
 _LOCATION = "location"
 
 
-def gates_of(testset: Testset) -> dict[str, Gate]:
+def gates_of(testset: Testset) -> dict[str, DraftGate]:
     """By name, the gates that ask no model: those of the run that made the set, with its thresholds, or for a set of
     another origin all that there are; not the one that makes gold of what a writer cites, as there is no writer. Raises
     ConfigError for a gate that cannot be built.
@@ -26,7 +26,7 @@ def gates_of(testset: Testset) -> dict[str, Gate]:
     configuration = testset.about.get("configuration")
     nodes = configuration.get("gates", {}) if isinstance(configuration, dict) else dict(_all_nodes())
     own = {name: node for name, node in nodes.items() if "llm" not in node and name != _LOCATION}
-    return {name: build_component(node, Gate, f"gates.{name}") for name, node in own.items()}
+    return {name: build_component(node, DraftGate, f"gates.{name}") for name, node in own.items()}
 
 
 def _all_nodes() -> Iterator[tuple[str, Json]]:
@@ -41,10 +41,10 @@ class Rejected(NamedTuple):
 
     sample: str
     gate: str
-    verdict: Verdict
+    verdict: GateVerdict
 
 
-def rejected_by(gates: Mapping[str, Gate], testset: Testset, names: Sequence[str]) -> list[Rejected]:
+def rejected_by(gates: Mapping[str, DraftGate], testset: Testset, names: Sequence[str]) -> list[Rejected]:
     """Of the named samples those that a gate rejects, in the order of the gates, by the first that does."""
     wanted = set(names)
     drafts = [draft_of(sample, testset) for sample in testset.samples if sample.id in wanted]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from components.errors import DataError
 from components.json_value import Json
-from components.testset.protocols import Gate
+from components.testset.protocols import DraftGate
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation
 from runner.testset.annotating.gating import lines_of, rejected_by
@@ -23,7 +23,7 @@ class Imported:
 
 
 def imported(
-    testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, Gate]
+    testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, DraftGate]
 ) -> Imported:
     """The next version: fields that people changed, less the edited samples that a gate now rejects. Where nothing was
     changed it is the same one. Raises DataError if nobody is called as `prefer` is.

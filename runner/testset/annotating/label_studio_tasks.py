@@ -14,7 +14,7 @@ from components.json_value import Json
 from components.records import Sample
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import HIGHEST_RATING, Check
-from runner.testset.annotating.annotator_wording import Wording
+from runner.testset.annotating.annotator_wording import AnnotatorWording
 from runner.testset.annotating.shown_to_annotators import documents_of, topics_of
 
 SHOWN = "shown_question"
@@ -25,7 +25,7 @@ _STYLE = ".htx-text { white-space: pre-wrap; }"
 """Without it, spaces are trimmed in what is shown, and offsets count what is left."""
 
 
-def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Wording) -> str:
+def labelling_config(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
     """XML, one for all tasks: as many documents as the sample with the most has.
 
     Raises DataError for a topic that no XML can hold.

@@ -19,7 +19,7 @@ from runner.console.display import FORMULA_STARTS
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import Known
 from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
-from runner.testset.annotating.annotator_wording import NO, YES, Wording
+from runner.testset.annotating.annotator_wording import NO, YES, AnnotatorWording
 from runner.testset.annotating.marks import Mark, gold_of
 
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
@@ -30,7 +30,7 @@ _MOST_MISTAKES = 10
 _ESCAPED = (*FORMULA_STARTS, "'")
 
 
-def sheet_of(samples: Sequence[Sample], testset: Testset, wording: Wording) -> str:
+def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
     """The whole file. `references` hold one answer, or a JSON list of several; `gold` a JSON list of passages."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)

@@ -10,13 +10,13 @@ from components.json_value import Json
 from components.openai_server.gate import Tokens, n_tokens_at_most
 from components.protocols import LLM
 from components.records import Documents, Evidence, Turn
-from components.testset.protocols import Gate, Task
+from components.testset.protocols import DraftGate, Task
 from components.testset.records import Draft, EvidenceSet, Extract, Topic
 from components.testset.topics.drafting import DraftedTopics
 from components.testset.topics.tree import LONGEST_NAME
 from components.testset.topics.voting import ADJUDICATOR, Voter
 from runner.output.money import price_of
-from runner.testset.making.generation_settings import Generation
+from runner.testset.making.generation_settings import GenerationSettings
 
 _BYTES = 3
 """Of a character, in most scripts."""
@@ -29,7 +29,7 @@ _TIMES_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedBound:
     """Requests and what they take. `cost` is None where no price is known."""
 
     n_requests: int
@@ -38,18 +38,18 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Part:
+class BoundPart:
     """One part of a run: `smooth` if the first drafts come through, every reply can be read at once and all topics have
     equally many documents, `most` with as many tries as are allowed, each draft corrected, and each reply asked for as
     often as allowed.
     """
 
     name: str
-    smooth: Asked
-    most: Asked
+    smooth: AskedBound
+    most: AskedBound
 
 
-def bound(settings: Generation, documents: Documents, topics: Sequence[Topic]) -> list[Part]:
+def bound(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[BoundPart]:
     """By part. Kept replies are not taken off. `topics` may be empty where they are yet to be drafted: then as many are
     counted as may be.
     """
@@ -58,7 +58,7 @@ def bound(settings: Generation, documents: Documents, topics: Sequence[Topic]) -
     n_topics = len(topics) or int(getattr(tree, "n_topics", 1))
     n_smooth_looked_at = _n_looked_at(settings, n_most_looked_at, n_topics)
     sizes = _Sizes(settings, documents, topics)
-    parts: list[Part] = []
+    parts: list[BoundPart] = []
     if tree and tree.llm and not topics:
         asked = Counter({0: tree.n_requests})
         parts.append(sizes.part("topic tree", tree, tree.llm, asked, tree.n_requests))
@@ -83,7 +83,7 @@ def bound(settings: Generation, documents: Documents, topics: Sequence[Topic]) -
     return parts
 
 
-def _n_looked_at(settings: Generation, n_documents: int, n_topics: int) -> int:
+def _n_looked_at(settings: GenerationSettings, n_documents: int, n_topics: int) -> int:
     """How many documents waves look at until there is enough evidence, if all topics have equally many."""
     n_sets, share = n_topics * settings.per_cell, settings.share_taken_out
     shares = {share if task.removes_source else 1 - share for task in settings.tasks.values()}
@@ -107,7 +107,7 @@ def _typical(name: str, task: Task, *, has_topic: bool) -> list[Draft]:
     ]
 
 
-def _n_asked(gate: Gate, draft: Draft) -> int:
+def _n_asked(gate: DraftGate, draft: Draft) -> int:
     """Requests about a draft."""
     if not gate.applies_to(draft):
         return 0
@@ -115,18 +115,18 @@ def _n_asked(gate: Gate, draft: Draft) -> int:
     return gate.n_requests * len(draft.gold) // most_documents if most_documents else gate.n_requests
 
 
-def total(asked: Sequence[Asked]) -> Asked:
+def total(asked: Sequence[AskedBound]) -> AskedBound:
     """Of all parts; without a cost if one of them has none."""
     costs = [own.cost for own in asked if own.n_requests]
     known = [cost for cost in costs if cost is not None]
     tokens = sum((own.tokens for own in asked), Tokens())
-    return Asked(sum(own.n_requests for own in asked), tokens, sum(known) if len(known) == len(costs) else None)
+    return AskedBound(sum(own.n_requests for own in asked), tokens, sum(known) if len(known) == len(costs) else None)
 
 
 class _Sizes:
     """How large requests are: with documents as they are on the average, and with the largest."""
 
-    def __init__(self, settings: Generation, documents: Documents, topics: Sequence[Topic]) -> None:
+    def __init__(self, settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> None:
         self._settings = settings
         n_characters = max(1, sum(map(len, documents.texts)))
         n_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in documents.texts)
@@ -135,7 +135,7 @@ class _Sizes:
         self._n_bytes_of_topics = sum(len(text.encode()) for topic in topics for text in _texts(topic))
         self._most_documents = max(task.n_documents for task in settings.tasks.values())
 
-    def part(self, name: str, component: object, llm: LLM, smooth: Mapping[int, int], n_most: int) -> Part:
+    def part(self, name: str, component: object, llm: LLM, smooth: Mapping[int, int], n_most: int) -> BoundPart:
         """Of one component. `smooth` are numbers of requests by how many pieces of documents they show."""
         n_attempts = int(getattr(component, "max_attempts", 1))
         n_bytes = sum(len(text.encode()) for text in _texts(component)) + self._n_bytes_of_topics
@@ -143,7 +143,7 @@ class _Sizes:
         asked = [
             self._asked(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n) for n_pieces, n in smooth.items()
         ]
-        return Part(name, total(asked), self._asked(llm, n_bytes + n_longest, n_most * n_attempts))
+        return BoundPart(name, total(asked), self._asked(llm, n_bytes + n_longest, n_most * n_attempts))
 
     def _n_characters(self, component: object) -> int:
         """Of the documents in its longest request."""
@@ -162,11 +162,11 @@ class _Sizes:
         n_pieces = max(n_pieces, int(getattr(component, "n_distractors", 0)))
         return round(n_pieces * min(longest, self._mean_characters) * self._bytes_of_character)
 
-    def _asked(self, llm: LLM, n_bytes: int, n_requests: int) -> Asked:
+    def _asked(self, llm: LLM, n_bytes: int, n_requests: int) -> AskedBound:
         each = Tokens(n_tokens_at_most(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
         tokens = Tokens(each.n_prompt * n_requests, each.n_completion * n_requests)
         price = price_of(llm, self._settings.prices)
-        return Asked(n_requests, tokens, price.of(tokens.n_prompt, tokens.n_completion) if price else None)
+        return AskedBound(n_requests, tokens, price.of(tokens.n_prompt, tokens.n_completion) if price else None)
 
 
 def _texts(value: Json) -> Iterator[str]:

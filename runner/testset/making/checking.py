@@ -9,7 +9,7 @@ from components.json_value import Json
 from components.protocols import Dataset
 from components.records import Benchmark, Sample
 from components.testset.near_duplicates import NearDuplicates
-from components.testset.protocols import Gate
+from components.testset.protocols import DraftGate
 from components.testset.records import Draft, EvidenceSet, VerdictState
 from runner.testset.making.draft_outcomes import NEAR_DUPLICATE
 from runner.testset.making.drafts import TextsAlone
@@ -21,7 +21,7 @@ class CheckSettings:
     """What is checked, and for what."""
 
     dataset: Dataset
-    gates: Mapping[str, Gate]
+    gates: Mapping[str, DraftGate]
     near_duplicates: NearDuplicates
     plugins: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ class CheckReport:
         return Counter((finding.gate, finding.reason) for finding in self.findings)
 
 
-def check_dataset(benchmark: Benchmark, gates: Mapping[str, Gate], near_duplicates: NearDuplicates) -> CheckReport:
+def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_duplicates: NearDuplicates) -> CheckReport:
     """What the gates find in the samples, as if these were drafts with known gold, and which samples repeat an earlier
     one. Where no sample has references none is missed, and a question without an answer in the corpus may have a
     reference that says so. Raises ConfigError for a gate that asks a model.

@@ -19,7 +19,7 @@ from runner.launch.compose import causes, dotted_names
 from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import readable
 from runner.pipeline.building import build_component, plugins_of
-from runner.testset.making.generation_settings import Generation
+from runner.testset.making.generation_settings import GenerationSettings
 
 CONF = "pkg://runner.testset.conf"
 
@@ -92,8 +92,8 @@ def _options(group: str) -> list[str]:
     return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
 
 
-def settings_of(config: dict[str, Json]) -> Generation:
+def settings_of(config: dict[str, Json]) -> GenerationSettings:
     """Typed settings. Raises ConfigError with every mistake found."""
     load_plugins(plugins_of(config))
-    settings: Generation = build_component(config, Generation, "", plugins_of(config))
+    settings: GenerationSettings = build_component(config, GenerationSettings, "", plugins_of(config))
     return settings

@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.subsets import AVERAGE
 from runner.console.display import no_formula
 from runner.output.heatmap import draw
-from runner.testset.making.draft_outcomes import Outcome
+from runner.testset.making.draft_outcomes import DraftOutcome
 from runner.testset.making.making import NO_TOPIC, Made
 from runner.testset.making.scheduling import Cell, n_lacking
 
@@ -46,9 +46,9 @@ def coverage(made: Made) -> dict[Cell, Count]:
     for tried in made.tried:
         count = counts[tried.cell]
         count.tried += 1
-        count.accepted += tried.outcome is Outcome.ACCEPTED
-        count.pending += tried.outcome is Outcome.PENDING
-        if tried.outcome is Outcome.REJECTED:
+        count.accepted += tried.outcome is DraftOutcome.ACCEPTED
+        count.pending += tried.outcome is DraftOutcome.PENDING
+        if tried.outcome is DraftOutcome.REJECTED:
             count.reasons[tried.reason] += 1
     for cell, count in counts.items():
         if n_lacking(made.wanted, made.progress, cell):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
-from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Verdict, VerdictState, Written
+from components.testset.records import Draft, EvidenceSet, GateVerdict, NotDrafted, Refusal, VerdictState, WrittenDraft
 from runner.testset.making.generation_stages import Gated, Judged, is_correction
 from runner.testset.making.scheduling import Cell
 
@@ -17,7 +17,7 @@ NEAR_DUPLICATE = "near_duplicate"
 EARLIER_TURN = "earlier_turn_rejected"
 
 
-class Outcome(StrEnum):
+class DraftOutcome(StrEnum):
     """PENDING: a request failed, and a later run asks again."""
 
     ACCEPTED = "accepted"
@@ -44,7 +44,7 @@ class Tried:
     cell: Cell
     evidence: EvidenceSet
     wave: int
-    outcome: Outcome
+    outcome: DraftOutcome
     reason: str = ""
     accepted: tuple[Tagged, ...] = ()
     rejected: tuple[Judged, ...] = ()
@@ -72,7 +72,7 @@ class Pass:
 
 
 def outcomes(
-    batch: Sequence[tuple[Cell, EvidenceSet]], wave: int, written: Written, first: Pass, second: Pass
+    batch: Sequence[tuple[Cell, EvidenceSet]], wave: int, written: WrittenDraft, first: Pass, second: Pass
 ) -> list[Tried]:
     """Of the evidence sets of one task, in their order. `second` is the way of the corrected drafts."""
     fates = _fates(written.drafts, first, second)
@@ -116,12 +116,12 @@ def _out(judged: Judged) -> Judged:
     """What is corrected a second time, or after another turn of its conversation, is out: there is no third way."""
     if not is_correction(judged):
         return judged
-    return replace(judged, verdict=Verdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
+    return replace(judged, verdict=GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
 
 
 def _of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> Tried:
     pending = refused.refusal is Refusal.FAILED
-    outcome = Outcome.PENDING if pending else Outcome.REJECTED
+    outcome = DraftOutcome.PENDING if pending else DraftOutcome.REJECTED
     return Tried(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)
 
 
@@ -132,7 +132,7 @@ def _of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fa
         if isinstance(fate, Judged):
             rejected.append(fate)
         elif rejected:  # a turn whose history holds one that is out
-            rejected.append(Judged(fate.draft, DRAFTING, Verdict(VerdictState.REJECTED, EARLIER_TURN)))
+            rejected.append(Judged(fate.draft, DRAFTING, GateVerdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
             accepted.append(fate)
     if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
@@ -146,11 +146,11 @@ def _ended(
     cell: Cell, evidence: EvidenceSet, wave: int, accepted: Sequence[Tagged], rejected: Sequence[Judged]
 ) -> Tried:
     if accepted:
-        outcome, reason = Outcome.ACCEPTED, ""
+        outcome, reason = DraftOutcome.ACCEPTED, ""
     elif rejected[0].verdict.state is VerdictState.FAILED:
-        outcome, reason = Outcome.PENDING, ""
+        outcome, reason = DraftOutcome.PENDING, ""
     else:
-        outcome, reason = Outcome.REJECTED, rejected[0].verdict.reason
+        outcome, reason = DraftOutcome.REJECTED, rejected[0].verdict.reason
     return Tried(cell, evidence, wave, outcome, reason, tuple(accepted), tuple(rejected))
 
 
@@ -166,9 +166,9 @@ def without_duplicates(tried: Tried, repeats: Mapping[str, str]) -> Tried:
     for own in tried.accepted:
         if own.draft.id in repeats:
             detail = f"nearly the same as {repeats[own.draft.id]}"
-            verdict = Verdict(VerdictState.REJECTED, NEAR_DUPLICATE, detail)
+            verdict = GateVerdict(VerdictState.REJECTED, NEAR_DUPLICATE, detail)
         elif len(rejected) > len(tried.rejected):
-            verdict = Verdict(VerdictState.REJECTED, EARLIER_TURN)
+            verdict = GateVerdict(VerdictState.REJECTED, EARLIER_TURN)
         else:
             kept.append(own)
             continue

@@ -20,8 +20,8 @@ from runner.results.released_set import Testset
 from runner.results.set_files import require_replaceable
 from runner.testset.making.bound import bound
 from runner.testset.making.coverage import coverage
-from runner.testset.making.draft_outcomes import Outcome, Tried
-from runner.testset.making.generation_settings import Generation
+from runner.testset.making.draft_outcomes import DraftOutcome, Tried
+from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
 from runner.testset.making.making import Made, Making, stopped_at
 from runner.testset.releasing.release import release
@@ -29,7 +29,7 @@ from runner.testset.releasing.release import release
 EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
 
 
-def run(settings: Generation, config: dict[str, Json]) -> int:
+def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
     """Makes the set and says how far it came; returns the exit code. Raises RagGridError."""
     console = make_console()
     out, about = Path(settings.out), _about(settings, config)
@@ -48,7 +48,7 @@ def run(settings: Generation, config: dict[str, Json]) -> int:
             console.print("Nothing was asked. Without run.plan_only=true the same command makes the set.", markup=False)
             return EXIT_FULL
         making.run(made)
-        if made.stopped and all(tried.outcome is Outcome.PENDING for tried in made.tried):
+        if made.stopped and all(tried.outcome is DraftOutcome.PENDING for tried in made.tried):
             console.print(f"Nothing was made or written: {made.stopped}", markup=False)
             return EXIT_SHORT
         with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
@@ -61,7 +61,7 @@ def _name_of(out: Path) -> str:
     return sha256(str(out.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _told(console: Console, settings: Generation, made: Made, testset: Testset, spent: Spent) -> int:
+def _told(console: Console, settings: GenerationSettings, made: Made, testset: Testset, spent: Spent) -> int:
     """Says what came of it; returns the exit code."""
     out = Path(settings.out)
     counts = coverage(made)
@@ -94,14 +94,14 @@ def _told(console: Console, settings: Generation, made: Made, testset: Testset, 
     return EXIT_SHORT if is_short or made.stopped else EXIT_FULL
 
 
-def _about(settings: Generation, config: dict[str, Json]) -> dict[str, Json]:
+def _about(settings: GenerationSettings, config: dict[str, Json]) -> dict[str, Json]:
     """What made the set, for its manifest: nothing that differs between two runs of one configuration."""
     own = {name: value for name, value in config.items() if name not in ("out", "run", "budget", "prices")}
     models = {name: getattr(model, "model", type(model).__name__) for name, model in _models(settings).items()}
     return {"models": models, "configuration": own, "versions": versions()}
 
 
-def _models(settings: Generation) -> dict[str, object]:
+def _models(settings: GenerationSettings) -> dict[str, object]:
     return {"writer": settings.llm, "checker": settings.checker}
 
 
@@ -119,9 +119,9 @@ class _Progress:
             self._status.update(f"{escape(title)}: {done:,} of {total:,} replies")
 
     def wave(self, made: Made, tried: Sequence[Tried]) -> None:
-        n = sum(each.outcome is Outcome.ACCEPTED for each in made.tried)
+        n = sum(each.outcome is DraftOutcome.ACCEPTED for each in made.tried)
         n_wanted = made.wanted.per_cell * len(made.wanted.cells)
-        n_new = sum(each.outcome is Outcome.ACCEPTED for each in tried)
+        n_new = sum(each.outcome is DraftOutcome.ACCEPTED for each in tried)
         self._console.print(
             f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_wanted} samples",
             markup=False,

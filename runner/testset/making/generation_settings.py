@@ -8,7 +8,7 @@ from components.prices import Prices
 from components.protocols import LLM, Chunker, Source, WordTokenizer
 from components.testset.evidence import EvidenceSettings
 from components.testset.near_duplicates import NearDuplicates
-from components.testset.protocols import Gate, Task, TopicSource
+from components.testset.protocols import DraftGate, Task, TopicSource
 from components.testset.topics.voting import TopicVoting
 from runner.engine.spending import Budget
 from runner.engine.store.bucket.address import address_mistakes
@@ -93,7 +93,7 @@ class GenerationRun:
 
 
 @dataclass(frozen=True)
-class Generation:
+class GenerationSettings:
     """All of it. `per_cell` samples are wanted of every task and topic; `removable_share` of the documents may be taken
     out of the corpus by tasks whose samples would be none with them, and are used for nothing else.
     """
@@ -103,7 +103,7 @@ class Generation:
     topics: TopicSettings
     tasks: Mapping[str, Task]
     evidence: EvidenceSettings
-    gates: Mapping[str, Gate]
+    gates: Mapping[str, DraftGate]
     near_duplicates: NearDuplicates
     chunk: Chunker
     tokenizer: WordTokenizer

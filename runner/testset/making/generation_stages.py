@@ -11,15 +11,15 @@ from components.errors import ComponentError
 from components.protocols import LLM, Ask, WordTokenizer
 from components.records import Documents
 from components.testset.evidence import EvidenceSettings, evidence_sets
-from components.testset.protocols import Gate, Task, TopicSource
+from components.testset.protocols import DraftGate, Task, TopicSource
 from components.testset.records import (
     PASSED,
     Draft,
     EvidenceSet,
+    GateVerdict,
     Topic,
-    Verdict,
     VerdictState,
-    Written,
+    WrittenDraft,
 )
 from components.testset.topics.voting import TopicVotes, TopicVoting
 from runner.engine.codecs import Codec
@@ -32,7 +32,7 @@ from runner.testset.releasing.json_records import JsonRecord
 
 
 @dataclass(frozen=True)
-class Search(StageGroup):
+class EvidenceSearch(StageGroup):
     """The documents with the search among them."""
 
     corpus: Stage[Documents]
@@ -60,7 +60,7 @@ class ChosenTopics(Stage[Topics]):
     codec: ClassVar[Codec[Topics]] = JsonRecord(Topics)
 
     source: TopicSource
-    search: Search
+    search: EvidenceSearch
 
     def make(self, run: Run) -> Topics:
         """Reads or asks. Raises DataError, ComponentError."""
@@ -117,7 +117,7 @@ class EvidenceSets:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(Stage[EvidenceSets]):
+class DrawnEvidence(Stage[EvidenceSets]):
     """What a task could be written of, for some documents."""
 
     kind: ClassVar[str] = "testset_evidence"
@@ -126,7 +126,7 @@ class Evidence(Stage[EvidenceSets]):
 
     name: str
     task: Task
-    search: Search
+    search: EvidenceSearch
     document_ids: tuple[str, ...]
     settings: EvidenceSettings
 
@@ -137,18 +137,18 @@ class Evidence(Stage[EvidenceSets]):
 
 
 @dataclass(frozen=True, eq=False)
-class Drafts(Stage[Written]):
+class Drafts(Stage[WrittenDraft]):
     """What is written of some evidence sets: `sets` are their ids, each with its topic."""
 
     kind: ClassVar[str] = "testset_drafts"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Written]] = JsonRecord(Written)
+    codec: ClassVar[Codec[WrittenDraft]] = JsonRecord(WrittenDraft)
 
     name: str
     task: Task
-    search: Search
+    search: EvidenceSearch
     topics: tuple[ChosenTopics, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[DrawnEvidence, ...]
     sets: tuple[tuple[str, str], ...]
 
     @property
@@ -156,7 +156,7 @@ class Drafts(Stage[Written]):
         """With the task."""
         return f"drafts of {self.name}"
 
-    def make(self, run: Run) -> Written:
+    def make(self, run: Run) -> WrittenDraft:
         """Asks the writer. Raises ComponentError if evidence ends as neither drafted nor not."""
         found = {own.id: own for stage in self.evidence for own in run.read(stage).sets}
         evidence = [replace(found[own_id], topic=topic) for own_id, topic in self.sets]
@@ -178,7 +178,7 @@ class Judged:
 
     draft: Draft
     gate: str
-    verdict: Verdict
+    verdict: GateVerdict
 
 
 @dataclass(frozen=True)
@@ -190,21 +190,21 @@ class Gated:
 
 
 @dataclass(frozen=True, eq=False)
-class Corrections(Stage[Written]):
+class Corrections(Stage[WrittenDraft]):
     """The drafts that gates put in the places of others, and the turns of conversations after them."""
 
     kind: ClassVar[str] = "testset_corrections"
     version: ClassVar[int] = 2
-    codec: ClassVar[Codec[Written]] = JsonRecord(Written)
+    codec: ClassVar[Codec[WrittenDraft]] = JsonRecord(WrittenDraft)
 
     gates: tuple["GateVerdicts", ...]
 
-    def make(self, run: Run) -> Written:
+    def make(self, run: Run) -> WrittenDraft:
         """Collects them."""
         gated = [run.read(gate) for gate in self.gates]
         judged = [own for gate in gated for own in gate.judged]
         corrected = [own.verdict.draft for own in judged if is_correction(own) and own.verdict.draft]
-        return Written(tuple(to_judge_again(corrected, gated[-1].survivors)))
+        return WrittenDraft(tuple(to_judge_again(corrected, gated[-1].survivors)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +217,10 @@ class GateVerdicts(Stage[Gated]):
 
     name: str
     task_name: str
-    gate: Gate
-    search: Search
+    gate: DraftGate
+    search: EvidenceSearch
     topics: tuple[ChosenTopics, ...]
-    drafts: "Stage[Written] | GateVerdicts"
+    drafts: "Stage[WrittenDraft] | GateVerdicts"
 
     @property
     def title(self) -> str:
@@ -256,7 +256,7 @@ def is_correction(judged: Judged) -> bool:
 def _drafts_of(result: object) -> tuple[Draft, ...]:
     if isinstance(result, Gated):
         return result.survivors
-    assert isinstance(result, Written)
+    assert isinstance(result, WrittenDraft)
     return result.drafts
 
 

@@ -12,10 +12,10 @@ from components.testset.topics.tree import labels_of
 from components.testset.topics.voting import TopicVotes
 from runner.output.money import money
 from runner.output.plan_report import left_out_of_data
-from runner.testset.making.bound import Asked, Part, total
+from runner.testset.making.bound import AskedBound, BoundPart, total
 from runner.testset.making.coverage import Count
-from runner.testset.making.draft_outcomes import Outcome, why_pending
-from runner.testset.making.generation_settings import Generation
+from runner.testset.making.draft_outcomes import DraftOutcome, why_pending
+from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.making import Made
 from runner.testset.making.scheduling import Cell
 
@@ -24,7 +24,7 @@ _LEAST_ALPHA = 0.667
 """Below it Krippendorff draws no conclusions."""
 
 
-def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Generation) -> None:
+def show_bound(console: Console, made: Made, parts: Sequence[BoundPart], settings: GenerationSettings) -> None:
     """The corpus, the matrix, and what may be asked for."""
     for line in corpus_lines(made.counts):
         console.print(line, markup=False, soft_wrap=True)
@@ -41,7 +41,7 @@ def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Ge
     console.print(_told("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True)
 
 
-def _wanted(made: Made, settings: Generation) -> str:
+def _wanted(made: Made, settings: GenerationSettings) -> str:
     """How many samples; at most so many where the topics are yet to be drafted."""
     n_tasks, per_cell = len(made.wanted.tasks), made.wanted.per_cell
     drafted = settings.topics.tree if not made.topics else None
@@ -51,7 +51,7 @@ def _wanted(made: Made, settings: Generation) -> str:
     return f"{at_most}{(n_topics or 1) * n_tasks * per_cell:,} samples ({of_topics}{n_tasks} tasks x {per_cell})"
 
 
-def _models(settings: Generation) -> str:
+def _models(settings: GenerationSettings) -> str:
     """Who writes and who checks."""
     writer, checker = model_name(settings.llm), model_name(settings.checker)
     if settings.checker == settings.llm:
@@ -77,7 +77,7 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
     return [*lines, *([f"not read: {', '.join(others)}"] if others else [])]
 
 
-def _told(head: str, asked: Asked, currency: str) -> str:
+def _told(head: str, asked: AskedBound, currency: str) -> str:
     cost = "cost not known" if asked.cost is None else money(asked.cost, currency) if asked.cost else "at no cost"
     return f"{head} {asked.n_requests:,} requests, up to {asked.tokens.n_all:,} tokens, {cost}"
 
@@ -100,7 +100,7 @@ def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) ->
         told = f"{reasons.total():,} of {n_tried:,} evidence sets: {listed}{more}"
         console.print(f"rejected: {told}", markup=False, soft_wrap=True)
     if n_pending := sum(count.pending for count in counts.values()):
-        first = next(why_pending(tried) for tried in made.tried if tried.outcome is Outcome.PENDING)
+        first = next(why_pending(tried) for tried in made.tried if tried.outcome is DraftOutcome.PENDING)
         console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
 
 

@@ -19,15 +19,15 @@ from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_kept
 from runner.pipeline.corpus.loaded_data import ReadSource
 from runner.testset.making.corpus_language import check_language
-from runner.testset.making.draft_outcomes import Outcome, Pass, Tried, outcomes, why_pending, without_duplicates
-from runner.testset.making.generation_settings import Generation
+from runner.testset.making.draft_outcomes import DraftOutcome, Pass, Tried, outcomes, why_pending, without_duplicates
+from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_stages import (
     ChosenTopics,
     Corrections,
     Drafts,
-    Evidence,
+    DrawnEvidence,
+    EvidenceSearch,
     GateVerdicts,
-    Search,
     VotesOnTopics,
     is_correction,
 )
@@ -73,7 +73,7 @@ class Announce(Protocol):
 class Making:
     """A run under way."""
 
-    def __init__(self, settings: Generation, announce: Announce) -> None:
+    def __init__(self, settings: GenerationSettings, announce: Announce) -> None:
         """Raises StoreError."""
         self._settings = settings
         self._announce = announce
@@ -81,12 +81,12 @@ class Making:
         self._ledger = self.store.root / "tmp" / f"spent-{self.store.run_id}"
         self._leased_keys: set[str] = set()
         self._leases = ExitStack()
-        self._evidence: list[Evidence] = []
+        self._evidence: list[DrawnEvidence] = []
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
         self._worker = Worker(self.store, self._gate)
         self.source = ReadSource(settings.corpus, settings.corpus.fingerprint())
         corpus, share = SourceCorpus(self.source), settings.share_taken_out
-        self.search = Search(
+        self.search = EvidenceSearch(
             corpus,
             IndexedSegments(settings.chunk, settings.tokenizer, corpus, share, settings.seed if share else 0),
             settings.tokenizer,
@@ -167,7 +167,7 @@ class Making:
         for name, task in self._settings.tasks.items():
             own = tuple(i for i in documents if is_removable(i, share, seed) == task.removes_source)
             if own:
-                evidence.append(Evidence(name, task, self.search, own, self._settings.evidence))
+                evidence.append(DrawnEvidence(name, task, self.search, own, self._settings.evidence))
         voting = self._votes(documents)
         self._run([*voting, *evidence])
         votes = [vote for stage in voting for vote in self._read(stage).votes]
@@ -224,7 +224,7 @@ class Making:
         for each in tried:
             kept = without_duplicates(each, repeats)
             made.tried.append(kept)
-            made.progress.n_accepted[kept.cell] += kept.outcome is Outcome.ACCEPTED
+            made.progress.n_accepted[kept.cell] += kept.outcome is DraftOutcome.ACCEPTED
 
     def _drafts(self, name: str, batch: Sequence[tuple[Cell, EvidenceSet]]) -> Drafts:
         wanted = tuple((evidence.id, topic) for (topic, _), evidence in batch)
@@ -272,7 +272,7 @@ def stopped_at(reached: BudgetReached) -> str:
 
 def _all_failed(votes: Sequence[TopicVotes], tried: Sequence[Tried]) -> str:
     """Why a run ends in which nothing comes back any more; "" while something does."""
-    if tried and all(each.outcome is Outcome.PENDING for each in tried):
+    if tried and all(each.outcome is DraftOutcome.PENDING for each in tried):
         return f"every request of the last wave failed: {why_pending(tried[0])}"
     if votes and all(vote.is_pending for vote in votes):
         asked = [*votes[0].votes.values(), *([votes[0].adjudication] if votes[0].adjudication else [])]

@@ -15,7 +15,7 @@ from runner.results.released_set import Testset
 from runner.results.set_files import write_testset
 from runner.results.set_lines import gold_fields, line_of
 from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
-from runner.testset.making.draft_outcomes import DRAFTING, Outcome, Tagged, Tried
+from runner.testset.making.draft_outcomes import DRAFTING, DraftOutcome, Tagged, Tried
 from runner.testset.making.making import Made
 from runner.testset.making.scheduling import Cell
 from runner.testset.releasing.omnieval_layout import FOLDER, omnieval_files
@@ -144,5 +144,5 @@ def rejections(tried: Iterable[Tried], labels: Mapping[str, str]) -> Iterable[di
             }
 
 
-def _state(outcome: Outcome) -> str:
-    return "failed" if outcome is Outcome.PENDING else "rejected"
+def _state(outcome: DraftOutcome) -> str:
+    return "failed" if outcome is DraftOutcome.PENDING else "rejected"

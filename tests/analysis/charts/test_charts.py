@@ -4,7 +4,7 @@ from analysis.charts.canvas import Scale, around
 from analysis.charts.curves import Curve, curves
 from analysis.charts.dots import Dot, dots
 from analysis.charts.scatter import Point, scatter
-from analysis.charts.stacked_bars import Kind, stacked_bars
+from analysis.charts.stacked_bars import BarKind, stacked_bars
 
 NASTY = '<b>"&\x00\u202e' + "x" * 100_000
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,7 +36,7 @@ def test_dots_are_where_their_values_are() -> None:
 
 
 def test_bars_are_as_long_as_their_counts() -> None:
-    kinds = [Kind("right", "right", "#080", "#fff"), Kind("wrong", "wrong", "#800", "#fff")]
+    kinds = [BarKind("right", "right", "#080", "#fff"), BarKind("wrong", "wrong", "#800", "#fff")]
     picture = parsed(stacked_bars({"a": {"right": 30, "wrong": 10}, NASTY: {"wrong": 40}}, kinds, "t"))
     widths = [float(bar.attrib["width"]) for bar in picture.iter(f"{SVG}rect")]
     assert widths == [480.0, 160.0, 640.0]

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from analysis.decision import Matrix, topic_task_matrix
+from analysis.decision import FieldMatrix, topic_task_matrix
 from components.subsets import AVERAGE
 from runner.results.loaded_sweep import load
 from tests.analysis.decision.planted import write
 
 
-def matrix(folder: Path) -> Matrix | None:
+def matrix(folder: Path) -> FieldMatrix | None:
     sweep = load(folder)
     return topic_task_matrix(sweep, "rouge_l", sweep.cells[0])
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
+def found(tmp_path_factory: pytest.TempPathFactory) -> FieldMatrix:
     """Twenty samples for each of two topics and none, of which every second one is in `create`, where k=8 is better."""
     folder = write(
         tmp_path_factory.mktemp("matrix") / "sweep",
@@ -30,25 +30,25 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
     return made
 
 
-def test_has_a_field_for_every_topic_and_task_and_margins(found: Matrix) -> None:
+def test_has_a_field_for_every_topic_and_task_and_margins(found: FieldMatrix) -> None:
     assert (found.topics, found.tasks) == (("bonds", "funds"), ("extractive", "long_form"))
     places = {(one.topic, one.task): one.n for one in found.fields}
     margins = {("bonds", AVERAGE): 20, ("funds", AVERAGE): 20, (AVERAGE, "extractive"): 30, (AVERAGE, "long_form"): 30}
     assert places == {(topic, task): 10 for topic in found.topics for task in found.tasks} | margins
 
 
-def test_names_cells_where_they_are_shown_to_be_better(found: Matrix) -> None:
+def test_names_cells_where_they_are_shown_to_be_better(found: FieldMatrix) -> None:
     for one in found.fields:
         is_better_there = one.task == "long_form" and one.topic != AVERAGE
         assert sorted(one.best) == (["000000000001", "000000000003"] if is_better_there else [])
 
 
-def test_margins_are_not_tested_as_they_are_scenarios(found: Matrix) -> None:
+def test_margins_are_not_tested_as_they_are_scenarios(found: FieldMatrix) -> None:
     assert found.n_tested == 4
     assert {one.p_adjusted is None for one in found.fields if AVERAGE in (one.topic, one.task)} == {True}
 
 
-def test_values_are_those_of_the_cell(found: Matrix) -> None:
+def test_values_are_those_of_the_cell(found: FieldMatrix) -> None:
     record = json.loads(json.dumps(found.as_record(), allow_nan=False))
     assert record["fields"][0]["value"] == found.fields[0].value is not None
 

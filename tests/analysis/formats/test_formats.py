@@ -8,7 +8,7 @@ import pytest
 
 from analysis.formats import BOLD, STAR, Document, Grid, Marks, comma_separated, latex
 from analysis.formats import markdown_tables as markdown
-from analysis.table_output import Column, add_format, make_console, show_table
+from analysis.table_output import TableColumn, add_format, make_console, show_table
 
 NASTY = "a|b <script>alert(1)</script> 50% & #1 \\cmd{x} $x_1^2$ ~ *bold* [link](u) `c`\nnext\tline"
 
@@ -137,8 +137,8 @@ class TestCommandsUseThem:
         console = make_console(parser.parse_args(["--format", name]).format)
         assert isinstance(console, Document)
         columns = [
-            Column("cell", ["[bold]x[/]", r"\[y]"], is_number=False),
-            Column("wide", ["1" * 500, "2"], optional=True),
+            TableColumn("cell", ["[bold]x[/]", r"\[y]"], is_number=False),
+            TableColumn("wide", ["1" * 500, "2"], optional=True),
         ]
         show_table(console, "Title", columns, Marks(["", STAR], star="tested"))
         console.print("[dim]a note | of <it>[/]")

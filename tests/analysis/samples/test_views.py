@@ -8,16 +8,16 @@ from rich.console import Console
 
 from analysis.samples.samples_page import render
 from analysis.samples.samples_terminal import show
-from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side, Story
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
-from components.forensics.stages import Stage
+from components.forensics.stages import EvidenceStage
 from components.forensics.verdicts import Verdict
 
 HOSTILE = "<script>alert(1)</script> [bold]\"'\x1b[31m\x07\u202eevil {{ 7*7 }} &amp; 好"
-VERDICT = Verdict(Stage.RANKED_LOW, Outcome.WRONG, Failure.RANKED_LOW, 12, ("paraphrase",))
+VERDICT = Verdict(EvidenceStage.RANKED_LOW, Outcome.WRONG, Failure.RANKED_LOW, 12, ("paraphrase",))
 UNIT = GoldText(HOSTILE, HOSTILE, 3, 9, 2, 6, Excerpt(HOSTILE, HOSTILE, 1_000, HOSTILE, HOSTILE))
-SIDE = Side(
+SIDE = StorySide(
     "a cell",
     0.25,
     "value",

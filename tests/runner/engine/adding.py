@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.fields import runtime_only
-from runner.engine.codecs import Codec, Single
+from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Resources, Stage
 from runner.engine.stage_run import Run
 
@@ -19,7 +19,7 @@ class Number(Stage[int]):
 
     kind: ClassVar[str] = "number"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = Single("number")
+    codec: ClassVar[Codec[int]] = SinglePart("number")
 
     amount: int
     added: tuple[Stage[int], ...] = ()
@@ -36,7 +36,7 @@ class Timed(Stage[int]):
 
     kind: ClassVar[str] = "timed"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = Single("number")
+    codec: ClassVar[Codec[int]] = SinglePart("number")
 
     number: int
     notes: str = runtime_only("", "a folder for notes changes no number")

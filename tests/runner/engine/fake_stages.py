@@ -9,7 +9,7 @@ from components.errors import ComponentError
 from components.fields import added_later, runtime_only
 from components.llms.scripted import Scripted
 from components.records import Kind, Message, Request, Sample
-from runner.engine.codecs import Codec, Single
+from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 
@@ -80,7 +80,7 @@ class Sum(Stage[int]):
 
     kind: ClassVar[str] = "sum"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = Single("number")
+    codec: ClassVar[Codec[int]] = SinglePart("number")
 
     component: Adder | None = Adder()
     others: Mapping[str, Stage[int]] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Passed(Stage[int]):
 
     kind: ClassVar[str] = "passed"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = Single("number")
+    codec: ClassVar[Codec[int]] = SinglePart("number")
 
     content: str
     source: Stage[int] = runtime_only(None, "the content stands for it")

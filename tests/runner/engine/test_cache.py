@@ -4,7 +4,7 @@ import pytest
 
 from components.errors import DamagedEntryError
 from runner.engine.cache import Cache
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from tests.runner.engine.fake_stages import Adder, Sum
 
 
@@ -13,12 +13,12 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def kept(store: Store, number: int) -> tuple[Sum, Entry]:
+def kept(store: Store, number: int) -> tuple[Sum, StoredResult]:
     stage = Sum(Adder(number))
     return stage, store.write(stage.kind, stage.key, {"number": number}, seconds=0, made_from={})
 
 
-def is_cached(cache: Cache, stage: Sum, entry: Entry) -> bool:
+def is_cached(cache: Cache, stage: Sum, entry: StoredResult) -> bool:
     """True if the files are not needed: they are taken away, and put back."""
     path = entry.folder / "number.json"
     away = path.rename(path.with_suffix(".away"))

@@ -20,7 +20,7 @@ from runner.engine.outcome import StageRun
 from runner.engine.schedule import nobody_watches, run_stages
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from runner.engine.worker import Worker, read_kept
 from tests.runner.engine import process_stages
 from tests.runner.engine.fake_stages import (
@@ -242,7 +242,7 @@ class TestDamage:
         stage = chain(calls)[0]
         run([stage], store)
 
-        def lose_it_once(entry: Entry) -> int:
+        def lose_it_once(entry: StoredResult) -> int:
             if len(noted(calls)) == 1:
                 shutil.rmtree(entry.folder)
             return int(entry.parts()["number"])

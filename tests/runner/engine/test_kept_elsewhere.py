@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import DamagedEntryError
 from components.fields import runtime_only
-from runner.engine.codecs import Codec, Parts, Single
+from runner.engine.codecs import Codec, Parts, SinglePart
 from runner.engine.executors.local import Local
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
@@ -24,7 +24,7 @@ class Collection(Stage[str]):
 
     kind: ClassVar[str] = "collection"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[str]] = Single("name")
+    codec: ClassVar[Codec[str]] = SinglePart("name")
 
     server: str = runtime_only("", "where it lies")
 
@@ -42,7 +42,7 @@ class Total(Stage[int]):
 
     kind: ClassVar[str] = "total"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = Single("total")
+    codec: ClassVar[Codec[int]] = SinglePart("total")
 
     collection: Collection
     times: int = 1

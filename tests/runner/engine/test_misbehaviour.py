@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from runner.engine.codecs import Codec, Single
+from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
@@ -100,7 +100,7 @@ class Reading:
 class Read(Stage[int]):
     kind: ClassVar[str] = "read"
     version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = Single("number")
+    codec: ClassVar[Codec[int]] = SinglePart("number")
 
     component: Reading
 

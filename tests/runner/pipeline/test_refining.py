@@ -13,14 +13,14 @@ from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.chunk_stages import Chunks
 from runner.pipeline.corpus.original_places import OriginalPlaces
 from runner.pipeline.corpus.refined_corpora import RefinedCorpus
-from runner.pipeline.result import Summary
+from runner.pipeline.result import CellSummary
 from tests.runner.pipeline.fixed import FixedData, LastFirst, bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, read_or_make, run_small, samples_in
 
 TEXTS = dict(zip(FixedData().load().documents.ids, FixedData().load().documents.texts, strict=True))
 
 
-def results(folder: Path, **fields: Any) -> tuple[Graph, Summary]:
+def results(folder: Path, **fields: Any) -> tuple[Graph, CellSummary]:
     """Of a fixed cell over refined texts."""
     store = Store(folder)
     graph = graph_in(store, fixed_cell(**({"refiner": LastFirst(), "retriever": bm25()} | fields)))

@@ -14,7 +14,7 @@ from components.datasets.jsonl import Jsonl
 from components.llms.openai_chat import OpenAIChat
 from components.metrics.interval import Intervals
 from components.metrics.trec import TrecMeasures
-from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK, Sweep
+from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK, RunningSweep
 from runner.pipeline.planned import CellRequest, Job
 from runner.pipeline.settings import JudgeSettings, MetricSettings
 from runner.results import read_cells, read_sweep
@@ -72,7 +72,7 @@ class Own:
         folders = {"results_dir": str(self.folder), "store_dir": str(self.folder / "store")}
         cell = replace(cell, run=replace(cell.run, **folders, plan_only=plan_only))
         console = Console(file=io.StringIO(), width=200)
-        assert Sweep([CellRequest(cell, Job({}, {}, ()))], self.sweep_dir.name, (), console).run() == code
+        assert RunningSweep([CellRequest(cell, Job({}, {}, ()))], self.sweep_dir.name, (), console).run() == code
         assert isinstance(console.file, io.StringIO)
         self.printed = console.file.getvalue()
         return len(self.server.requests) - before

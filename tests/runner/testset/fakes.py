@@ -13,24 +13,24 @@ from components.protocols import LLM, AnswersFrom, Ask
 from components.records import Answer, AnswerState, Documents, Evidence, Kind, Request, Sample
 from components.testset.evidence import EvidenceSettings
 from components.testset.near_duplicates import NearDuplicates
-from components.testset.protocols import Corpus
+from components.testset.protocols import SourceCorpus
 from components.testset.records import (
     PASSED,
     Draft,
     EvidenceSet,
+    GateVerdict,
     NotDrafted,
     Refusal,
-    Verdict,
     VerdictState,
-    Written,
+    WrittenDraft,
 )
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
 from runner.testset.making.draft_outcomes import Tried
 from runner.testset.making.generation_settings import (
-    Generation,
     GenerationLanguage,
     GenerationRun,
+    GenerationSettings,
     TopicSettings,
     WaveSettings,
 )
@@ -81,7 +81,7 @@ class AskOnce:
     n_documents: ClassVar[int] = 1
     n_requests: ClassVar[int] = 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         drafts: list[Draft] = []
         refused = []
         for own in evidence:
@@ -101,7 +101,7 @@ class AskOnce:
                     for n in range(self.n_turns)
                 ]
                 drafts += turns if self.n_turns > 1 else [first]
-        return Written(tuple(drafts), tuple(refused))
+        return WrittenDraft(tuple(drafts), tuple(refused))
 
 
 @dataclass(frozen=True)
@@ -125,18 +125,18 @@ class Marks:
     def applies_to(self, draft: Draft) -> bool:
         return self.turn is None or draft.turn == self.turn
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         return [self._verdict(draft, ask) for draft in drafts]
 
-    def _verdict(self, draft: Draft, ask: Ask) -> Verdict:
+    def _verdict(self, draft: Draft, ask: Ask) -> GateVerdict:
         if self.llm and _asked(ask, f"{self.mark}? {draft.question}").state is AnswerState.ERROR:
-            return Verdict(VerdictState.FAILED, detail="down")
+            return GateVerdict(VerdictState.FAILED, detail="down")
         if self.mark not in draft.question:
             return PASSED
         if self.corrects and not draft.was_corrected:
             question = draft.question.replace(self.mark, "corrected")
-            return Verdict(VerdictState.CORRECTED, draft=replace(draft, question=question, was_corrected=True))
-        return Verdict(VerdictState.REJECTED, self.mark.lower(), "it is there")
+            return GateVerdict(VerdictState.CORRECTED, draft=replace(draft, question=question, was_corrected=True))
+        return GateVerdict(VerdictState.REJECTED, self.mark.lower(), "it is there")
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,10 @@ def texts(n: int, marks: Mapping[int, str] | None = None) -> tuple[tuple[str, st
     )
 
 
-def generation(folder: Path, documents: tuple[tuple[str, str], ...], **changes: Any) -> Generation:
+def generation(folder: Path, documents: tuple[tuple[str, str], ...], **changes: Any) -> GenerationSettings:
     """Settings for a run in a folder."""
     return replace(
-        Generation(
+        GenerationSettings(
             out=str(folder / "set"),
             corpus=InMemory(documents),
             topics=TopicSettings(),
@@ -201,7 +201,7 @@ class Silent:
         pass
 
 
-def make(settings: Generation, announce: Announce | None = None) -> Made:
+def make(settings: GenerationSettings, announce: Announce | None = None) -> Made:
     """A whole run."""
     with closing(Making(settings, announce or Silent())) as making:
         made = making.begin()

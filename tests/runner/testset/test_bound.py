@@ -6,7 +6,7 @@ import pytest
 
 from components.records import Documents
 from components.testset.records import Topic
-from runner.testset.making.bound import Part, bound, total
+from runner.testset.making.bound import BoundPart, bound, total
 from runner.testset.making.composing import composed, settings_of
 from tests.runner.testset.fakes import ASKED, Echo, Marks, generation, make, texts
 
@@ -17,29 +17,29 @@ DOCUMENTS = Documents(
 TOPICS = [Topic(str(number), (f"topic {number}",)) for number in range(N_TOPICS)]
 
 
-def parts_of(*overrides: str) -> dict[str, Part]:
+def parts_of(*overrides: str) -> dict[str, BoundPart]:
     config = composed(["corpus=demo", "topics=demo", "llm=rehearsal", "out=set", "per_cell=4", *overrides])
     return {part.name: part for part in bound(settings_of(config), DOCUMENTS, TOPICS)}
 
 
 @pytest.fixture(scope="module")
-def parts() -> dict[str, Part]:
+def parts() -> dict[str, BoundPart]:
     return parts_of("tasks=[extractive,two_documents,three_documents,summary]")
 
 
-def test_votes_that_cannot_be_read_are_asked_for_again(parts: dict[str, Part]) -> None:
+def test_votes_that_cannot_be_read_are_asked_for_again(parts: dict[str, BoundPart]) -> None:
     for name in ("reader", "subject", "question", "adjudicator"):
         assert parts[f"vote: {name}"].most.n_requests == 3 * N_DOCUMENTS
 
 
-def test_if_all_goes_well_waves_do_not_look_at_all_documents(parts: dict[str, Part]) -> None:
+def test_if_all_goes_well_waves_do_not_look_at_all_documents(parts: dict[str, BoundPart]) -> None:
     # A tenth of the documents is for summaries: 12 of them take 120, and waves of 4, 8, 16, 32, 64 documents are 124.
     assert parts["vote: reader"].smooth.n_requests == 124
     assert parts["vote: adjudicator"].smooth.n_requests == 0
     assert parts_of("tasks=[extractive]")["vote: reader"].smooth.n_requests == 4 + 8
 
 
-def test_gates_ask_about_what_they_apply_to(parts: dict[str, Part]) -> None:
+def test_gates_ask_about_what_they_apply_to(parts: dict[str, BoundPart]) -> None:
     n_each = 4 * N_TOPICS
     assert parts["gate: supported"].smooth.n_requests == n_each
     assert parts["gate: inspection"].smooth.n_requests == 3 * n_each
@@ -47,7 +47,7 @@ def test_gates_ask_about_what_they_apply_to(parts: dict[str, Part]) -> None:
     assert parts["gate: each_document"].most.n_requests > 2 * (2 + 3) * n_each * 4
 
 
-def test_tokens_are_those_of_the_documents(parts: dict[str, Part]) -> None:
+def test_tokens_are_those_of_the_documents(parts: dict[str, BoundPart]) -> None:
     voting, writing = parts["vote: reader"].smooth, parts["draft: three_documents"].smooth
     assert 600 < voting.tokens.n_prompt / voting.n_requests < 600 + 1000
     assert 3 * 600 < writing.tokens.n_prompt / writing.n_requests < 3 * 600 + 2000

@@ -8,21 +8,21 @@ from components.testset.gates.containment import Containment
 from components.testset.gates.form import Form
 from components.testset.gates.leaks import Leaks
 from components.testset.near_duplicates import NearDuplicates
-from components.testset.protocols import Gate
+from components.testset.protocols import DraftGate
 from components.testset.records import Draft
 from runner.testset.making.checking import check_dataset
 
 TEXT = "青砚有轨电车2号线全长17.6公里，共设车站19座，由青砚轨道运营公司负责管理。"
 DOCUMENTS = Documents(["a", "b"], ["", ""], [TEXT, f"{TEXT}此外别无可说。"])
 GOOD = Sample("good", "qa", Kind.QA, "青砚有轨电车2号线全长多少公里？", ("17.6公里",), (Evidence("a"),))
-GATES: dict[str, Gate] = {
+GATES: dict[str, DraftGate] = {
     "form": Form(4, 400, 2000),
     "leaks": Leaks(4, 24, 20, tags=False),
     "containment": Containment(0.5, 0.9, 30, tags=False),
 }
 
 
-def _reasons(*samples: Sample, gates: dict[str, Gate] = GATES) -> list[tuple[str, str, str]]:
+def _reasons(*samples: Sample, gates: dict[str, DraftGate] = GATES) -> list[tuple[str, str, str]]:
     report = check_dataset(Benchmark(DOCUMENTS, samples), gates, NearDuplicates())
     return [(finding.sample.id, finding.gate, finding.reason) for finding in report.findings]
 
@@ -43,7 +43,7 @@ def test_samples_that_repeat_an_earlier_one() -> None:
 
 
 def test_counts_remarks_and_lines() -> None:
-    gates: dict[str, Gate] = {"form": Form(4, 400, 2000, only_tagged=("points_at_document",))}
+    gates: dict[str, DraftGate] = {"form": Form(4, 400, 2000, only_tagged=("points_at_document",))}
     bad = replace(GOOD, id="bad", question="谁？")
     remarked = replace(GOOD, id="remarked", question="根据上文，谁负责管理？")
     continued = replace(GOOD, id="text", kind=Kind.CONTINUATION, question=TEXT)

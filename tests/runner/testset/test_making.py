@@ -11,15 +11,15 @@ from components.chunkers.sentence import SentencePacking
 from components.protocols import Ask
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.near_duplicates import NearDuplicates
-from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict
+from components.testset.protocols import SourceCorpus
+from components.testset.records import Draft, GateVerdict
 from runner.engine.cache import Cache
 from runner.engine.stage import AnyStage
 from runner.engine.stage_run import Run
 from runner.engine.worker import no_report
 from runner.store import main as store_main
 from runner.testset.making.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
-from runner.testset.making.draft_outcomes import EARLIER_TURN, Outcome, Tried
+from runner.testset.making.draft_outcomes import EARLIER_TURN, DraftOutcome, Tried
 from runner.testset.making.generation_settings import WaveSettings
 from runner.testset.making.making import Made, Making
 from runner.testset.making.source_corpus import is_removable
@@ -183,7 +183,7 @@ def test_of_a_conversation_the_turns_before_a_rejected_one_stay(tmp_path: Path) 
     turns = {own.evidence.extracts[0].document_id: own for own in made.tried}
     assert [len(turns[name].accepted) for name in ("d000", "d001", "d002")] == [3, 1, 0]
     assert [own.verdict.reason for own in turns["d001"].rejected] == ["rude", EARLIER_TURN]
-    assert turns["d002"].outcome is Outcome.REJECTED
+    assert turns["d002"].outcome is DraftOutcome.REJECTED
     assert turns["d002"].reason == "long"
 
 
@@ -193,7 +193,11 @@ def test_a_conversation_with_a_turn_whose_request_failed_waits_for_it(tmp_path: 
     settings = replace(settings, near_duplicates=NearDuplicates(1.0))
     DOWN.add("RUDE? 1. Company 1 ")
     made = make(settings)
-    assert sorted(own.outcome for own in made.tried) == [Outcome.ACCEPTED, Outcome.ACCEPTED, Outcome.PENDING]
+    assert sorted(own.outcome for own in made.tried) == [
+        DraftOutcome.ACCEPTED,
+        DraftOutcome.ACCEPTED,
+        DraftOutcome.PENDING,
+    ]
     assert len(made.accepted) == 6
     assert [line["state"] for line in rejections(made.tried, {})] == ["failed"] * 3
     DOWN.clear()
@@ -212,7 +216,7 @@ def test_a_corrected_turn_is_the_history_of_those_after_it(tmp_path: Path) -> No
 class MarksBefore(Marks):
     """Looks for the mark in the turns before."""
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         before = [replace(own, question="; ".join(turn.question for turn in own.history)) for own in drafts]
         return [replace(verdict, draft=None) for verdict in super().verdicts(before, corpus, ask)]
 

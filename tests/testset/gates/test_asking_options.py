@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.testset.protocols import Gate
+from components.testset.protocols import DraftGate
 from tests.testset.composed import built, options
 
 NAMES = (
@@ -22,7 +22,7 @@ def test_options(language: str) -> None:
     gates = options(language)["gates"]
     assert tuple(gates)[-len(NAMES) :] == NAMES
     for node in (gates[name] for name in NAMES):
-        gate = built(node, Gate)
+        gate = built(node, DraftGate)
         assert 1 <= gate.n_requests <= 8
         wordings = [part for part in node.values() if isinstance(part, dict) and "instruction" in part]
         assert wordings

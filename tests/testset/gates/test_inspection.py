@@ -5,7 +5,7 @@ import pytest
 
 from components.records import Kind, Request
 from components.testset.gates.inspection import Inspection
-from components.testset.records import Quote, Verdict, VerdictState
+from components.testset.records import GateVerdict, Quote, VerdictState
 from components.testset.wording import Wording
 from tests.contracts.asking_gate_contract import AskingGateContract
 from tests.contracts.judge_contract import ScriptedJudge
@@ -34,7 +34,7 @@ class TestInspection(AskingGateContract):
         return json.dumps({"reason": "as seen", "grade": 0 if "nice" in shown(request) else 2})
 
 
-def inspect(reply: dict[str, object], **changes: object) -> Verdict:
+def inspect(reply: dict[str, object], **changes: object) -> GateVerdict:
     own = replace(LENGTH, **changes)  # type: ignore[arg-type]
     return GATE.verdicts([own], CORPUS, ScriptedJudge(lambda _: json.dumps(reply)))[0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.testset.quotes.finding import Place, find_quote
+from components.testset.quotes.finding import QuotePlace, find_quote
 from components.text.sentences import sentence_ends
 
 FULL_WIDTH = {chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F)}
@@ -189,8 +189,8 @@ def test_not_found(quote: str, text: str) -> None:
 
 def test_all_places_are_given_where_it_stands_best() -> None:
     texts = ["甲公司盈利。乙公司盈利。", "甲公司 盈利！", "丙"]
-    assert find_quote("公司盈利", texts) == [Place(0, 1, 5), Place(0, 7, 11)]
-    assert find_quote("公司盈 利", texts) == [Place(0, 1, 5), Place(0, 7, 11), Place(1, 1, 6)]
+    assert find_quote("公司盈利", texts) == [QuotePlace(0, 1, 5), QuotePlace(0, 7, 11)]
+    assert find_quote("公司盈 利", texts) == [QuotePlace(0, 1, 5), QuotePlace(0, 7, 11), QuotePlace(1, 1, 6)]
     long = "The board approved the merger on Monday evening in London"
     assert len(find_quote(long.replace("approved", "aproved"), [f"{long}. {long}."])) == 2
 
@@ -205,4 +205,4 @@ def test_whatever_comes_ends_soon(untrusted: str) -> None:
 
 def test_a_number_may_follow_what_is_copied_as_it_is() -> None:
     quote = "室外气温是38℃。"
-    assert find_quote(quote, [f"昨天，{quote}一位居民说。"]) == [Place(0, 3, 3 + len(quote))]
+    assert find_quote(quote, [f"昨天，{quote}一位居民说。"]) == [QuotePlace(0, 3, 3 + len(quote))]

@@ -7,7 +7,7 @@ import pytest
 from components.errors import ComponentError
 from components.records import Evidence, Kind
 from components.testset.quotes import locate
-from components.testset.records import Draft, EvidenceSet, Extract, Quote, Verdict, VerdictState
+from components.testset.records import Draft, EvidenceSet, Extract, GateVerdict, Quote, VerdictState
 
 BANK = "封面。存款增长了5%。 贷款增长了7%。不良率没有上升。\n存款增长了5%。利润持平。"
 FUND = "基金规模为30亿元。风险自负。费率为1.2%。风险自负。规模创新高。风险自负。"
@@ -24,12 +24,12 @@ def _draft(*quotes: Quote, extracts: tuple[Extract, ...] = (), kind: Kind = Kind
     return Draft("draft", "extractive", "", kind, evidence, "问题？", ("答案",), quotes)
 
 
-def _gold(verdict: Verdict) -> list[str]:
+def _gold(verdict: GateVerdict) -> list[str]:
     assert verdict.draft is not None
     return [TEXTS[unit.document_id][unit.start : unit.end] for unit in verdict.draft.gold]
 
 
-def _rejected(verdict: Verdict) -> str:
+def _rejected(verdict: GateVerdict) -> str:
     assert verdict.state is VerdictState.REJECTED
     assert verdict.draft is None
     assert verdict.detail
@@ -131,7 +131,7 @@ def test_gold_that_leaves_the_corpus_is_none() -> None:
 
 def test_known_gold_stays_as_it_is() -> None:
     draft = replace(_draft(), gold=(Evidence("bank", 0, 3),))
-    assert locate(draft, TEXTS) == Verdict(VerdictState.PASSED)
+    assert locate(draft, TEXTS) == GateVerdict(VerdictState.PASSED)
 
 
 def test_another_corpus_is_an_error() -> None:

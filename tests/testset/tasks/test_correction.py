@@ -4,7 +4,7 @@ from collections.abc import Iterable
 import pytest
 
 from components.records import Answer, AnswerState
-from components.testset.records import EvidenceSet, Extract, Written
+from components.testset.records import EvidenceSet, Extract, WrittenDraft
 from components.testset.tasks.correction import Correction, passage_around
 from tests.contracts.task_contract import CORPUS, AskingTaskContract
 from tests.testset.tasks.configured import configured
@@ -28,7 +28,7 @@ class TestCorrection(AskingTaskContract):
             assert draft.question[:start] + notes["original"] + rest == reference != draft.question
 
 
-def written(words: str, replacement: str) -> Written:
+def written(words: str, replacement: str) -> WrittenDraft:
     reply = json.dumps({"reasoning": "r", "words": words, "replacement": replacement})
     return COMPONENT.write("own", [EVIDENCE], CORPUS, lambda requests: answers(reply, requests))
 

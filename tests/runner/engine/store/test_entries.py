@@ -17,7 +17,7 @@ from components.errors import ConfigError, DamagedEntryError, StoreError
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.engine.store import Entry, Store, open_store
+from runner.engine.store import Store, StoredResult, open_store
 from runner.engine.store import stored_result as entry_of_store
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Sum, add
@@ -32,11 +32,11 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store", run_id="this run")
 
 
-def write(store: Store, key: str = KEY, *, partial: bool = False) -> Entry:
+def write(store: Store, key: str = KEY, *, partial: bool = False) -> StoredResult:
     return store.write(KIND, key, PAYLOAD, seconds=1.5, made_from={"stage": KIND}, partial=partial)
 
 
-def found(store: Store) -> Entry:
+def found(store: Store) -> StoredResult:
     """The entry as another process finds it, in the same run: its checksums were not compared yet."""
     entry = Store(store.root, store.run_id).find(KIND, KEY)
     assert entry is not None
@@ -53,7 +53,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> No
 class TestMappedArrays:
     """Those that take up most of a disk are made in a workspace, or passed on from another result."""
 
-    def written(self, store: Store, array: np.ndarray) -> Entry:
+    def written(self, store: Store, array: np.ndarray) -> StoredResult:
         return store.write(KIND, KEY, {"vectors": array}, seconds=1.5, made_from={})
 
     def test_one_of_this_store_is_not_copied(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,7 @@ class TestWriting:
 class TestFirstWriter:
     """Two that know nothing of each other write a result of one key: no lock may be needed for either to be right."""
 
-    def second(self, store: Store, **options: Any) -> Entry:
+    def second(self, store: Store, **options: Any) -> StoredResult:
         other = Store(store.root, run_id="another run")
         return other.write(KIND, KEY, {"facts": {"n": 9}}, seconds=7.5, made_from={}, **options)
 
@@ -246,7 +246,7 @@ class TestFirstWriter:
     def test_of_many_there_is_one(self, store: Store) -> None:
         together = threading.Barrier(8)
 
-        def run(number: int) -> Entry:
+        def run(number: int) -> StoredResult:
             together.wait(timeout=30)
             return Store(store.root).write(KIND, KEY, {"facts": number}, seconds=number, made_from={})
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from components.records import Answer, AnswerState
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store, StoredResult
 from runner.engine.store.stored_blocks import write_block
 from runner.results import read_cells
 from runner.store import main
@@ -31,12 +31,12 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def chunks(store: Store) -> Entry:
+def chunks(store: Store) -> StoredResult:
     return store.write("chunks", "aa" * 32, {"data": b"x" * 2048}, seconds=1.25, made_from={})
 
 
 @pytest.fixture
-def answers(store: Store) -> Entry:
+def answers(store: Store) -> StoredResult:
     return store.write("answers", "bb" * 32, {"data": b"y"}, seconds=2.0, made_from={}, partial=True)
 
 
@@ -46,7 +46,7 @@ def run(store: Store, *arguments: str) -> int:
 
 class TestLs:
     def test_says_what_is_kept_by_stage(
-        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+        self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
         store.workspace("dd" * 32)
@@ -63,12 +63,12 @@ class TestLs:
 
 
 class TestVerify:
-    def test_a_whole_store(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_whole_store(self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(store, "verify") == 0
         assert "1 results compared with their checksums, 0 damaged" in capsys.readouterr().out
 
     def test_names_what_is_damaged(
-        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+        self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         flip_a_byte(chunks.folder / "data")
         assert run(store, "verify") == 1
@@ -78,7 +78,7 @@ class TestVerify:
         assert chunks.folder.exists()
 
     def test_names_folders_without_manifest(
-        self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]
+        self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (chunks.folder / "manifest.json").unlink()
         assert run(store, "verify") == 1
@@ -99,7 +99,7 @@ class TestVerify:
         assert run(store, "verify", "--delete") == 0
         assert [path.exists() for path in (*sound, *damaged)] == [True, True, False, False]
 
-    def test_delete_removes_the_damaged_alone(self, store: Store, chunks: Entry, answers: Entry) -> None:
+    def test_delete_removes_the_damaged_alone(self, store: Store, chunks: StoredResult, answers: StoredResult) -> None:
         without_manifest = store.write("terms", "cc" * 32, {"data": b"z"}, seconds=0, made_from={}).folder
         (without_manifest / "manifest.json").unlink()
         flip_a_byte(chunks.folder / "data")
@@ -109,16 +109,16 @@ class TestVerify:
 
 
 class TestPrune:
-    def test_young_results_stay(self, store: Store, chunks: Entry) -> None:
+    def test_young_results_stay(self, store: Store, chunks: StoredResult) -> None:
         assert run(store, "prune") == 0
         assert chunks.folder.exists()
 
-    def test_zero_days_are_all(self, store: Store, chunks: Entry, answers: Entry) -> None:
+    def test_zero_days_are_all(self, store: Store, chunks: StoredResult, answers: StoredResult) -> None:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
 
     def test_a_result_dated_in_the_future_counts_as_new(
-        self, store: Store, chunks: Entry, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, chunks: StoredResult, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         past = chunks.manifest.created - 1_000
         monkeypatch.setattr("runner.store.time.time", lambda: past)
@@ -127,7 +127,7 @@ class TestPrune:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
 
-    def test_one_stage(self, store: Store, chunks: Entry, answers: Entry) -> None:
+    def test_one_stage(self, store: Store, chunks: StoredResult, answers: StoredResult) -> None:
         assert run(store, "prune", "--older-than-days", "0", "--stage", "chunks") == 0
         assert [entry.manifest.kind for entry in store.entries()] == ["answers"]
 
@@ -141,7 +141,7 @@ class TestPrune:
         ],
     )
     def test_what_was_paid_goes_by_its_own_name_alone(
-        self, store: Store, chunks: Entry, answers: Entry, stage: str, left: list[str]
+        self, store: Store, chunks: StoredResult, answers: StoredResult, stage: str, left: list[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
         (store.workspace("dd" * 32) / "0.npy").write_bytes(b"x")
@@ -151,13 +151,15 @@ class TestPrune:
         assert [folder for folder in folders if list((store.root / folder).iterdir())] == left
 
     def test_a_stage_that_is_not_kept_is_refused(
-        self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]
+        self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(store, "prune", "--stage", "journals") == 2
         assert "--stage: got 'journals', kept are chunks, replies" in capsys.readouterr().err
         assert chunks.folder.exists()
 
-    def test_dry_run_removes_nothing(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_dry_run_removes_nothing(
+        self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert run(store, "prune", "--older-than-days", "0", "--dry-run") == 0
         assert "would remove 1 results, 2.0 KiB" in capsys.readouterr().out
         assert chunks.folder.exists()
@@ -210,7 +212,7 @@ class TestMissingStore:
 
 
 def test_what_cannot_be_removed_is_named(
-    store: Store, chunks: Entry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Store, chunks: StoredResult, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A result of another user."""
 
@@ -227,7 +229,7 @@ def test_what_cannot_be_removed_is_named(
 
 class TestBesideRunningSweeps:
     def test_what_they_need_is_kept_and_all_that_does_not_say_whose_it_is(
-        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+        self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
         store.workspace("dd" * 32)
@@ -243,7 +245,7 @@ class TestBesideRunningSweeps:
         assert not list((store.root / "workspaces").iterdir())
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"process": "a"}', '{"process": "a", "keys": 1}'])
-    def test_what_a_power_cut_left_of_a_run_needs_nothing(self, store: Store, chunks: Entry, text: str) -> None:
+    def test_what_a_power_cut_left_of_a_run_needs_nothing(self, store: Store, chunks: StoredResult, text: str) -> None:
         (store.root / "runs").mkdir()
         (store.root / "runs" / "cut.json").write_text(text)
         assert run(store, "prune", "--older-than-days", "0") == 0
@@ -270,7 +272,7 @@ class TestBesideRunningSweeps:
         assert len(found) == 3
         assert all(metrics == expected[depth] for cells in found for depth, metrics in cells.items())
 
-    def test_one_that_was_killed_needs_nothing(self, store: Store, chunks: Entry) -> None:
+    def test_one_that_was_killed_needs_nothing(self, store: Store, chunks: StoredResult) -> None:
         with store.leases.take("a run", [chunks.manifest.key]):
             (left,) = (store.root / "runs").glob("*.json")
             content = left.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from components.records import Answer, AnswerState, JudgeInput, Kind, Message, P
 from runner.labels.graders import graders_of
 from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
 from runner.labels.training.preparing import NO_MODEL
-from runner.labels.training.training_pairs import REASON_UNREADABLE, SETTLED, UNSAYABLE, Pair, pairs_of
+from runner.labels.training.training_pairs import REASON_UNREADABLE, SETTLED, UNSAYABLE, TrainingPair, pairs_of
 from runner.launch.compose import compose_config
 
 METRICS = ("accuracy", "completeness", "relevance", "hallucination", "completeness_omnieval_compat")
@@ -48,7 +48,7 @@ def asked_by(grader: Graded, of: LabelledItem) -> list[tuple[Message, ...]]:
     return asked
 
 
-def only(grader: Graded, of: LabelledItem) -> Pair:
+def only(grader: Graded, of: LabelledItem) -> TrainingPair:
     (pair,) = pairs_of([grader], [of]).pairs
     return pair
 

@@ -8,7 +8,7 @@ import pytest
 
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
-from components.forensics.stages import Stage
+from components.forensics.stages import EvidenceStage
 from components.forensics.verdicts import Verdict
 from runner.output.traces.trace_content import sample_trace
 from runner.output.traces.trace_texts import shown
@@ -139,11 +139,11 @@ def test_a_score_is_a_value_or_says_why_there_is_none() -> None:
 
 
 def test_why_a_sample_failed_is_told_with_what_led_to_it() -> None:
-    verdict = Verdict(Stage.CUT, Outcome.WRONG, Failure.CUT, None, ("whole document",))
+    verdict = Verdict(EvidenceStage.CUT, Outcome.WRONG, Failure.CUT, None, ("whole document",))
     first, *_ = sample_trace(ROW, CELL, CORPUS, verdict).feedback
     assert (first.name, first.value, first.judge) == ("cause_of_failure", "cut", "")
     assert first.rationale == "evidence: cut; answer: wrong; uncertain: whole document"
-    right = Verdict(Stage.IN_CONTEXT, Outcome.RIGHT, Failure.NONE, 1, ())
+    right = Verdict(EvidenceStage.IN_CONTEXT, Outcome.RIGHT, Failure.NONE, 1, ())
     assert sample_trace(ROW, CELL, CORPUS, right).feedback[0].value == "none"
 
 

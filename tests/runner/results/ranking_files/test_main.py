@@ -9,7 +9,7 @@ import pytest
 import pytrec_eval
 
 from runner.export_rankings import main
-from runner.results.ranking_formats import Ranking, trec_lines
+from runner.results.ranking_formats import SampleRanking, trec_lines
 from tests.runner.sweeping import RANKING_ONLY, SWEEP_ID, cells_in, own_data, run_small, samples_in
 
 Refused = Callable[..., str]
@@ -58,7 +58,7 @@ def samples_in_cell(folder: Path) -> list[dict[str, object]]:
 
 
 def test_scores_fall_strictly_and_a_document_stands_once() -> None:
-    lines = list(trec_lines([Ranking("q", "", (("b", 2.0), ("a", 2.0), ("c", 2.0), ("d", 1.0)))], 3, "mine"))
+    lines = list(trec_lines([SampleRanking("q", "", (("b", 2.0), ("a", 2.0), ("c", 2.0), ("d", 1.0)))], 3, "mine"))
     fields = [line.split() for line in lines]
     assert [field[2] for field in fields] == ["b", "a", "c"]
     assert [field[3] for field in fields] == ["1", "2", "3"]

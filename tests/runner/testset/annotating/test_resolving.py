@@ -9,8 +9,8 @@ import pytest
 from components.errors import DataError
 from components.protocols import Ask
 from components.records import Evidence, Turn
-from components.testset.protocols import Corpus
-from components.testset.records import PASSED, Draft, Verdict, VerdictState
+from components.testset.protocols import SourceCorpus
+from components.testset.records import PASSED, Draft, GateVerdict, VerdictState
 from runner.testset.annotating.annotations import Annotation
 from runner.testset.annotating.importing import imported
 from runner.testset.annotating.resolving import resolve
@@ -108,10 +108,10 @@ class NoLongQuestions:
     def applies_to(self, draft: Draft) -> bool:
         return draft.task == "qa"
 
-    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+    def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         assert all(unit.document_id in corpus.texts for draft in drafts for unit in draft.gold)
         return [
-            Verdict(VerdictState.REJECTED, "too_long", draft.question) if len(draft.question) > 10 else PASSED
+            GateVerdict(VerdictState.REJECTED, "too_long", draft.question) if len(draft.question) > 10 else PASSED
             for draft in drafts
         ]
 

@@ -8,7 +8,7 @@ import runner
 from components.errors import ConfigError
 from components.records import Kind
 from runner.testset.making.composing import composed, settings_of
-from runner.testset.making.generation_settings import Generation
+from runner.testset.making.generation_settings import GenerationSettings
 
 CONF = Path(runner.__file__).parent / "testset" / "conf"
 
@@ -17,7 +17,7 @@ def options(group: str) -> list[str]:
     return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
 
 
-def settings(*overrides: str) -> Generation:
+def settings(*overrides: str) -> GenerationSettings:
     corpus = [] if "corpus=demo" in overrides else ["corpus.path=docs.jsonl"]
     return settings_of(composed(["llm=scripted", "out=set", *corpus, *overrides]))
 

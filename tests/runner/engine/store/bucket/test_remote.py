@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from components.errors import ConfigError, DamagedEntryError, StoreError
-from runner.engine.store import Entry, Store, open_store
+from runner.engine.store import Store, StoredResult, open_store
 from runner.engine.store.bucket import bucket_opening as opening
 from runner.engine.store.bucket import packing
 from runner.engine.store.bucket.bucket_results import BucketRemote
@@ -47,12 +47,12 @@ def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "_MOST_OF_A_FILE", 1 << 16)
 
 
-def write(store: Store, value: float = 1.0, *, partial: bool = False) -> Entry:
+def write(store: Store, value: float = 1.0, *, partial: bool = False) -> StoredResult:
     payload = {"vectors": np.full(8, value, dtype=np.float32), "facts": {"n": 8}}
     return store.write(KIND, KEY, payload, seconds=1.5, made_from={"stage": KIND}, partial=partial)
 
 
-def value_of(entry: Entry | None) -> float:
+def value_of(entry: StoredResult | None) -> float:
     assert entry is not None
     return float(entry.part("vectors")[0])
 
@@ -216,7 +216,7 @@ class TestDamage:
 
 @pytest.mark.usefixtures("_small_is_large")
 class TestLargeFiles:
-    def written(self, store: Store, array: np.ndarray = LARGE) -> Entry:
+    def written(self, store: Store, array: np.ndarray = LARGE) -> StoredResult:
         return store.write(KIND, KEY, {"vectors": array, "facts": {"n": 8}}, seconds=1.5, made_from={})
 
     def test_they_are_brought_when_they_are_read(self, host: Host, bucket: Bucket) -> None:
