@@ -6,11 +6,11 @@ if __name__ == "__main__":  # before the imports, which take time and may be int
     run_main("analysis.__main__")
 
 
-import argparse
 import sys
 from importlib import import_module
 
 from components.errors import RagGridError
+from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
 from runner.results import add_option
 
@@ -38,7 +38,7 @@ _WITHOUT_METRICS = ("notebooks", "testset")
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; returns its exit code (2 for results that are missing or cannot be used)."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(prog="python -m analysis", description="Tables and tests from results of sweeps.")
+    parser = CommandParser(prog="python -m analysis", description="Tables and tests from results of sweeps.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (module, purpose) in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=f"Shows {purpose}.")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
 from components.text.languages import detect_language
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
 from runner.console.written_files import write_lines
 from runner.results.released_set import Testset
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.annotate", description=__doc__)
+    parser = CommandParser(prog="python -m runner.annotate", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     export = commands.add_parser("export", help="tasks for Label Studio, or a sheet for each annotator")
     into = commands.add_parser("import", help="what people corrected becomes a new version")

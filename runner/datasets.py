@@ -18,6 +18,7 @@ from rich.markup import escape
 from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.protocols import Dataset
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
 from runner.launch.compose import compose_config
 from runner.pipeline.building import build_component, plugins_of
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.datasets", description=__doc__)
+    parser = CommandParser(prog="python -m runner.datasets", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     describe = commands.add_parser("describe", help="sizes, lengths, subsets, gold, near-duplicates, leaks")
     describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")

@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from components.errors import RagGridError
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
 from runner.engine.plugins.trusted import add_option
 from runner.results.loaded_sweep import load
@@ -32,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.export", description=__doc__)
+    parser = CommandParser(prog="python -m runner.export", description=__doc__)
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("cell", help="its id, or values of its axes, e.g. retriever=bm25,top_k=2")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")

@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
+from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
 from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted import add_option
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.export_rankings", description=__doc__)
+    parser = CommandParser(prog="python -m runner.export_rankings", description=__doc__)
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
         "--cell", help="its id, values of its axes, e.g. retriever=bm25,top_k=2, or best (default: the only one)"

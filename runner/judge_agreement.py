@@ -19,6 +19,7 @@ from rich.table import Table
 from components.errors import RagGridError
 from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, one_line, say_error
 from runner.engine.plugins.trusted import add_option, trust
 from runner.engine.store import open_store
@@ -62,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.judge_agreement", description=__doc__)
+    parser = CommandParser(prog="python -m runner.judge_agreement", description=__doc__)
     parser.add_argument(
         "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
     )

@@ -17,6 +17,7 @@ from typing import get_args
 from rich.console import Console
 
 from components.errors import ConfigError, RagGridError
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
 from runner.console.written_files import write_lines
 from runner.labels.training.evaluating import evaluate
@@ -41,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.judge_training", description=__doc__)
+    parser = CommandParser(prog="python -m runner.judge_training", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     preparing = commands.add_parser("prepare", help="labels -> what the judge is asked, and should reply, in splits")
     preparing.set_defaults(run=_prepare)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from components.errors import ConfigError, RagGridError
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
 from runner.engine.identity import parts_of
 from runner.launch.compose import compose_config
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.models", description=__doc__)
+    parser = CommandParser(prog="python -m runner.models", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("check", help="is it there, how large is it, does it load, what does it say")
     check.add_argument("overrides", nargs="+", help="as for python -m runner, e.g. embedder=bge-m3 llm=openai")

@@ -22,6 +22,7 @@ from components.protocols import AnswerMetric
 from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.subsets import UNNAMED
 from components.text.units import number_units
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
 from runner.console.written_files import write_lines
 from runner.pipeline.outside.answer_lines import ScoreLine, clusters_of_lines, read_lines
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.score", description=__doc__)
+    parser = CommandParser(prog="python -m runner.score", description=__doc__)
     parser.add_argument(
         "--input", type=Path, required=True, help="JSON Lines: see docs/metrics.md, 'Scoring any other system'"
     )

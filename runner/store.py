@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import ConfigError, MissingExtraError, StoreError
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
 from runner.engine.executors.leftovers import left_probes
 from runner.engine.store import Store, StoredResult, is_bucket
@@ -149,9 +150,7 @@ def _remove(store: Store, path: Path) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m runner.store", description="Looks after the store of stage results."
-    )
+    parser = CommandParser(prog="python -m runner.store", description="Looks after the store of stage results.")
     parser.add_argument(
         "--store-dir", default="results/store", help="run.store_dir: a folder, or a bucket (default: %(default)s)"
     )

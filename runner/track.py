@@ -11,6 +11,7 @@ import contextlib
 
 from components.errors import DataError
 from runner import results
+from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
 from runner.engine.plugins.trusted import add_option
 from runner.output.logging_process import n_traces, told
@@ -20,9 +21,7 @@ from runner.output.tracking import default_uri, samples_line, where_to_look
 
 def main(arguments: list[str] | None = None) -> int:
     """Logs the sweep; cells that were logged before are not logged again. Returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m runner.track", description="Logs a sweep to MLflow from its results."
-    )
+    parser = CommandParser(prog="python -m runner.track", description="Logs a sweep to MLflow from its results.")
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
         "--uri", default="", help="tracking URI (default: mlflow.db in the folder that holds the results)"

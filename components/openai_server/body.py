@@ -29,7 +29,7 @@ async def body_of(reply: "ClientResponse", most_bytes: int) -> bytes:
     """
     is_error = not reply.ok
     limit = MOST_BYTES_OF_ERROR if is_error else most_bytes
-    decoder = _decoder(reply.headers.get("content-encoding", "").strip().lower())
+    decoder = _decoder(reply.headers.get("content-encoding", "").strip())
     received = bytearray()
     async for chunk in reply.content.iter_any():
         try:
@@ -75,8 +75,9 @@ class _Decoder:
 
 def _decoder(encoding: str) -> _Decoder | None:
     """None for a body that is not compressed."""
-    if encoding in _PLAIN:
+    name = encoding.lower()
+    if name in _PLAIN:
         return None
-    if encoding in ("gzip", "x-gzip", "deflate"):
+    if name in ("gzip", "x-gzip", "deflate"):
         return _Decoder()
     raise Malformed(f"a body with the encoding {encoding!r}, accepted were {ACCEPTED}")

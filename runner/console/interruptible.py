@@ -20,11 +20,19 @@ EXIT_NOT_RUN = 2
 
 
 def run_main(module: str, *arguments: object) -> None:
-    """Load `module`, call its `main` with the arguments, and exit with the code that it returns.
+    """Load `module`, call its `main` with the arguments, and exit with the code that it returns. Logs, warnings and
+    tracebacks hide secrets.
 
     Exit with 130 after one line if the command is interrupted, which includes the time in which `module` is loaded.
     """
-    run_interruptibly(lambda: sys.exit(import_module(module).main(*arguments)), "\nInterrupted.\n")
+    run_interruptibly(lambda: _load_and_call(module, arguments), "\nInterrupted.\n")
+
+
+def _load_and_call(module: str, arguments: tuple[object, ...]) -> None:
+    from components.secrets.output import mask_output
+
+    mask_output()
+    sys.exit(import_module(module).main(*arguments))
 
 
 def run_interruptibly(command: Callable[[], object], line: str = "") -> None:

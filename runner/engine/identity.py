@@ -9,6 +9,7 @@ from enum import Enum
 from components.fields import counts
 from components.json_value import Json
 from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
+from runner.engine.broken_contracts import broken_contract, named_errors
 from runner.engine.source_code import is_ours, package_code
 
 CodeOf = Callable[[type], str]
@@ -47,7 +48,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
         "class": f"{type(component).__module__}.{type(component).__qualname__}",
         "version": getattr(component, "version", 0),
     }
-    content = getattr(component, "content_hash", str)()
+    content = _content_of(component)
     for name in _meaningful_fields(component):
         if name not in without and not (content and _names_folder(component, name)):
             described[f"field {name}"] = describe(getattr(component, name), code_of=code_of)
@@ -56,6 +57,15 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
     if content:
         described["content"] = content
     return described
+
+
+def _content_of(component: object) -> str:
+    """Return the hash of the files that a component reads, "" for a component without one."""
+    with named_errors(component, "content_hash failed", "Mend the class or the files that it reads"):
+        content: object = getattr(component, "content_hash", str)()
+    if not isinstance(content, str):
+        raise broken_contract(component, f"content_hash returned {type(content).__name__}, wanted a string")
+    return content
 
 
 def _names_folder(component: object, field: str) -> bool:

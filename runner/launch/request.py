@@ -51,7 +51,11 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     """Typed cells, of users' code as it is now. Raises ConfigError with the mistakes of all jobs, equal ones once."""
     _refuse_secrets(jobs)
     for package in load_plugins({package for job in jobs for package in plugins_of(job.config)}):
-        log.warning("%s: loaded again, as its files are or may be newer than the code that was imported", package)
+        log.warning(
+            "%s: loaded again, as its files or those of packages connected by imports are or may be newer than the "
+            "code that was imported",
+            package,
+        )
     requests: list[CellRequest] = []
     mistakes: list[str] = []
     builder = CellBuilder()

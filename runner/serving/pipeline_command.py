@@ -7,6 +7,7 @@ from pathlib import Path
 from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.records import Kind
+from runner.console.command_parser import CommandParser
 from runner.console.display import printable, say_error
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import CHECK
@@ -40,9 +41,7 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description="Answers a question as the exported cell does, and shows what it read."
-    )
+    parser = CommandParser(description="Answers a question as the exported cell does, and shows what it read.")
     parser.add_argument("question", nargs="?")
     parser.add_argument("--check", action="store_true", help="answer the sweep's own questions anew, and compare")
     parser.add_argument(

@@ -8,7 +8,7 @@ changed in the meantime is refused, in workers too, which are handed the snapsho
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
@@ -82,7 +82,7 @@ def ensure_loaded(packages: Iterable[str]) -> None:
         read: dict[str, Mapping[str, SourceFile]] = {}
         for package in _state.packages:  # what is loaded already stays as it is
             read[package] = {name: file for name, file in _state.files.items() if top_level(name) == package}
-        _take([each for each in _snapshots(tops, read) if each.name not in _state.snapshots])
+        _take([each for each in _snapshots(tops, read) if each.name not in _state.snapshots], keep=_state.packages)
 
 
 def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -> list[Snapshot]:
@@ -92,17 +92,20 @@ def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -
     return [*named, *(take_snapshot(name, tops, read) for name in sorted(others))]
 
 
-def _take(snapshots: Sequence[Snapshot]) -> list[str]:
+def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str]:
+    """Install snapshots and drop the modules of packages with newer files, and of all packages that imports connect
+    with them. Packages in `keep` stay. Return the dropped packages.
+    """
     changed = [each for each in snapshots if not (_is_loaded_as(each) and _are_untouched(each))]
     covered = {name for each in changed for name in each.packages}
     files = {name: file for each in snapshots for name, file in each.files.items()}
     stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
-    stale = {name for name in _with_dependents(stale, snapshots) if _is_imported(name)}
+    stale = {name for name in _with_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
     if "__main__" in stale:
         raise ComponentError(
             "__main__: the program's file, or one that it imports, changed since it was started. Start it again"
         )
-    _require_no_compiled(stale, files)
+    _require_no_compiled(stale, {**_state.files, **files})
     _state.add(changed)
     for name in [name for top in stale for name in _modules_of(top)]:
         del sys.modules[name]
@@ -112,10 +115,16 @@ def _take(snapshots: Sequence[Snapshot]) -> list[str]:
     return sorted(stale)
 
 
-def _with_dependents(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
-    """Packages and all that import them, which hold names of the code before."""
-    known = {**_state.snapshots, **{each.name: each for each in snapshots}}
-    return stale | {name for name, each in known.items() if not stale.isdisjoint(each.packages)}
+def _with_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
+    """Return packages, all that import them, and all that these import. Importers hold names of the code before.
+    Imported packages may hold its values, as a registry or a cache does.
+    """
+    known = {**_state.snapshots, **{each.name: each for each in snapshots}}.values()
+    found = set[str]()
+    while stale - found:
+        found |= stale
+        stale = found.union(*(each.packages for each in known if not found.isdisjoint(each.packages)))
+    return found
 
 
 def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) -> None:

@@ -132,10 +132,11 @@ def how_to_trust(targets: Iterable[str]) -> str:
     """What to do about code that results name."""
     packages = ",".join(dict.fromkeys(target.partition(".")[0] for target in targets))
     command = _command()
-    again = f"{command} {OPTION} {packages}" if command else f"analysis.load(..., plugins={packages.split(',')})"
+    quoted = shlex.quote(packages)  # results choose these names, and users copy the command
+    again = f"{command} {OPTION} {quoted}" if command else f"analysis.load(..., plugins={packages.split(',')})"
     return (
         f"results import no code that they name themselves. If you trust it, name its package: {again}, or set "
-        f"{VARIABLE}={packages}"
+        f"{VARIABLE}={quoted}"
     )
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from runner.console.command_parser import CommandParser
 from runner.console.display import make_console
 from runner.console.written_files import write_lines
 from runner.engine.plugins.plugin_loading import load_plugins
@@ -41,7 +42,7 @@ def check(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runner.generate check", description=__doc__)
+    parser = CommandParser(prog="python -m runner.generate check", description=__doc__)
     parser.add_argument("overrides", nargs="*", help="e.g. dataset=omnieval dataset.root=PATH gates=[form,leaks]")
     parser.add_argument("--out", type=Path, help="a file for the findings, as JSON Lines")
     return parser

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from components.embedders.sentence_transformers import SentenceTransformers
+from components.errors import ComponentError
 from components.fields import added_later, runtime_only
 from components.llms.transformers_chat import TransformersChat
 from runner.engine.identity import describe, key_of, models_in
@@ -180,3 +181,27 @@ class TestModelFolders:
                 return "the vocabulary alone"
 
         assert key(Users(str(tmp_path / "model"))) != key(Users(str(tmp_path)))
+
+
+@dataclass(frozen=True)
+class OfMissingFile:
+    def content_hash(self) -> str:
+        raise FileNotFoundError("table.txt")
+
+
+@dataclass(frozen=True)
+class OfBytes:
+    def content_hash(self) -> bytes:
+        return b"abc"
+
+
+@pytest.mark.parametrize(
+    ("component", "message"),
+    [
+        (OfMissingFile(), r"OfMissingFile: content_hash failed \(FileNotFoundError: table.txt; .*, line \d+\)"),
+        (OfBytes(), "OfBytes: content_hash returned bytes, wanted a string"),
+    ],
+)
+def test_a_content_hash_that_cannot_be_used_is_an_error_of_its_class(component: object, message: str) -> None:
+    with pytest.raises(ComponentError, match=message):
+        key_of(describe(component))

@@ -80,6 +80,33 @@ def test_the_next_run_loads_edited_code_and_reports_it(package: Path) -> None:
     assert part()().value == 2
 
 
+def test_a_registry_in_another_package_loses_values_of_the_code_before(
+    package: Path,
+) -> None:
+    registry = package.with_name("edited_plugin_registry.py")
+    registry.write_text("VALUES = []\n")
+    filling = "from edited_plugin_registry import VALUES\nVALUES.append({value})\n"
+    (package / "part.py").write_text(filling.format(value=1))
+    for value in (1, 2):
+        write(package / "part.py", filling.format(value=value))
+        load_plugins(["edited_plugin"])
+        filled: list[int] = importlib.import_module("edited_plugin.part").VALUES
+        assert filled == [value]
+
+
+def test_a_cache_in_another_package_loses_values_of_the_code_before(package: Path) -> None:
+    package.with_name("edited_plugin_cache.py").write_text("VALUES = {}\n")
+    package.with_name("edited_plugin_helper.py").write_text("VALUE = 1\n")
+    (package / "part.py").write_text(
+        "import edited_plugin_helper\nfrom edited_plugin_cache import VALUES\n\n"
+        "def value():\n    return VALUES.setdefault('value', edited_plugin_helper.VALUE)\n"
+    )
+    for value in (1, 2):
+        write(package.with_name("edited_plugin_helper.py"), f"VALUE = {value}\n")
+        load_plugins(["edited_plugin"])
+        assert importlib.import_module("edited_plugin.part").value() == value
+
+
 def test_a_package_that_the_program_imported_first_is_loaded_again(package: Path) -> None:
     """Nothing tells whether its files changed between."""
     assert part()().value == 1

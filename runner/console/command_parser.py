@@ -1,0 +1,14 @@
+"""The parser of our commands' arguments."""
+
+import argparse
+from typing import NoReturn
+
+from components.secrets.mask import masked
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Hides secrets in errors, which repeat arguments. Parsers of sub-commands do so too."""
+
+    def error(self, message: str) -> NoReturn:
+        """Write the usage and the masked message to standard error, and exit with 2."""
+        super().error(masked(message))

@@ -1,0 +1,55 @@
+"""Errors, logs and tracebacks of every command hide the secrets of the environment."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.runner.console.test_interruptible import COMMANDS
+from tests.runner.sweeping import REPOSITORY
+
+SECRET = "p4Vq9-Zt7Lw2Kx8Rb"
+WITHOUT_PARSER = {"analysis", "benchmarks", "runner", "runner.generate"}
+PARSERS = ["analysis.__main__", *sorted({*COMMANDS} - WITHOUT_PARSER)]
+
+RAISING = """
+import logging, sys, types
+from runner.console.interruptible import run_main
+
+def main():
+    logging.getLogger("other").error("got %s", sys.argv[1])
+    raise ValueError(sys.argv[1])
+
+sys.modules["command"] = types.SimpleNamespace(main=main)
+run_main("command")
+"""
+
+
+@pytest.mark.parametrize("module", PARSERS)
+def test_errors_of_arguments_hide_secrets(
+    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    monkeypatch.setattr(sys, "argv", [module])
+    for arguments in ([SECRET], [SECRET] * 9, [f"--{SECRET}"]):
+        with pytest.raises(SystemExit, match="2"):
+            sys.exit(importlib.import_module(module).main(arguments))
+    said = capsys.readouterr()
+    assert SECRET not in said.out + said.err
+    assert said.err
+
+
+def test_logs_and_tracebacks_of_every_command_hide_secrets() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RAISING, SECRET],
+        cwd=REPOSITORY,
+        env={"MY_API_KEY": SECRET, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert SECRET not in done.stdout + done.stderr
+    assert done.stderr.startswith("got ***\n")
+    assert done.stderr.endswith("ValueError: ***\n")
