@@ -35,6 +35,11 @@ LATEST = "latest"
 _MESSAGES = frozenset({"reason", "command", "overrides", "same_as"})
 """Fields that hold what somebody typed, or what went wrong; those of the cells in a sweep's file among them."""
 
+_STATUSES: Mapping[type, tuple[str, ...]] = {
+    CellResult: (OK, FAILED),
+    SweepResult: (OK, FAILED, RUNNING, INTERRUPTED),
+}
+
 _N_SWEEPS_LISTED = 10
 _N_CHARACTERS_OF_KEY = 12
 
@@ -179,6 +184,8 @@ def _read(path: Path, kind: type[T]) -> T:
                 "again: what it computed is in the store"
             )
         require_types(raw, kind)
+        if raw.get("status") not in _STATUSES[kind]:
+            raise ValueError(f"status: got {raw.get('status')!r}, wanted one of {', '.join(_STATUSES[kind])}")
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error

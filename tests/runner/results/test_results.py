@@ -255,3 +255,12 @@ def test_a_note_of_a_data_set_may_be_anything(tmp_path: Path) -> None:
 def test_a_sweep_that_cannot_be_looked_at(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be read \(File name too long\); wanted the folder of a sweep"):
         find_sweep("x" * 300, tmp_path)
+
+
+def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path, replace(CELL, status="ok"), {})
+    with pytest.raises(DataError, match=r"cell\.json: .*status: got 'ok', wanted one of OK, FAILED"):
+        read_cell(folder)
+    write_sweep(tmp_path, replace(SWEEP, status="DONE"))
+    with pytest.raises(DataError, match=r"sweep\.json: .*status: got 'DONE', wanted one of OK, FAILED, RUNNING"):
+        read_sweep(tmp_path)
