@@ -15,8 +15,8 @@ _IN_RESULTS = "${run.results_dir}/"
 
 def require_results_folder(config: DictConfig) -> None:
     """Checks `hydra.run.dir` and `hydra.sweep.dir` of a composed configuration that has a `run.results_dir`. The second
-    may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places, and for a `run` that is no
-    mapping.
+    may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places, and for a `run` that is
+    no mapping.
     """
     if "run" not in config:
         return
