@@ -5,6 +5,7 @@ Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for RAG", 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from components.datasets.json_fields import as_list, as_record, optional_text, required_text, required_texts
@@ -72,7 +73,17 @@ def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> Cr
             f"the one that it holds, e.g. dataset.subsets=[{subsets[0]}]; expected otherwise: {EXPECTED}."
         )
     lists = as_record(value, f"{file} (expected: {EXPECTED})")
+    _require_spelling(file, lists)
     return CrudSplit(tuple(item for subset in subsets for item in _read_list(file, lists, subset)), cut_off)
+
+
+def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
+    """Raises DataError for a name that looks like that of a missing list: its records would be lost in silence."""
+    known = [form.list_name for form in SUBSETS.values()]
+    absent = [name for name in known if name not in lists]
+    for name in lists:
+        if name not in known and (near := get_close_matches(name.lower(), absent, n=1, cutoff=0.8)):
+            raise DataError(f"{file}: has a list {name!r}; did you mean {near[0]!r}? Known are: {', '.join(known)}.")
 
 
 def _read_list(file: Path, lists: Mapping[str, object], subset: str) -> Iterator[CrudItem]:

@@ -12,6 +12,8 @@ from components.errors import DataError
 
 _EXPECTED = "a CSV file in UTF-8, with the names of its columns in the first row"
 
+_SEPARATORS = frozenset(",;\t|")
+
 
 def read_csv(file: Path, options: ReadingOptions) -> FileContent:
     """A document per row, with its number from 1 as its part; columns are parted by commas, or by tabs in `.tsv`. A
@@ -23,6 +25,11 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
         return FileContent([], {"n_tables_without_rows": 1})
     if repeated := next((column for column, n in Counter(columns).items() if n > 1), None):
         raise DataError(f"{file}: two columns are named {repeated!r}. Wanted: {_EXPECTED}. Rename one.")
+    if len(columns) == 1 and (others := [sign for sign in _SEPARATORS - {_separator(file)} if sign in columns[0]]):
+        raise DataError(
+            f"{file}: the first row names one column, {columns[0]!r}, which holds {others[0]!r}. Columns are separated "
+            f"by {_separator(file)!r} in {file.suffix} files. Convert the file, or rename the column."
+        )
     of_text = text_columns_in(columns, options)
     if options.text_columns and not of_text:
         return FileContent([], {"n_tables_without_text_columns": 1})
@@ -43,11 +50,15 @@ def _documents(
         yield row_document(f"/{number:06d}", values, options)
 
 
+def _separator(file: Path) -> str:
+    return "\t" if file.suffix.lower() == ".tsv" else ","
+
+
 def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not blank, with the number of the line on which each ends."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # the default refuses articles of 128 Ki characters
     lines = (f"{line}\n" for _, line in read_lines(file, _EXPECTED))
-    reader = csv.reader(lines, delimiter="\t" if file.suffix.lower() == ".tsv" else ",", strict=True)
+    reader = csv.reader(lines, delimiter=_separator(file), strict=True)
     try:
         yield from ((reader.line_num, row) for row in reader if row)
     except csv.Error as error:

@@ -155,7 +155,8 @@ def _visible_files(folder: Path) -> dict[str, Path]:
     for parent, folders, files in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if name[0] != "."]
         found += [Path(parent, name) for name in files if name[0] != "."]
-        found += [link for name in folders if (link := Path(parent, name)).is_symlink()]
+        links = [Path(parent, name) for name in folders]
+        found += [link for link in links if is_there(link, Path.is_symlink, EXPECTED_FOLDER)]
     return {_name(path, folder): path for path in sorted(found)}
 
 

@@ -9,7 +9,14 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from components.datasets.reading import BYTE_ORDER_MARK, beyond_limits, half_character, invalid_utf8, read_bytes
+from components.datasets.reading import (
+    BYTE_ORDER_MARK,
+    beyond_limits,
+    half_character,
+    invalid_utf8,
+    parse_json,
+    read_bytes,
+)
 from components.errors import DataError
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -37,7 +44,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     content = content.removeprefix(BYTE_ORDER_MARK.encode())
     text, cut_off = _decode(file, content)
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         if half := half_character(text, value):
             raise DataError(f"{file}: {half}. Wanted: {expected}. Mend the file.")
         return JsonFile(value, cut_off=False)

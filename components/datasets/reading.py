@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
@@ -109,7 +110,7 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = parse_json(line)
         except json.JSONDecodeError as error:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
@@ -133,8 +134,30 @@ def _other_format(line: str) -> str:
     return "If the file is a table or has another format, convert it, one JSON object per line. Else mend the line."
 
 
+class RepeatedKeyError(ValueError):
+    """An object names a key twice: whichever value wins, the other one would be lost in silence."""
+
+
+def parse_json(text: str) -> object:
+    """The value of a JSON text. Raises RepeatedKeyError, and what `json.loads` raises."""
+    return _DECODER.decode(text)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise RepeatedKeyError(f"an object has the key {repeated!r} more than once")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
 def beyond_limits(error: RecursionError | ValueError) -> str:
     """What is wrong with JSON that is well-formed but cannot be read."""
+    if isinstance(error, RepeatedKeyError):
+        return str(error)
     if isinstance(error, RecursionError):
         return "lists or objects lie too deep in one another to be read"
     return "a number has too many digits to be read"

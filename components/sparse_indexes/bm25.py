@@ -23,6 +23,9 @@ from components.tokenizers.rjieba_words import RjiebaWords
 _COMPILED_FROM = 1_000_000_000
 """Chunks x queries from which on bm25s's compiled search makes up for the seconds that compiling it takes."""
 
+_LARGEST_K1 = 1_000_000
+"""Scores are linear in the counts of terms long before that, and float32 overflows long after."""
+
 Found = Iterable[tuple[int, tuple[NDArray[np.int32], NDArray[np.float32]]]]
 """Queries with the chunks that were found for them, and their scores."""
 
@@ -75,8 +78,8 @@ class Bm25:
     def check(self) -> list[str]:
         """Numbers out of range, and a formula that the backend does not have."""
         mistakes = []
-        if self.k1 < 0:
-            mistakes.append(f"k1: got {self.k1}, wanted at least 0")
+        if not 0 <= self.k1 <= _LARGEST_K1:
+            mistakes.append(f"k1: got {self.k1}, wanted a number in [0, {_LARGEST_K1:,}]")
         if not 0 <= self.b <= 1:
             mistakes.append(f"b: got {self.b}, wanted a number in [0, 1]")
         if not 0 <= self.max_share_without_hits <= 1:

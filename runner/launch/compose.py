@@ -43,6 +43,8 @@ def causes(error: Exception) -> list[str]:
 def told(error: Exception, overrides: Sequence[str]) -> str:
     """One of Hydra's errors about `overrides` as a message that says what to do about it."""
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
+    if replaced := _replaced_settings(overrides):
+        return replaced
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
     if lacking := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
@@ -59,6 +61,18 @@ def told(error: Exception, overrides: Sequence[str]) -> str:
         return f"{unknown[1]}: {missing[1]} is not there yet; to add it, begin with a plus: +{unknown[1]}=..."
     # Otherwise Hydra's own advice, to append the key with a plus, would lead to the next error.
     return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1], overrides)) or message
+
+
+def _replaced_settings(overrides: Sequence[str]) -> str:
+    """A message about an override such as run=x, which gives a node of settings a plain value; "" without one."""
+    given = {key_of(each): each.partition("=")[2] for each in overrides}
+    plain = {key: value for key, value in given.items() if "." not in key and not value.startswith("{")}
+    settings = compose_config([]) if plain else {}
+    for key, value in plain.items():
+        node = settings.get(key)
+        if isinstance(node, Mapping) and not files("conf").joinpath(key).is_dir():
+            return f"{key}: got {value}, wanted a mapping; set one of its fields, e.g. {key}.{next(iter(node))}=..."
+    return ""
 
 
 def _not_there(key: str) -> str:

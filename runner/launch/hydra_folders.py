@@ -15,9 +15,14 @@ _IN_RESULTS = "${run.results_dir}/"
 
 def require_results_folder(config: DictConfig) -> None:
     """Checks `hydra.run.dir` and `hydra.sweep.dir` of a composed configuration that has a `run.results_dir`. The second
-    may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places.
+    may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places, and for a `run` that is
+    no mapping.
     """
-    if "run" not in config or "results_dir" not in config.run:
+    if "run" not in config:
+        return
+    if not isinstance(config.run, DictConfig):
+        raise HydraException(f"run: got {config.run!r}, wanted a mapping")
+    if "results_dir" not in config.run:
         return
     mistakes = [*_run_mistakes(config), *_sweep_mistakes(config)]
     if mistakes:

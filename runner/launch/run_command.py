@@ -1,5 +1,6 @@
 """What `python -m runner` does: one cell, or with -m a whole grid."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
-from components.secrets.mask import masked
+from components.secrets.mask import masked, shortened
 from runner.console.display import printable, say_error
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
@@ -28,6 +29,9 @@ from runner.launch.overrides import readable, refuse_strays
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
+
+_LONGEST_QUOTE = 300
+"""Characters of a path that a message repeats."""
 
 
 @hydra.main(  # type: ignore[untyped-decorator]
@@ -148,5 +152,9 @@ def run_hydra() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_INTERRUPTED)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            name = shortened(repr(error.filename), _LONGEST_QUOTE)
+            say_error(f"{name}: a path or an option of a group that is too long for the file system; shorten it")
+            sys.exit(EXIT_NOT_RUN)
         say_error(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir")
         sys.exit(EXIT_NOT_RUN)

@@ -22,6 +22,7 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 from components.errors import ConfigError
 from components.json_value import Json
 from components.protocols import ThreeWayEncoder
+from components.secrets.mask import shortened
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.named_code import package_of, remedy
 from runner.engine.plugins.plugin_loading import ensure_loaded
@@ -33,10 +34,16 @@ from runner.pipeline.combination_mistakes import combination_mistakes
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Where classes of a kind are that is no role of the pipeline."""
+_LONGEST_QUOTE = 300
+"""Characters of a value that a mistake repeats."""
 _OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose one that has them: embedder=bge-m3-heads"}
 """What to type for a kind that few options of a group are of."""
 _PRIMITIVES = (bool, int, float, str)
 _NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
+_UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
+"""NUL, which no path may contain, and surrogates, which no UTF-8 file can hold. A shell's argument has a surrogate for
+each byte that is not UTF-8.
+"""
 _LARGEST = 2**63 - 1
 """What arrays and files hold of a whole number."""
 
@@ -153,7 +160,8 @@ class _Builder:
         raise _Invalid
 
     def _refuse(self, path: str, value: Json, wanted: str) -> _Invalid:
-        self.mistakes.append(f"{path}: got {value!r} ({type(value).__name__}), wanted {wanted}")
+        got = shortened(repr(value), _LONGEST_QUOTE)
+        self.mistakes.append(f"{path}: got {got} ({type(value).__name__}), wanted {wanted}")
         return _Invalid()
 
     def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
@@ -188,6 +196,8 @@ class _Builder:
             raise self._refuse(path, value, _type_name(wanted) + _hint(value, path))
         if isinstance(value, int) and abs(value) > _LARGEST:
             raise self._refuse(path, value, f"a whole number of at most {_LARGEST}")
+        if isinstance(value, str) and _UNUSABLE.search(value):
+            raise self._refuse(path, value, "text in UTF-8 without NUL characters; rename a file that has such a name")
         return value
 
     def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
@@ -214,7 +224,11 @@ class _Builder:
                 f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}{_OPTIONS.get(nearest, '')}"
             )
             raise self._refuse(f"{path}._target_", node["_target_"], what)
-        self.mistakes += [_placed(path, mistake) for mistake in getattr(component, "check", list)()]
+        try:
+            self.mistakes += [_placed(path, mistake) for mistake in getattr(component, "check", list)()]
+        except OSError as error:  # such as a model's name that is too long for the path that `check` looks for
+            name = shortened(repr(error.filename), _LONGEST_QUOTE)
+            self.mistakes.append(f"{path}: cannot look for {name}: {error.strerror}")
         return component
 
     def _class(self, node: Mapping[str, Json], wanted: type, path: str) -> type:

@@ -23,8 +23,12 @@ _OF_TEXTS = ("n", "n_cut")
 
 
 def require_numbers(cell: "CellResult") -> None:
-    """Raise TypeError for the first count, value or bound that is not a number, with the path to it."""
+    """Raise TypeError for the first count, value or bound that is not a number, with the path to it, and for a metric
+    without a value or a count of samples.
+    """
     for where, holder, names in _holders(cell):
+        if where.startswith("metrics.") and (missing := {"value", "n"} - holder.keys()):
+            raise TypeError(f"{where}: has no {' and no '.join(sorted(missing))}")
         for name in names:
             value = holder.get(name, 0)
             if type(value) not in (int, float) and not (value is None and name in _OF_METRIC_OR_NULL):

@@ -13,6 +13,7 @@ and `host` are not.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -34,6 +35,11 @@ LATEST = "latest"
 
 _MESSAGES = frozenset({"reason", "command", "overrides", "same_as"})
 """Fields that hold what somebody typed, or what went wrong; those of the cells in a sweep's file among them."""
+
+_STATUSES: Mapping[type, tuple[str, ...]] = {
+    CellResult: (OK, FAILED),
+    SweepResult: (OK, FAILED, RUNNING, INTERRUPTED),
+}
 
 _N_SWEEPS_LISTED = 10
 _N_CHARACTERS_OF_KEY = 12
@@ -138,6 +144,8 @@ def read_cell(folder: Path) -> CellResult:
             f"{path}: {error}; the file was changed: delete it and run the sweep again with the same command, "
             "everything else is cached"
         ) from error
+    if cell.cell_id != folder.resolve().name:
+        raise DataError(f"{path}: is the result of cell {cell.cell_id!r}, wanted that of the cell its folder names")
     return cell
 
 
@@ -146,6 +154,8 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
     sweep = _read(sweep_dir / "sweep.json", SweepResult)
     if any(not isinstance(cell.get("cell_id"), str) for cell in sweep.cells):
         raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: one has no cell_id)")
+    if repeated := [name for name, n in Counter(cell["cell_id"] for cell in sweep.cells).items() if n > 1]:
+        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: {repeated[0]!r} is listed twice)")
     return sweep
 
 
@@ -171,7 +181,7 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
             raise DataError(
@@ -179,6 +189,8 @@ def _read(path: Path, kind: type[T]) -> T:
                 "again: what it computed is in the store"
             )
         require_types(raw, kind)
+        if raw.get("status") not in _STATUSES[kind]:
+            raise ValueError(f"status: got {raw.get('status')!r}, wanted one of {', '.join(_STATUSES[kind])}")
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
@@ -189,6 +201,10 @@ def _read(path: Path, kind: type[T]) -> T:
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path}: not a result file ({error})") from error
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"got {constant}, which is no number")
 
 
 def _json(result: CellResult | SweepResult) -> bytes:

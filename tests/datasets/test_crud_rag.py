@@ -310,3 +310,10 @@ class TestPublishedData:
         benchmark = replace(crud, accept_truncated=True).load()
         assert len(benchmark.samples) == 1328
         assert benchmark.notes["n_split_files_cut_off"] == 1
+
+
+@pytest.mark.parametrize("name", ["event_summaries", "EVENT_SUMMARY"])
+def test_a_misspelled_list_is_refused(tmp_path: Path, name: str) -> None:
+    write(tmp_path, {name if each == "event_summary" else each: records for each, records in SPLIT.items()})
+    with pytest.raises(DataError, match=f"has a list '{name}'; did you mean 'event_summary'"):
+        CrudRag(str(tmp_path)).load()

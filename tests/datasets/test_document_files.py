@@ -258,3 +258,15 @@ def test_files_that_the_system_refuses_to_look_at_are_errors(folder: Path, monke
     monkeypatch.setattr(Path, "is_dir", refusing)
     with pytest.raises(DataError, match=r"a\.txt: cannot be read \(Permission denied\)"):
         read_documents(folder)
+
+
+def test_a_folder_in_which_nothing_can_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that may be listed, but not searched: mode 444, for all but root."""
+
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    (tmp_path / "sub").mkdir()
+    monkeypatch.setattr(Path, "is_symlink", refuse)
+    with pytest.raises(DataError, match=r"sub: cannot be read \(Permission denied\)"):
+        read_documents(tmp_path)

@@ -275,3 +275,12 @@ def test_nul_bytes_are_refused(tmp_path: Path, content: bytes, line: int, offset
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(DataError, match=f"file, line {line}: holds a NUL byte at byte offset {offset}, as UTF-16"):
         list(read_lines(tmp_path / "file", "text"))
+
+
+def test_repeated_keys_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": 2, "gold": {"a": 1, "a": 2}}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2: an object has the key 'a' more than once"):
+        list(read_jsonl(tmp_path / "a.jsonl", "records"))
+    (tmp_path / "a.json").write_text('[{"id": 1, "id": 2}, {"id"', encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.json: an object has the key 'id' more than once"):
+        read_json(tmp_path / "a.json", "records", accept_truncated=True)

@@ -169,3 +169,14 @@ def test_csv_files_that_cannot_be_read(tmp_path: Path, content: str, message: st
 def test_an_empty_csv_file_is_counted(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("", encoding="utf-8")
     assert read_documents(tmp_path)[1]["n_tables_without_rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "sign"),
+    [("a.csv", "title;body", "';'"), ("a.csv", "title\tbody", r"'\t'"), ("a.tsv", "title,body", "','")],
+)
+def test_columns_with_another_separator_are_refused(tmp_path: Path, name: str, header: str, sign: str) -> None:
+    (tmp_path / name).write_text(f"{header}\nLamp\n", encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        read_documents(tmp_path)
+    assert f"a{name[1:]}: the first row names one column, {header!r}, which holds {sign}." in str(caught.value)

@@ -85,6 +85,18 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         assert error == f"{typed.partition('=')[0]}: unknown; did you mean {meant}?\n"
 
+    @pytest.mark.parametrize("arguments", [["run=null"], ["-m", "run=null", "run.plan_only=true"]])
+    def test_a_value_that_replaces_settings(self, tmp_path: Path, arguments: list[str]) -> None:
+        code, error = self.run(tmp_path, *arguments)
+        assert code == EXIT_NOT_RUN
+        assert error == "run: got null, wanted a mapping; set one of its fields, e.g. run.results_dir=...\n"
+
+    def test_an_option_that_is_too_long(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, f"prompt={'x' * 5000}")
+        assert code == EXIT_NOT_RUN
+        assert "a path or an option of a group that is too long for the file system; shorten it" in error
+        assert len(error) < 500
+
     def test_an_unknown_key(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunk.sise=64")
         assert code == EXIT_NOT_RUN
@@ -217,8 +229,18 @@ class TestConfiguration:
             ),
             (["llm._target_=os.system"], "llm._target_: got 'os.system'"),
             (["dataset=crud_rag"], "dataset.root: is empty; wanted the folder"),
+            (
+                ["retriever=bm25", "retriever.sparse_index.k1=1e308"],
+                "k1: got 1e+308, wanted a number in [0, 1,000,000]",
+            ),
+            (["experiment.name='\udc80x'"], "experiment.name: got '\\udc80x' (str), wanted text in UTF-8"),
+            (["run.store_dir='\udc80x'"], "run.store_dir: got '\\udc80x' (str), wanted text in UTF-8"),
+            (
+                ["retriever=dense", "embedder=sentence_transformers", f"embedder.model={'x' * 5000}"],
+                "embedder: cannot look for 'xxx",
+            ),
         ],
-        ids=lambda value: value[-1] if isinstance(value, list) else "",
+        ids=lambda value: value[-1][:60].encode("ascii", "replace").decode() if isinstance(value, list) else "",
     )
     def test_one_mistake(self, refused: Refusal, overrides: list[str], expected: str) -> None:
         error = refused(*overrides)

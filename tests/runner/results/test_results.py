@@ -255,3 +255,35 @@ def test_a_note_of_a_data_set_may_be_anything(tmp_path: Path) -> None:
 def test_a_sweep_that_cannot_be_looked_at(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be read \(File name too long\); wanted the folder of a sweep"):
         find_sweep("x" * 300, tmp_path)
+
+
+def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path, replace(CELL, status="ok"), {})
+    with pytest.raises(DataError, match=r"cell\.json: .*status: got 'ok', wanted one of OK, FAILED"):
+        read_cell(folder)
+    write_sweep(tmp_path, replace(SWEEP, status="DONE"))
+    with pytest.raises(DataError, match=r"sweep\.json: .*status: got 'DONE', wanted one of OK, FAILED, RUNNING"):
+        read_sweep(tmp_path)
+
+
+def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path, CELL, {}).rename(tmp_path / "another")
+    with pytest.raises(DataError, match=r"cell\.json: is the result of cell '0123456789ab', wanted that of the cell"):
+        read_cell(folder)
+
+
+def test_a_cell_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
+    write_sweep(tmp_path, replace(SWEEP, cells=(*SWEEP.cells, SWEEP.cells[0])))
+    with pytest.raises(DataError, match=r"sweep\.json: .*'0123456789ab' is listed twice"):
+        read_sweep(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "message"),
+    [('"n": 2, ', "", r"metrics\.overall\.ndcg@10: has no n;"), ('"value": null', '"value": NaN', "got NaN")],
+)
+def test_a_metric_without_numbers_is_refused(tmp_path: Path, written: str, instead: str, message: str) -> None:
+    file = write_cell(tmp_path, CELL, {}) / "cell.json"
+    file.write_text(file.read_text(encoding="utf-8").replace(written, instead, 1), encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_cell(file.parent)
