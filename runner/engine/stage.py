@@ -120,6 +120,13 @@ class Stage(ABC, Generic[T]):
         """What its component asks of a server without `run.ask`, for what is not kept; None if it asks nothing."""
         return None
 
+    @property
+    def shared_received(self) -> tuple[str, str] | None:
+        """Where it keeps results of a server that came before it is whole, if other stages read them too: the key of
+        the place, and the key of the stage that drops them. None: apart, as long as it is not kept itself.
+        """
+        return None
+
     def lost(self, parts: Parts) -> Sequence[str]:
         """What of its kept result, of which these are the parts, lies in another place than the store, such as a
         server, and is not there any more: it is then made again. () if it is sound, or if that cannot be told.

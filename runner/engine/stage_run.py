@@ -31,6 +31,7 @@ class Run:
         self.report = report
         """Call with (done, all) to move the progress bar within a long stage."""
         self._askers: list[Asker] = []
+        self._shared_received = stage.shared_received
         self._received: Received | None = None
 
     def read(self, stage: Stage[T]) -> T:
@@ -81,9 +82,13 @@ class Run:
 
     @property
     def received(self) -> Received:
-        """Results of a server that came for this stage, kept one by one until the stage has them in another form."""
+        """Results of a server, kept one by one until a stage has them in another form: this one, or the one that is
+        named by its `shared_received`.
+        """
         if self._received is None:
-            self._received = ReceivedNumbers(self._store.workspace_path(self._key))
+            shared = self._shared_received
+            own = self._store.workspace_path(self._key)
+            self._received = self._store.received(*shared) if shared else ReceivedNumbers(own)
         return self._received
 
     def pair_scores(self, key: str) -> PairScores:

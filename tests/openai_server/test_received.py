@@ -109,6 +109,21 @@ def test_a_kill_costs_what_was_on_its_way(tmp_path: Path, n_workers: int) -> Non
     assert n_distinct_twice <= on_their_way + 5, "some texts stand twice in the corpus"
 
 
+@pytest.mark.parametrize(("before", "after"), [(40, 25), (25, 112)])
+def test_a_corpus_that_is_parted_otherwise_costs_nothing_that_came(tmp_path: Path, before: int, after: int) -> None:
+    """The server dies in the middle of a block; the same command is given again with blocks of another size."""
+    mortal, once = Mortal(12), Mortal(10**6)
+    with chat_server(mortal) as server:
+        assert run_small(tmp_path, overrides(server, f"run.documents_per_block={before}")) == 1
+        mortal.revived.set()
+        assert run_small(tmp_path, overrides(server, f"run.documents_per_block={after}"), sweep_id="again") == 0
+    with chat_server(once) as server:
+        assert run_small(tmp_path / "once", overrides(server)) == 0
+    assert mortal.answered.keys() == once.answered.keys()
+    assert mortal.n_asked_again <= once.n_asked_again
+    assert not list(tmp_path.rglob("*.received"))
+
+
 def test_scores_of_a_dead_reranker_are_kept(tmp_path: Path) -> None:
     mortal = Mortal(11)
     with chat_server(mortal) as server:
@@ -198,6 +213,25 @@ class TestKept:
             found = self.kept(tmp_path, list(values))
             assert len(found) == place * 5 // len(whole)
             assert found.items() <= {key: own.tolist() for key, own in values.items()}.items()
+
+    def test_what_came_later_is_found(self, tmp_path: Path) -> None:
+        reader, values = ReceivedNumbers(tmp_path), self.values(3)
+        for n in range(1, 4):
+            ReceivedNumbers(tmp_path).add_all({f"key {n - 1}": values[f"key {n - 1}"]})
+            assert len(reader.get_all(list(values))) == n
+        ReceivedNumbers(tmp_path).drop()
+        assert reader.get_all(list(values)) == {}
+
+    def test_an_owner_drops_what_came_for_it(self, tmp_path: Path) -> None:
+        folder = tmp_path / "shared"
+        first, second = ReceivedNumbers(folder, "a"), ReceivedNumbers(folder, "b")
+        first.add_all(self.values(1))
+        second.add_all({"another": np.zeros(2, dtype=np.float32)})
+        assert self.kept(folder, ["key 0", "another"]).keys() == {"key 0", "another"}
+        first.drop()
+        assert self.kept(folder, ["key 0", "another"]).keys() == {"another"}
+        second.drop()
+        assert not folder.exists()
 
     def test_dropped_ones_are_gone(self, tmp_path: Path) -> None:
         numbers = ReceivedNumbers(tmp_path)

@@ -21,6 +21,7 @@ from runner.engine.store.links import refuse_links, refuse_links_of_folders
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.part_files import Part, checksum, file_name, keeping, mapped_file, write_part
+from runner.engine.store.received_numbers import ReceivedNumbers
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.replies import Replies
 from runner.engine.store.stored_result import StoredResult
@@ -57,6 +58,7 @@ class Store:
         self._partial: set[tuple[str, str]] = set()
         self._manifests = Manifests()
         self._replies: dict[str, Replies] = {}
+        self._received: dict[tuple[str, str], ReceivedNumbers] = {}
         if not may_write:
             self._check_description()
             return
@@ -349,6 +351,12 @@ class Store:
             folder = self.root / "replies" / key
             self._replies[key] = Replies(folder, claims, self.writers, self._remote.of_replies(folder))
         return self._replies[key]
+
+    def received(self, key: str, owner: str) -> ReceivedNumbers:
+        """Results of a server that stages share until `owner` drops them."""
+        if (key, owner) not in self._received:
+            self._received[key, owner] = ReceivedNumbers(self.workspace_path(key), owner)
+        return self._received[key, owner]
 
     def pair_scores(self, key: str) -> PairScores:
         """All scores that a reranker ever gave over one set of chunks, by query and chunk."""

@@ -1,7 +1,7 @@
 """Vectors of the chunks of a corpus: fit the embedder, embed the chunks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from components.protocols import (
 )
 from components.records import Passages, Spans
 from runner.engine.codecs import Codec, Named, SinglePart
+from runner.engine.identity import key_of
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup
 from runner.engine.stage_run import Run
@@ -78,6 +79,12 @@ class ChunkVectors(Stage[Vectors]):
     embedder: Embedder
     chunks: ChunkPassages | BlockPassages
     state: FittedEmbedder
+    joined_by: str = runtime_only("", "the key of the vectors of the corpus: other blocks of it share what came")
+
+    @property
+    def shared_received(self) -> tuple[str, str] | None:
+        """With all blocks of all corpora: a corpus that is parted otherwise asks for no text twice."""
+        return (_received_of(self.state), self.joined_by) if self.joined_by else None
 
     def make(self, run: Run) -> Vectors:
         """Embeds block by block: a run that was broken off goes on behind the last whole block."""
@@ -92,7 +99,8 @@ class ChunkVectors(Stage[Vectors]):
                 made = checked_vectors(made, rows.stop - rows.start, self.embedder)
                 require_equal_files(type(self.embedder))
                 path = write_block(run.workspace, name, made)
-                run.received.drop()  # the block has them all
+                if not self.joined_by:
+                    run.received.drop()  # the block has them all
                 block = read_part(path)  # from the disk: the memory is for the next one
             blocks.append(block)
             run.report(rows.stop, len(chunks))
@@ -142,8 +150,18 @@ class JoinedVectors(Stage[Vectors]):
     state: FittedEmbedder
     blocks: tuple[VectorBlock, ...] = runtime_only((), "texts are batched differently: changes rounding, about 1e-7")
 
+    @property
+    def shared_received(self) -> tuple[str, str]:
+        """What came for the blocks."""
+        return _received_of(self.state), self.key
+
     def make(self, run: Run) -> Vectors:
         """Writes them into one file, in the order of the chunks."""
+        vectors = self._joined(run)
+        run.received.drop()  # the blocks are kept, and have them all
+        return vectors
+
+    def _joined(self, run: Run) -> Vectors:
         if len(self.blocks) == 1:
             return run.read(self.blocks[0].vectors)
         spans = run.read(self.chunks.chunks)
@@ -154,6 +172,11 @@ class JoinedVectors(Stage[Vectors]):
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
 
+def _received_of(state: FittedEmbedder) -> str:
+    """The place of vectors that came from a server: of the same model and parameters, of whichever corpus."""
+    return key_of(["received", state.key])
+
+
 def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:
     """The vectors of the chunks: the same for all who read them."""
     if not isinstance(embedder, PretrainedEmbedder):
@@ -161,8 +184,9 @@ def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> Chunk
         state = FittedEmbedder(embedder, DocumentPassages(data.corpus, terms))
         return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
     state = FittedEmbedder(embedder, NoDocuments())
+    joined = JoinedVectors(embedder, ChunkPassages(data.corpus, chunks), state)
     blocks = tuple(
-        VectorBlock(own.documents, ChunkVectors(embedder, BlockPassages(own.documents, own.spans), state))
+        VectorBlock(own.documents, ChunkVectors(embedder, BlockPassages(own.documents, own.spans), state, joined.key))
         for own in chunk_blocks(chunks, document_blocks(data))
     )
-    return JoinedVectors(embedder, ChunkPassages(data.corpus, chunks), state, blocks)
+    return replace(joined, blocks=blocks)
