@@ -211,8 +211,8 @@ def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) 
 
 
 def _unlimited_sweepers(config: DictConfig) -> list[str]:
-    """Hydra's own sweeper writes down all cells before anybody counts them."""
-    if "run" not in config or config.hydra.sweeper.get("_target_") != _BASIC_SWEEPER:
+    """Hydra's own sweeper writes down all cells before anybody counts them. What has no executor runs no cells."""
+    if "executor" not in config or config.hydra.sweeper.get("_target_") != _BASIC_SWEEPER:
         return []
     return [
         "hydra/sweeper: got basic, which puts no limit on the number of cells; leave hydra/sweeper out: grid, the "
