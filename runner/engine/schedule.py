@@ -113,7 +113,7 @@ class _Schedule:
         self._n_losses[lost.key] += 1
         if self._n_losses[lost.key] < N_LOSSES:
             log.warning("%s: %s; it is tried again", stage.title, lost.why)
-            self._waiting.add(stage)
+            self._waiting.add_again(stage)
             return None
         return StageRun(stage.key, stage.kind, error=f"{stage.title}: {lost.why}; it was tried {N_LOSSES} times")
 
@@ -161,6 +161,10 @@ class _Waiting:
         """All that the stage needs is there."""
         need = (stage.kind, stage.models, self._workers.near(stage))
         insort(self._ready.setdefault(need, []), self._places[stage.key])
+
+    def add_again(self, stage: AnyStage) -> None:
+        """Add a stage that lost its worker. Its room differs from that of its kind: workers may keep it apart."""
+        self._ready[stage.key] = [self._places[stage.key]]
 
     def freed_by(self, key: str) -> Iterator[AnyStage]:
         """Stages that waited for this one as the last of their inputs."""

@@ -16,6 +16,7 @@ from runner.launch.overrides import key_of
 from runner.launch.request import settings_fields
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import Job
+from runner.results.cell_axes import level
 
 Config = Mapping[str, Json]
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -121,4 +122,5 @@ def _select(config: Config, place: str) -> Json:
 
 def _shown(value: Json) -> Json:
     """A component goes by the name of its class, so that it is readable as a parameter."""
-    return value["_target_"].rpartition(".")[2] if isinstance(value, Mapping) and "_target_" in value else value
+    is_component = isinstance(value, Mapping) and "_target_" in value
+    return value["_target_"].rpartition(".")[2] if is_component else level(value)

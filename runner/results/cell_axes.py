@@ -21,6 +21,15 @@ def configuration_of(cell: CellResult) -> str:
     return repr([axes, overrides])
 
 
+def level(value: Json) -> Json:
+    """Return a value of an axis as readers compare it: a list or a mapping becomes the text that one types for it."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{level(below)}" for key, below in value.items()) + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ",".join(str(level(below)) for below in value) + "]"
+    return value
+
+
 def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:
     """Names of the axes with more than one value among the cells that use them, in their order.
 

@@ -23,6 +23,7 @@ from components.errors import DataError
 from components.json_value import Json
 from components.secrets.mask import Mask, current_mask, masked_values
 from runner.console.written_files import write_whole
+from runner.results.cell_axes import level
 from runner.results.cell_numbers import require_numbers
 from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, SCHEMA_VERSION, CellResult, SweepResult
 from runner.results.json_types import require_types
@@ -191,6 +192,8 @@ def _read(path: Path, kind: type[T]) -> T:
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
             raise ValueError(f"status: got {raw.get('status')!r}, wanted one of {', '.join(_STATUSES[kind])}")
+        if kind is CellResult:
+            raw["axes"] = {axis: level(value) for axis, value in raw["axes"].items()}
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error

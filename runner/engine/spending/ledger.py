@@ -58,7 +58,7 @@ class Ledger:
 
     def __init__(self, path: Path, budget: Budget) -> None:
         self._path = path
-        self._numbers = SharedNumbers(path, len(fields(_Pages)))
+        self._numbers = SharedNumbers(path, len(fields(_Pages)), must_persist=True)
         self._budget = budget
 
     @property

@@ -28,10 +28,14 @@ _in_this_process = threading.RLock()
 class SharedNumbers:
     """`n` numbers, 0 each at first. To change them takes microseconds; a killed process leaves them as they were."""
 
-    def __init__(self, path: Path, n: int) -> None:
-        """The file is made when the numbers are first looked at."""
+    def __init__(self, path: Path, n: int, *, must_persist: bool = False) -> None:
+        """The first change creates the file. With `must_persist`, later changes by this object need that file: numbers
+        that start from 0 again would be wrong.
+        """
         self._path = path
         self._format = struct.Struct(f"<{n}d")
+        self._must_persist = must_persist
+        self._flags = os.O_RDWR | os.O_CREAT
 
     @contextmanager
     def changed(self) -> Iterator[list[float]]:
@@ -54,8 +58,11 @@ class SharedNumbers:
     @contextmanager
     def _opened(self) -> Iterator[int]:
         """For one change: a process that runs many sweeps would run out of open files."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT)
+        if self._flags & os.O_CREAT:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self._path, self._flags)
+        if self._must_persist:
+            self._flags = os.O_RDWR
         try:
             with suppress(PermissionError):  # another user made it, for all who may write in the folder
                 os.fchmod(file, shared_mode(self._path.parent))

@@ -133,6 +133,31 @@ class TestLosses:
         assert errors(workers, store) == {"source": "", "left": told, "right": "", "top": told}
         assert "top" not in workers.begun
 
+    def test_of_stages_of_one_kind_the_last_try_begins_alone(self, store: Store) -> None:
+        first, second, third = (Number(n) for n in range(3))
+        losses = {second.key: 2, first.key: 1}
+
+        class Apart(Scripted):
+            """Keeps apart a stage that lost two workers, as processes do; the newest stage ends first."""
+
+            def room_for(self, stage: AnyStage) -> Room:
+                is_last_try = losses[second.key] == 0 and second.key in pending
+                is_refused = is_last_try and (stage is not second or bool(self._running))
+                return Room.NONE if is_refused else super().room_for(stage)
+
+            def ended(self) -> Sequence[StageRun | Lost]:
+                assert self._running, "all stages wait, and none runs"
+                stage = self._running.pop()
+                if losses.get(stage.key):
+                    losses[stage.key] -= 1
+                    return [Lost(stage.key, "its machine is gone")]
+                pending.discard(stage.key)
+                return [StageRun(stage.key, stage.kind)]
+
+        pending = {first.key, second.key, third.key}
+        runs = list(run_stages([first, second, third], store, Given(Apart(n_places=2))))
+        assert {run.key: run.error for run in runs} == dict.fromkeys((first.key, second.key, third.key), "")
+
 
 class TestEnds:
     def test_a_budget_ends_it_when_what_runs_has_ended(self, store: Store) -> None:

@@ -266,6 +266,16 @@ def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
         read_sweep(tmp_path)
 
 
+def test_lists_and_mappings_as_values_of_axes_are_read_as_text(tmp_path: Path) -> None:
+    axes = {"refiner.use": ["dedupe", "headings"], "llm.extra_body": {"seed": 1, "stop": ["a"]}, "top_k": 5}
+    folder = write_cell(tmp_path, replace(CELL, axes=axes), {})
+    assert read_cell(folder).axes == {
+        "refiner.use": "[dedupe,headings]",
+        "llm.extra_body": "{seed:1,stop:[a]}",
+        "top_k": 5,
+    }
+
+
 def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, CELL, {}).rename(tmp_path / "another")
     with pytest.raises(DataError, match=r"cell\.json: is the result of cell '0123456789ab', wanted that of the cell"):

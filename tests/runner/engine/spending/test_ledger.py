@@ -1,11 +1,12 @@
 """What a sweep has spent, what it has set aside, and when it must stop."""
 
 import multiprocessing
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from components.errors import BudgetReached
+from components.errors import BudgetReached, StoreError
 from components.openai_server.gate import Tokens
 from components.prices import Price
 from runner.engine.spending.budget import Budget
@@ -45,6 +46,21 @@ def test_what_is_not_known_is_counted_by_itself(path: Path) -> None:
         ledger.settle(MOST, used, None)
     spent = ledger.spent
     assert (spent.n_requests, spent.n_tokens, spent.cost, spent.n_unpriced, spent.n_unanswered) == (3, 15, 0.0, 1, 1)
+
+
+@pytest.mark.parametrize("next_call", ["settle", "withdraw", "admit"])
+def test_a_file_removed_during_a_sweep_is_an_error_and_no_new_count(path: Path, next_call: str) -> None:
+    ledger = Ledger(path, Budget(max_requests=2))
+    assert admitted(ledger)
+    path.unlink()
+    calls: dict[str, Callable[[], object]] = {
+        "settle": lambda: ledger.settle(MOST, MOST, PRICE),
+        "withdraw": lambda: ledger.withdraw(MOST, PRICE),
+        "admit": lambda: admitted(ledger),
+    }
+    with pytest.raises(StoreError, match="spent: cannot keep what was spent: No such file"):
+        calls[next_call]()
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(
