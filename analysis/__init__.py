@@ -49,6 +49,6 @@ def load(
     from runner.results import load_together, trust
 
     if isinstance(plugins, str):
-        raise ConfigError([f"plugins: got {plugins!r}, wanted a list of packages, e.g. plugins=[{plugins!r}]"])
+        raise ConfigError([f"plugins: got {plugins!r}, expected a list of packages, e.g. plugins=[{plugins!r}]"])
     trust(plugins)
     return Sweep(load_together([sweep, *others], results_dir))

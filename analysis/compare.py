@@ -42,7 +42,7 @@ def _share(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"got {text}, wanted a number between 0 and 1")
+        raise argparse.ArgumentTypeError(f"got {text}, expected a number between 0 and 1")
     return value
 
 

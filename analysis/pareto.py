@@ -46,7 +46,7 @@ def _price(text: str) -> float:
     except ValueError:
         price = float("nan")
     if not 0 <= price < float("inf"):
-        raise argparse.ArgumentTypeError(f"got {text}, wanted a number, 0 or more")
+        raise argparse.ArgumentTypeError(f"got {text}, expected a number, 0 or more")
     return price
 
 
@@ -96,7 +96,7 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
     if options.against != "cost" or set(prices.values()) == {None}:
         return listed.head, lambda cell: _or_nan(listed.of(cell))
     if missing := [f"--price-{kind}" for kind, price in prices.items() if price is None]:
-        raise DataError(f"--against cost: wanted the prices of both kinds of tokens, missing: {', '.join(missing)}")
+        raise DataError(f"--against cost: expected the prices of both kinds of tokens, missing: {', '.join(missing)}")
 
     def cost(cell: CellResult) -> float:
         paid = sum(price * _or_nan(tokens_of(cell, kind)) / _PER_PRICE for kind, price in prices.items())

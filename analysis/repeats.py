@@ -92,13 +92,13 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
     found = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
     if found.combine is not None or found.apart:
         raise DataError(
-            f"{sweep.name}: {metric} has no values of single samples that all repeats share; wanted a metric that is a "
-            "mean over samples, of the same questions in all repeats"
+            f"{sweep.name}: {metric} has no values of single samples that all repeats share; expected a metric "
+            "that is a mean over samples, of the same questions in all repeats"
         )
     values = found.statistics[:, :, 0].reshape(found.n, len(answers), len(judgements))
     split = variance_split(values, found.clusters)
     if split is None:
-        raise DataError(f"{sweep.name}: {metric} has a value in all repeats for {found.n} sample, wanted two or more")
+        raise DataError(f"{sweep.name}: {metric} has a value in all repeats for {found.n} sample, expected two or more")
     return Repeated(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
 
 

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _name(text: str) -> str:
     if text not in NAMES:
-        raise argparse.ArgumentTypeError(f"{text}: wanted one of {', '.join(NAMES)}")
+        raise argparse.ArgumentTypeError(f"{text}: expected one of {', '.join(NAMES)}")
     return text
 
 

@@ -183,7 +183,7 @@ def faults(root: Path, n_results: int | None = None) -> list[str]:
     if n_results is not None:
         found += [f"left: {path}" for name in ("tmp", "locks") for path in (root / name).iterdir()]
         if len(kept) != n_results:
-            found.append(f"{len(kept)} results, wanted {n_results}")
+            found.append(f"{len(kept)} results, expected {n_results}")
     return found
 
 
@@ -200,7 +200,7 @@ def stop_a_holder(store: Store) -> float:
     holder.send(signal.SIGCONT)
     was_reused, made_by = holder.result()
     if own.reused or not was_reused or {made_by, maker(store, 0)} != {os.getpid()} or faults(store.root, 1):
-        raise RuntimeError(f"{own}, {was_reused=}, {made_by=}, {faults(store.root, 1)}: wanted one result")
+        raise RuntimeError(f"{own}, {was_reused=}, {made_by=}, {faults(store.root, 1)}: expected one result")
     return waited_s
 
 

@@ -42,7 +42,7 @@ class ConfigError(RagGridError):
         self.mistakes: tuple[str, ...] = (mistakes,) if isinstance(mistakes, str) else tuple(mistakes)
         shown = _equal_ones_once(self.mistakes)
         n = len(shown)
-        head = "1 mistake in the configuration:" if n == 1 else f"{n} mistakes in the configuration:"
+        head = "1 error in the configuration:" if n == 1 else f"{n} errors in the configuration:"
         super().__init__("\n".join([head, *(f"  - {mistake}" for mistake in shown)]))
 
 

@@ -7,7 +7,7 @@ def too_small(component: object, **least: float) -> list[str]:
     """A mistake for each of the named fields that is below the least number that it may be; None is no number."""
     values = {name: getattr(component, name) for name in least}
     return [
-        f"{name}: got {value}, wanted at least {least[name]}"
+        f"{name}: got {value}, expected at least {least[name]}"
         for name, value in values.items()
         if value is not None and not value >= least[name]
     ]
@@ -15,4 +15,6 @@ def too_small(component: object, **least: float) -> list[str]:
 
 def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
     """A mistake for each name in the field `use` that is not known, once."""
-    return [f"use: got {name!r}, wanted some of {', '.join(known)}" for name in dict.fromkeys(use) if name not in known]
+    return [
+        f"use: got {name!r}, expected some of {', '.join(known)}" for name in dict.fromkeys(use) if name not in known
+    ]

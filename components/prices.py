@@ -29,7 +29,7 @@ class Price:
     def check(self) -> list[str]:
         """Prices below 0."""
         prices = {"prompt": self.prompt, "completion": self.completion, "cached": self.cached or 0.0}
-        return [f"{name}: got {price}, wanted at least 0" for name, price in prices.items() if not price >= 0]
+        return [f"{name}: got {price}, expected at least 0" for name, price in prices.items() if not price >= 0]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PriceList:
         try:
             date.fromisoformat(self.as_of)
         except ValueError:
-            return [f"as_of: got {self.as_of!r}, wanted the date of the prices, e.g. 2026-11-22"]
+            return [f"as_of: got {self.as_of!r}, expected the date of the prices, e.g. 2026-11-22"]
         return []
 
 

@@ -94,10 +94,12 @@ def _add_choices(
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:
     if options.per_cell is not None and options.per_cell < 1:
-        raise ConfigError(f"--per-cell: got {options.per_cell}, wanted at least 1 sample of each topic and task")
+        raise ConfigError(f"--per-cell: got {options.per_cell}, expected at least 1 sample of each topic and task")
     ending = ".csv" if options.format is AnnotationFormat.CSV else ".json"
     if options.to.suffix.lower() != ending:
-        raise ConfigError(f"--to: got {options.to}, wanted a file that ends in {ending} for --format {options.format}")
+        raise ConfigError(
+            f"--to: got {options.to}, expected a file that ends in {ending} for --format {options.format}"
+        )
     samples = drawn(testset.samples, options.per_cell, options.seed)
     if not samples:
         raise DataError(f"{options.folder}: has no samples to annotate")
@@ -194,7 +196,7 @@ def _sizes(words: Sequence[str]) -> Mapping[str, float]:
         except ValueError:
             share = 0.0
         if not name.isidentifier() or name in sizes or not 0 < share < float("inf"):
-            raise ConfigError(f"--sizes: {word!r} came; wanted NAME=SHARE, each name once: train=5 dev=1 test=4")
+            raise ConfigError(f"--sizes: {word!r} came; expected NAME=SHARE, each name once: train=5 dev=1 test=4")
         sizes[name] = share
     return sizes
 

@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.depth is not None and options.depth < 1:
-            raise ConfigError(f"--depth: got {options.depth}, wanted at least 1 document per question")
+            raise ConfigError(f"--depth: got {options.depth}, expected at least 1 document per question")
         sweep = load(options.sweep)
         cell = _cell(sweep, options.cell)
         rankings = read_rankings(sweep.folder_of(cell))

@@ -147,5 +147,5 @@ def _shares(text: str) -> tuple[float, ...]:
     except ValueError:
         parts = []
     if len(parts) != 3 or min(parts) <= 0 or sum(parts) == float("inf"):
-        raise ConfigError(f"--split: got {text!r}, wanted three numbers above 0, such as 5:1:4")
+        raise ConfigError(f"--split: got {text!r}, expected three numbers above 0, such as 5:1:4")
     return tuple(part / sum(parts) for part in parts)

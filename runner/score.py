@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 def _names(argument: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in argument.split(",") if name.strip()))
     if not names:
-        raise ConfigError("--metrics: got none, wanted names with commas between them, e.g. rouge_l,f1,ndcg@10")
+        raise ConfigError("--metrics: got none, expected names with commas between them, e.g. rouge_l,f1,ndcg@10")
     return names
 
 
@@ -140,7 +140,7 @@ def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict
 
 def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
     if ScoreState.VALUE not in states:
-        raise DataError(f"--input: no line has what {name} reads. Wanted: {wanted}.")
+        raise DataError(f"--input: no line has what {name} reads. Expected: {wanted}.")
 
 
 def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:

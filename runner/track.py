@@ -69,4 +69,4 @@ def _n_traces(text: str) -> int | None:
         n = n_traces(text)
         if n is None or n >= 0:
             return n
-    raise argparse.ArgumentTypeError(f"got {text!r}, wanted a number of samples, e.g. 100, or all")
+    raise argparse.ArgumentTypeError(f"got {text!r}, expected a number of samples, e.g. 100, or all")

@@ -22,7 +22,7 @@ def test_a_list_holds_at_its_server_and_the_last_one_counts() -> None:
 
 
 def test_mistakes() -> None:
-    assert Price(-1.0).check() == ["prompt: got -1.0, wanted at least 0"]
+    assert Price(-1.0).check() == ["prompt: got -1.0, expected at least 0"]
     assert Price(float("nan")).check()
     (mistake,) = PriceList("May", "page", {}).check()
-    assert mistake.startswith("as_of: got 'May', wanted the date")
+    assert mistake.startswith("as_of: got 'May', expected the date")

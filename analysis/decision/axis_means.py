@@ -71,7 +71,9 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     varying = varying_axes(found.cells)
     for option, name, others in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
         if name and name not in others:
-            raise DataError(f"--{option} {name}: wanted one of the axes that vary: {', '.join(others) or 'none does'}")
+            raise DataError(
+                f"--{option} {name}: expected one of the axes that vary: {', '.join(others) or 'none does'}"
+            )
     axes = tuple(name for name in (axis, by) if name)
     all_levels = axis_levels(found.cells)
     design = corner_design(axes, {name: all_levels[name] for name in varying})

@@ -137,7 +137,7 @@ class ScenarioScores:
         """Of the metric in its subset. Raises DataError if fewer than two cells have a value."""
         found = self.within(metric.subset)
         if found is None:
-            raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, wanted two or more")
+            raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, expected two or more")
         return found
 
     def within(self, subset: str) -> ScoredCells | None:

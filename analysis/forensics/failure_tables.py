@@ -54,6 +54,6 @@ def transitions(found: "pd.DataFrame", cell_id: str, other_id: str) -> "pd.DataF
     sides = [found[found["cell_id"] == own].set_index("id")["failure"] for own in (cell_id, other_id)]
     both = sides[0].to_frame("before").join(sides[1].rename("after"), how="inner")
     if both.empty:
-        raise DataError(f"{cell_id}, {other_id}: no sample in common; wanted two cells over the same data")
+        raise DataError(f"{cell_id}, {other_id}: no sample in common; expected two cells over the same data")
     counts = both.groupby(["before", "after"]).size().rename("n").reset_index()
     return counts.sort_values(["n", "before", "after"], ascending=[False, True, True], ignore_index=True)

@@ -46,7 +46,7 @@ def _has_samples(cell: CellResult, folder: Path) -> bool:
 
 def _check(columns: Iterable[str], known: Sequence[str]) -> None:
     if isinstance(columns, str):
-        raise DataError(f"columns: got the text {columns!r}, wanted a list of names, e.g. [{columns!r}]")
+        raise DataError(f"columns: got the text {columns!r}, expected a list of names, e.g. [{columns!r}]")
     for name in columns:
         if name not in known:
             close = get_close_matches(name, known, n=1, cutoff=0.6) or [

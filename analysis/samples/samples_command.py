@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text}, wanted a number of samples, at least 1")
+        raise argparse.ArgumentTypeError(f"got {text}, expected a number of samples, at least 1")
     return int(text)
 
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"got {text}, wanted a number of drafts, 0 for none")
+        raise argparse.ArgumentTypeError(f"got {text}, expected a number of drafts, 0 for none")
     return int(text)
 
 

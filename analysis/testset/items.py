@@ -124,7 +124,7 @@ def _rejected(line: str, where: str, texts: _Texts) -> Item:
             (f"{record['gate']}: {record['reason']} {record['detail']}".strip(),),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{where}: cannot be read ({error!r}); wanted a line as runner.generate writes it") from error
+        raise DataError(f"{where}: cannot be read ({error!r}); expected a line as runner.generate writes it") from error
 
 
 def chosen(

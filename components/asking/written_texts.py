@@ -41,4 +41,4 @@ def wording_mistakes(instruction: str, needed: Sequence[str], others: Sequence[s
     lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
     known = [*needed, *others]
     found = [place for place in dict.fromkeys(_PLACE.findall(instruction)) if place not in known]
-    return lacking + [f"instruction: has {place}, wanted no place but {' and '.join(known)}" for place in found]
+    return lacking + [f"instruction: has {place}, expected no place but {' and '.join(known)}" for place in found]

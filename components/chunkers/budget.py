@@ -24,12 +24,12 @@ def size_mistakes(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -
     smallest = 1 if unit is Unit.CHAR else tokenizer.max_tokens_per_character
     if size < smallest:
         mistakes.append(
-            f"size: got {size}, wanted at least {smallest}: one character can take {smallest} "
+            f"size: got {size}, expected at least {smallest}: one character can take {smallest} "
             f"{'character' if unit is Unit.CHAR else 'token'}(s) of {type(tokenizer).__name__}"
         )
     if not 0 <= overlap < 1:
         mistakes.append(
-            f"overlap: got {overlap}, wanted a fraction of the size in [0, 1), "
+            f"overlap: got {overlap}, expected a fraction of the size in [0, 1), "
             f"e.g. {overlap / 100 if 1 <= overlap < 100 else 0.1:g}"
         )
     elif size >= smallest and size - overlap_tokens(size, overlap) < smallest:

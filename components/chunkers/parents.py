@@ -28,5 +28,5 @@ class ParentChunks:
         small, large = getattr(self.children, "size", 0), getattr(self.parents, "size", 0)
         is_same_unit = getattr(self.children, "unit", None) == getattr(self.parents, "unit", None)
         if small and large and is_same_unit and small >= large:
-            return [f"children.size: got {small}, wanted less than parents.size={large}"]
+            return [f"children.size: got {small}, expected less than parents.size={large}"]
         return []

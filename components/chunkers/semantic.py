@@ -58,9 +58,9 @@ class SemanticPacking:
         """Numbers out of range."""
         mistakes = size_mistakes(self.size, 0.0, self.unit, self.tokenizer)
         if not 0 <= self.percentile <= 100:
-            mistakes.append(f"percentile: got {self.percentile}, wanted a number in [0, 100], e.g. 95")
+            mistakes.append(f"percentile: got {self.percentile}, expected a number in [0, 100], e.g. 95")
         if self.n_neighbours < 0:
-            mistakes.append(f"n_neighbours: got {self.n_neighbours}, wanted 0 or more")
+            mistakes.append(f"n_neighbours: got {self.n_neighbours}, expected 0 or more")
         return mistakes
 
     @property

@@ -168,7 +168,7 @@ def _check_names(sample: Sample, source: str) -> None:
         if name in taken[what]:
             raise DataError(
                 f"{source}: the {what} of sample '{sample.id}' is '{name}', which the results use for another thing. "
-                f"Wanted: any other name than {', '.join(taken[what])}. Rename it."
+                f"Expected: any other name than {', '.join(taken[what])}. Rename it."
             )
 
 
@@ -177,7 +177,7 @@ def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -
     for sample, unit in _units(samples):
         if unit.grade > LARGEST_GRADE:
             raise DataError(
-                f"{source}: sample '{sample.id}' has gold of grade {unit.grade}; wanted up to {LARGEST_GRADE}."
+                f"{source}: sample '{sample.id}' has gold of grade {unit.grade}; expected up to {LARGEST_GRADE}."
             )
         if unit.start is None and unit.end is None:
             continue
@@ -185,7 +185,7 @@ def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -
         if unit.start is None or unit.end is None or not 0 <= unit.start < unit.end:
             raise DataError(
                 f"{source}: the gold of sample '{sample.id}' points nowhere: start {unit.start} and end {unit.end} of "
-                f"document '{unit.document_id}'; wanted both, 0 <= start < end, or neither for the whole document."
+                f"document '{unit.document_id}'; expected both, 0 <= start < end, or neither for the whole document."
             )
         if length is not None and unit.end > length:
             raise DataError(

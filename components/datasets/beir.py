@@ -56,9 +56,9 @@ class Beir:
 
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
-        mistakes = [] if self.root else [f"root: is empty; wanted the folder of {_EXPECTED}"]
+        mistakes = [] if self.root else [f"root: is empty; expected the folder of {_EXPECTED}"]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
-            mistakes.append(f"subset: came '{self.subset}'; wanted a name of a-z, 0-9 and _, such as nfcorpus")
+            mistakes.append(f"subset: came '{self.subset}'; expected a name of a-z, 0-9 and _, such as nfcorpus")
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
 
     def fingerprint(self) -> str:

@@ -43,7 +43,7 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
         titles.append(title)
         texts.append(text if title_separator is None else title_separator.join(filter(str.strip, (title, text))))
     if not any(text.strip() for text in texts):
-        raise DataError(f"{file}: none of its {len(texts)} documents has a text. Wanted: {_EXPECTED_CORPUS}.")
+        raise DataError(f"{file}: none of its {len(texts)} documents has a text. Expected: {_EXPECTED_CORPUS}.")
     return Documents(ids, titles, texts)
 
 
@@ -53,7 +53,7 @@ def read_queries(file: Path) -> dict[str, str]:
     for where, record in read_records(file, _EXPECTED_QUERIES):
         queries[_new_id(record, queries, where)] = required_text(record, "text", where)
     if not queries:
-        raise DataError(f"{file}: it holds no query. Wanted: {_EXPECTED_QUERIES}.")
+        raise DataError(f"{file}: it holds no query. Expected: {_EXPECTED_QUERIES}.")
     return queries
 
 
@@ -75,7 +75,7 @@ def read_qrels(file: Path) -> Qrels:
         if of_query.get(document_id, score) != score:
             raise DataError(
                 f"{where}: document '{document_id}' has the score {score} for query '{query_id}', and had "
-                f"{of_query[document_id]} before. Wanted: one score. Remove a line."
+                f"{of_query[document_id]} before. Expected: one score. Remove a line."
             )
         n_repeated += document_id in of_query
         of_query[document_id] = score
@@ -84,7 +84,7 @@ def read_qrels(file: Path) -> Qrels:
 
 def _judgement(cells: list[str], where: str) -> tuple[str, str, int]:
     if len(cells) != 3:
-        raise DataError(f"{where}: {len(cells)} columns came, three were wanted. Wanted: {_EXPECTED_QRELS}.")
+        raise DataError(f"{where}: {len(cells)} columns came, three were wanted. Expected: {_EXPECTED_QRELS}.")
     query_id, document_id, score = (cell.strip() for cell in cells)
     try:
         return query_id, document_id, int(score)
@@ -119,5 +119,5 @@ def _answer(record: Record, where: str) -> str:
     parts = value if isinstance(value, list) else [value]
     for part in parts:
         if isinstance(part, bool) or not isinstance(part, str | int | float):
-            raise DataError(f"{where}: field 'answer' holds {part!r}, wanted a string, a number, or a list of them.")
+            raise DataError(f"{where}: field 'answer' holds {part!r}, expected a string, a number, or a list of them.")
     return ", ".join(filter(str.strip, map(str, parts)))

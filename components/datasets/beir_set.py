@@ -81,7 +81,7 @@ def _of_other_queries(files: BeirFiles, qrels: Qrels, queries: Mapping[str, str]
     judged, asked = next(iter(qrels.scores)), next(iter(queries))
     return DataError(
         f"{files.qrels}: it judges none of the {len(queries)} queries in {files.queries.name}, whose ids are like "
-        f"'{asked}'; the query ids of the judgements are like '{judged}'. Wanted: lines of query id, document id and "
+        f"'{asked}'; the query ids of the judgements are like '{judged}'. Expected: lines of query id, document id and "
         "score, in this order. Swap the columns, or choose the judgements of these queries."
     )
 

@@ -54,11 +54,11 @@ class BuiltCorpus:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
         mistakes = too_small(self, min_characters=0, max_characters=max(self.min_characters, 1))
         if not 0.5 <= self.similarity <= 1:
-            mistakes.append(f"similarity: got {self.similarity}, wanted a similarity in [0.5, 1]")
+            mistakes.append(f"similarity: got {self.similarity}, expected a similarity in [0.5, 1]")
         if self.cleaning.running_heads and not self.keep_structure:
             mistakes.append("cleaning.running_heads: needs keep_structure=true, which tells where pages end")
         if not self.path:
-            return ["path: is empty; wanted a folder or a file of documents", *mistakes]
+            return ["path: is empty; expected a folder or a file of documents", *mistakes]
         try:
             return [*mistakes, *missing_extras(Path(self.path), self.source.options)]
         except DataError as error:
@@ -131,6 +131,6 @@ def _nothing_left(corpus: BuiltCorpus, counts: Mapping[str, int | str]) -> str:
     other_files = counts.get("files_of_other_kinds") or "none"
     return (
         f"{corpus.path}: no document is left of {counts['n_documents_read']} that were read ({', '.join(found)}; files "
-        f"of other kinds: {other_files}). Wanted: documents of {corpus.min_characters} to {corpus.max_characters:,} "
+        f"of other kinds: {other_files}). Expected: documents of {corpus.min_characters} to {corpus.max_characters:,} "
         "characters. Add some, or change corpus.min_characters."
     )

@@ -40,6 +40,6 @@ def _value(value: object, where: str) -> Value:
 def _not_wanted(value: object, where: str) -> DataError:
     came = json.dumps(value, ensure_ascii=False, default=repr)
     return DataError(
-        f"{where}: {came} came, wanted a text or a number, a list of them, or an object of `equals`, `at_least` and "
+        f"{where}: {came} came, expected a text or a number, a list of them, or an object of `equals`, `at_least` and "
         "`at_most`."
     )

@@ -56,13 +56,13 @@ class CrudRag:
 
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
-        mistakes = [] if self.root else ["root: is empty; wanted the folder that holds CRUD-RAG's data"]
+        mistakes = [] if self.root else ["root: is empty; expected the folder that holds CRUD-RAG's data"]
         unknown = [subset for subset in self.subsets if subset not in SUBSETS]
         if unknown or not self.subsets or len(set(self.subsets)) < len(self.subsets):
             known = ", ".join(SUBSETS)
-            mistakes.append(f"subsets: came {list(self.subsets)}; wanted one or more, each once, of {known}")
+            mistakes.append(f"subsets: came {list(self.subsets)}; expected one or more, each once, of {known}")
         if not 0 < self.gold_overlap <= 1:
-            mistakes.append(f"gold_overlap: came {self.gold_overlap}; wanted a share above 0 and up to 1")
+            mistakes.append(f"gold_overlap: came {self.gold_overlap}; expected a share above 0 and up to 1")
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:

@@ -129,7 +129,7 @@ def _evidence(gold: Record, texts: dict[str, str], where: str) -> Evidence:
     if n_places != 1:
         raise DataError(
             f"{where}: the gold points nowhere, or to several places: the quote '{quote}' occurs {n_places} times in "
-            f"document '{document_id}'. Wanted: a quote that occurs once."
+            f"document '{document_id}'. Expected: a quote that occurs once."
         )
     start = texts[document_id].index(quote)
     return Evidence(document_id, start, start + len(quote))

@@ -39,11 +39,13 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
     if is_there(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}.")
+        raise DataError(
+            f"{path}: no such file or folder. Expected: {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}."
+        )
     found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not found:
         there = said(other_files(path, options)) or "no file at all"
-        raise DataError(f"{path}: no file in it can be read; there is {there}. Wanted: {EXPECTED_FOLDER}.")
+        raise DataError(f"{path}: no file in it can be read; there is {there}. Expected: {EXPECTED_FOLDER}.")
     return found
 
 

@@ -72,10 +72,10 @@ class FinanceRag:
 
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
-        mistakes = [] if self.root else [f"root: is empty; wanted the folder that holds {_EXPECTED}"]
+        mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_EXPECTED}"]
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)
-            mistakes.append(f"sets: came {list(self.sets)}; wanted one or more, each once, of {known}")
+            mistakes.append(f"sets: came {list(self.sets)}; expected one or more, each once, of {known}")
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
@@ -111,7 +111,7 @@ class FinanceRag:
             )
         present = [name for name in self.sets if name not in missing]
         if not present:
-            raise DataError(f"{root}: none of the sets {', '.join(self.sets)} has a {CORPUS}. Wanted: {_EXPECTED}.")
+            raise DataError(f"{root}: none of the sets {', '.join(self.sets)} has a {CORPUS}. Expected: {_EXPECTED}.")
         return present
 
     def _files(self, name: str) -> BeirFiles:

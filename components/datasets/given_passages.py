@@ -84,6 +84,7 @@ def _sets_of(passage: Record, where: str) -> list[int]:
     relevant = passage.get("relevant", False)
     if not isinstance(relevant, bool) and not (isinstance(relevant, int) and relevant >= 1):
         raise DataError(
-            f"{where}: 'relevant' is {relevant!r}, wanted true or false, or the number of a set of alternatives from 1."
+            f"{where}: 'relevant' is {relevant!r}, expected true or false, or the number of a set of alternatives "
+            "from 1."
         )
     return [int(relevant)] if relevant else []

@@ -145,7 +145,7 @@ def _decoded(content: bytes, place: str) -> str:
     except UnicodeDecodeError as error:
         raise DataError(
             f"{place}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}. "
-            "Wanted: a page in UTF-8, or in the encoding that it declares. Convert the file, or mend its declaration."
+            "Expected: a page in UTF-8, or in the encoding that it declares. Convert the file, or mend its declaration."
         ) from error
     except (LookupError, ValueError) as error:  # no encoding of texts, or a name with a NUL
         shown = repr((declared or "")[:_SHOWN])

@@ -46,7 +46,7 @@ def optional_text(record: Record, key: str, where: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{where}: field '{key}' is a {_kind_of(value)}, wanted a string.")
+        raise DataError(f"{where}: field '{key}' is a {_kind_of(value)}, expected a string.")
     return value
 
 
@@ -57,7 +57,9 @@ def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
     texts = []
     for entry in entries:
         if not isinstance(entry, str):
-            raise DataError(f"{where}: field '{key}' holds a {_kind_of(entry)}, wanted a string or a list of strings.")
+            raise DataError(
+                f"{where}: field '{key}' holds a {_kind_of(entry)}, expected a string or a list of strings."
+            )
         texts.append(entry)
     return tuple(text for text in texts if text.strip())
 
@@ -69,7 +71,7 @@ def optional_facts(record: Record, key: str, where: str) -> dict[str, str]:
     for name, fact in facts.items():
         if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
             raise DataError(
-                f"{where}: field '{key}' holds a {_kind_of(fact)} under '{name}', wanted a text or a number."
+                f"{where}: field '{key}' holds a {_kind_of(fact)} under '{name}', expected a text or a number."
             )
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
@@ -81,7 +83,9 @@ def required_id(record: Record, where: str, key: str = "id") -> str:
         return str(value)
     text = required_text(record, key, where)
     if not text.strip():
-        raise DataError(f"{where}: field '{key}' is {'null' if value is None else 'blank'}, wanted a text or a number.")
+        raise DataError(
+            f"{where}: field '{key}' is {'null' if value is None else 'blank'}, expected a text or a number."
+        )
     return text
 
 

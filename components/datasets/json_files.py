@@ -46,7 +46,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     try:
         value = parse_json(text)
         if half := half_character(text, value):
-            raise DataError(f"{file}: {half}. Wanted: {expected}. Mend the file.")
+            raise DataError(f"{file}: {half}. Expected: {expected}. Mend the file.")
         return JsonFile(value, cut_off=False)
     except json.JSONDecodeError as error:
         whole = _read_whole_records(text)
@@ -57,7 +57,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
             raise _cut(file, content, text, whole, f"{expected}. Fetch the file again{remedy}.") from error
         return JsonFile(whole.value, cut_off=True)
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{file}: {beyond_limits(error)}. Wanted: {expected}. Mend the file.") from error
+        raise DataError(f"{file}: {beyond_limits(error)}. Expected: {expected}. Mend the file.") from error
 
 
 class _WholeRecords(NamedTuple):
@@ -147,7 +147,7 @@ def _cut(file: Path, content: bytes, text: str, whole: _WholeRecords, wanted: st
     begins = len(text[: whole.end].encode())
     return DataError(
         f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, inside what begins at byte "
-        f"offset {begins}; the {whole.n_records} records before it are whole. Wanted: {wanted}"
+        f"offset {begins}; the {whole.n_records} records before it are whole. Expected: {wanted}"
     )
 
 
@@ -158,5 +158,5 @@ def _malformed(file: Path, text: str, error: json.JSONDecodeError, whole: _Whole
     offset = len(text[: error.pos].encode())
     return DataError(
         f"{file}: not JSON at byte offset {offset} (line {error.lineno}): {error.msg}; "
-        f"{whole.n_records} records before it are whole. Wanted: {expected}. Mend the file, or fetch it again."
+        f"{whole.n_records} records before it are whole. Expected: {expected}. Mend the file, or fetch it again."
     )

@@ -51,9 +51,9 @@ class Jsonl:
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
-        mistakes = [] if self.samples else [f"samples: is empty; wanted {_EXPECTED}"]
+        mistakes = [] if self.samples else [f"samples: is empty; expected {_EXPECTED}"]
         if not self.samples and not self.documents:
-            mistakes.insert(0, f"documents: is empty; wanted {_EXPECTED_DOCUMENTS}")
+            mistakes.insert(0, f"documents: is empty; expected {_EXPECTED_DOCUMENTS}")
         mistakes += [*limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
         if self.documents:
             try:
@@ -88,7 +88,7 @@ class Jsonl:
         own = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
         if not self.documents and not own.passages:
             raise DataError(
-                f"{self.samples}: dataset.documents is empty, and no question brings passages; wanted "
+                f"{self.samples}: dataset.documents is empty, and no question brings passages; expected "
                 f"dataset.documents={_EXPECTED_DOCUMENTS}"
             )
         notes = {**counts, **own.counts}

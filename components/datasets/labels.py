@@ -96,4 +96,6 @@ def name_mistakes(name: str) -> list[str]:
     """What is wrong with the name that a user gave to a data set: it stands in tables and in MLflow."""
     if re.fullmatch(r"\w[\w.-]{0,59}", name):
         return []
-    return [f"name: came {name!r}; wanted up to 60 letters, digits, hyphens, dots and underscores, such as our_manuals"]
+    return [
+        f"name: came {name!r}; expected up to 60 letters, digits, hyphens, dots and underscores, such as our_manuals"
+    ]

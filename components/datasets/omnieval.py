@@ -60,7 +60,7 @@ class OmniEval:
 
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
-        mistakes = [] if self.root else ["root: is empty; wanted the folder that holds OmniEval's data"]
+        mistakes = [] if self.root else ["root: is empty; expected the folder that holds OmniEval's data"]
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:

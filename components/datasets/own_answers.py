@@ -43,29 +43,29 @@ def read_answerable(record: Record, where: str) -> bool:
     """Whether the question can be answered; it can if the record does not say. Raises DataError."""
     value = record.get("answerable")
     if value is not None and not isinstance(value, bool):
-        raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true or false.")
+        raise DataError(f"{where}: field 'answerable' is {value!r}, expected true or false.")
     return value is not False
 
 
 def _parts(entries: Sequence[object], where: str) -> tuple[Part, ...]:
     wordings = tuple(optional_texts({"part": part}, "part", where) for part in entries)
     if not all(wordings):
-        raise DataError(f"{where}: a part is blank; wanted a text, or a list of texts that mean the same.")
+        raise DataError(f"{where}: a part is blank; expected a text, or a list of texts that mean the same.")
     return wordings
 
 
 def _alternative(entry: object, where: str) -> tuple[Part, ...]:
     parts = _parts(entry if isinstance(entry, list) else [entry], where)
     if not parts:
-        raise DataError(f"{where}: an alternative has no part; wanted a text, or a list of parts.")
+        raise DataError(f"{where}: an alternative has no part; expected a text, or a list of parts.")
     return parts
 
 
 def _require_few(counts: Sequence[int], where: str) -> None:
     if sum(counts) > _MOST:
         raise DataError(
-            f"{where}: its parts and wordings combine to {sum(counts):,} texts, wanted at most {_MOST}. Leave out rare "
-            "wordings, or give answer_parts and plain references."
+            f"{where}: its parts and wordings combine to {sum(counts):,} texts, expected at most {_MOST}. Leave "
+            "out rare wordings, or give answer_parts and plain references."
         )
 
 

@@ -69,7 +69,7 @@ def _unit(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
 def _whole_number(record: Record, name: str, where: str) -> int | None:
     value = record.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise DataError(f"{where}: field '{name}' is {value!r}, wanted a whole number.")
+        raise DataError(f"{where}: field '{name}' is {value!r}, expected a whole number.")
     return value
 
 
@@ -90,8 +90,8 @@ def _place(
         what = "is not there" if text is None else f"holds it {len(places)} times"
         remedy = "Make it longer" if places else "Take it from the text as it was read"
         raise DataError(
-            f"{where}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}. Wanted: a document "
-            f"of the corpus that holds the quote once. {remedy}, or {instead}."
+            f"{where}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}. Expected: a "
+            f"document of the corpus that holds the quote once. {remedy}, or {instead}."
         )
     return places[0]
 

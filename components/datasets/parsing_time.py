@@ -24,7 +24,7 @@ def page_time_limited(place: str) -> Iterator[None]:
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise DataError(
-            f"{place}: takes more than {LONGEST_PAGE_S:g} s to parse; wanted a page of ordinary markup. "
+            f"{place}: takes more than {LONGEST_PAGE_S:g} s to parse; expected a page of ordinary markup. "
             "Mend the file, convert it to text, or remove it."
         )
 

@@ -45,7 +45,7 @@ class Part:
         """What is wrong with the fields."""
         mistakes = limit_mistakes(self.limit, self.max_documents)
         if not 0 < self.held_out_share < 1:
-            mistakes.append(f"held_out_share: got {self.held_out_share}, wanted a share in (0, 1)")
+            mistakes.append(f"held_out_share: got {self.held_out_share}, expected a share in (0, 1)")
         return mistakes
 
     def fingerprint(self) -> str:
@@ -101,7 +101,7 @@ class Part:
         if not held_out:
             raise DataError(
                 f"{self.name}: all {len(samples)} samples are connected by gold documents or conversations, so that no "
-                "part of them can be held out; wanted a training split of its own: examples=from_dataset"
+                "part of them can be held out; expected a training split of its own: examples=from_dataset"
             )
         return held_out
 

@@ -67,7 +67,7 @@ def require_whole_size(file: Path, expected: str) -> None:
     n_bytes = require_file(file, expected).stat().st_size
     if n_bytes > LARGEST_WHOLE_FILE:
         raise DataError(
-            f"{file}: has {n_bytes:,} bytes; wanted at most {LARGEST_WHOLE_FILE:,}, as the file is read as a whole. "
+            f"{file}: has {n_bytes:,} bytes; expected at most {LARGEST_WHOLE_FILE:,}, as the file is read as a whole. "
             "Split it, or convert records and lines to JSON Lines."
         )
 
@@ -84,7 +84,7 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
                 raise DataError(
-                    f"{file}, line {number}: is longer than {LONGEST_LINE:,} bytes. Wanted: {expected}. "
+                    f"{file}, line {number}: is longer than {LONGEST_LINE:,} bytes. Expected: {expected}. "
                     "Mend or split it."
                 )
             try:
@@ -94,7 +94,7 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
             if (place := line.find(b"\0")) >= 0:
                 raise DataError(
                     f"{file}, line {number}: holds a NUL byte at byte offset {offset + place}, as UTF-16 and binary "
-                    "files do. Wanted: a UTF-8 text file. Convert the file, or remove the byte."
+                    "files do. Expected: a UTF-8 text file. Convert the file, or remove the byte."
                 )
             offset += len(line)
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
@@ -115,7 +115,7 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
                 f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
-                f"Wanted: {expected}. {_other_format(line) if number == 1 else _MEND}"
+                f"Expected: {expected}. {_other_format(line) if number == 1 else _MEND}"
             ) from error
         except (RecursionError, ValueError) as error:
             raise DataError(f"{file}, line {number}: {beyond_limits(error)}. Mend or remove the line.") from error
@@ -191,7 +191,7 @@ def sha256_of_files(files: Mapping[str, Path], expected: str) -> str:
 def invalid_utf8(file: Path, offset: int, line: int, byte: int) -> DataError:
     """The error for a file that is not UTF-8 at a byte offset (from 0) in a line (from 1)."""
     return DataError(
-        f"{file}: byte 0x{byte:02x} at byte offset {offset} (line {line}) is not UTF-8. Wanted: a UTF-8 text file. "
+        f"{file}: byte 0x{byte:02x} at byte offset {offset} (line {line}) is not UTF-8. Expected: a UTF-8 text file. "
         "Convert the file, or fetch it again."
     )
 

@@ -17,7 +17,7 @@ def limit_mistakes(limit: int | None, max_documents: int | None) -> list[str]:
     """What is wrong with the two limits of a data set."""
     of_what = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
     return [
-        f"{name}: came {value}; wanted 1 or more, or null for all {what}"
+        f"{name}: came {value}; expected 1 or more, or null for all {what}"
         for name, (value, what) in of_what.items()
         if value is not None and value < 1
     ]

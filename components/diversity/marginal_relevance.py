@@ -56,7 +56,7 @@ def _chosen(
 
 def mistakes_of(depth: int, relevance_weight: float) -> list[str]:
     """What is wrong with the numbers."""
-    mistakes = [] if depth >= 1 else [f"depth: got {depth}, wanted at least 1 (for none, use diversity=none)"]
+    mistakes = [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 (for none, use diversity=none)"]
     if not 0 <= relevance_weight <= 1:
-        mistakes.append(f"relevance_weight: got {relevance_weight}, wanted a share in [0, 1]")
+        mistakes.append(f"relevance_weight: got {relevance_weight}, expected a share in [0, 1]")
     return mistakes

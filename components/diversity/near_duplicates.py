@@ -36,7 +36,7 @@ class NearDuplicates:
         """Numbers out of range."""
         mistakes = too_small(self, n=1, depth=1)
         if not 0 < self.threshold <= 1:
-            mistakes.append(f"threshold: got {self.threshold}, wanted a share above 0, at most 1")
+            mistakes.append(f"threshold: got {self.threshold}, expected a share above 0, at most 1")
         return mistakes
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:

@@ -60,7 +60,7 @@ class BgeM3:
         mistakes += max_length_mistakes(self.max_length)
         if self.batch_tokens is not None and self.batch_tokens < 1:
             mistakes.append(
-                f"batch_tokens: got {self.batch_tokens}, wanted at least 1, or null for what suits the device"
+                f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null for what suits the device"
             )
         return mistakes
 

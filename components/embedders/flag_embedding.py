@@ -73,7 +73,7 @@ class FlagEmbeddings:
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         mistakes += max_length_mistakes(self.max_length)
         if self.batch_size < 1:
-            mistakes.append(f"batch_size: got {self.batch_size}, wanted at least 1")
+            mistakes.append(f"batch_size: got {self.batch_size}, expected at least 1")
         if self.dtype is not Dtype.FLOAT32 and self.device == "cpu":
             mistakes.append(f"dtype: got {self.dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32")
         return mistakes
@@ -135,7 +135,7 @@ class FlagEmbeddings:
         vectors = np.asarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise ComponentError(
-                f"model {self.model!r}: some of {len(texts)} vectors are not finite with dtype={self.dtype}, wanted "
+                f"model {self.model!r}: some of {len(texts)} vectors are not finite with dtype={self.dtype}, expected "
                 "finite ones: try dtype=float32"
             )
         return unit_vectors(vectors)
@@ -148,7 +148,7 @@ def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device:
         raise missing[0]
     place = torch_device(device)
     if dtype is not Dtype.FLOAT32 and place == "cpu":
-        raise ComponentError(f"dtype: got {dtype}, with which FlagModel computes on a GPU alone; wanted float32")
+        raise ComponentError(f"dtype: got {dtype}, with which FlagModel computes on a GPU alone; expected float32")
     with loading(model, revision):
         from FlagEmbedding import FlagModel
 

@@ -78,7 +78,7 @@ class LlamaIndexEmbeddings:
             found = self._ask(distinct, are_queries=are_queries)
             if found.shape != (len(distinct), n_dimensions) or not np.isfinite(found).all():
                 raise ComponentError(
-                    f"{self.class_path}: got vectors of shape {found.shape}, wanted {len(distinct)} finite ones of "
+                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite ones of "
                     f"{n_dimensions} dimensions, as the first had"
                 )
         return vectors_of_all(texts, distinct, unit_vectors(found), n_dimensions)

@@ -92,10 +92,12 @@ class OpenAIEmbeddings:
         """What is wrong with the fields, and a key that is not set."""
         mistakes = self._server.check() + too_small(self, batch_size=1)
         if self.dimensions is not None and self.dimensions < 1:
-            mistakes.append(f"dimensions: got {self.dimensions}, wanted at least 1, or null for the model's own number")
+            mistakes.append(
+                f"dimensions: got {self.dimensions}, expected at least 1, or null for the model's own number"
+            )
         for name in ("extra_body", "query_body", "passage_body"):
             if fixed := (getattr(self, name) or {}).keys() & _FIXED:
-                mistakes.append(f"{name}: holds {sorted(fixed)}, for which there are fields; wanted other parameters")
+                mistakes.append(f"{name}: holds {sorted(fixed)}, for which there are fields; expected other parameters")
         return mistakes
 
     def most_dimensions(self) -> int | None:
@@ -171,7 +173,7 @@ class OpenAIEmbeddings:
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
                     f"vectors of {vectors.shape[1]} dimensions, and of {n_dimensions} when the corpus was begun; is it "
-                    "another model under the same name? Wanted one model for chunks and queries"
+                    "another model under the same name? Expected one model for chunks and queries"
                 )
             return vectors
 
@@ -188,7 +190,7 @@ def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:
-        raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, wanted one for each")
+        raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, expected one for each")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all():  # squares of large numbers leave 32 bits
         vectors = vectors / np.abs(vectors).max(axis=1, keepdims=True, initial=1.0)

@@ -77,10 +77,10 @@ class SentenceTransformers:
             mistakes += max_length_mistakes(self.max_length)
         if self.batch_tokens is not None and self.batch_tokens < 1:
             mistakes.append(
-                f"batch_tokens: got {self.batch_tokens}, wanted at least 1, or null for what suits the device"
+                f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null for what suits the device"
             )
         if self.n_processes < 0:
-            mistakes.append(f"n_processes: got {self.n_processes}, wanted at least 1, or 0 for one per GPU")
+            mistakes.append(f"n_processes: got {self.n_processes}, expected at least 1, or 0 for one per GPU")
         return mistakes
 
     def content_hash(self) -> str:
@@ -155,6 +155,6 @@ class SentenceTransformers:
             what = "queries" if side is Side.QUERY else "chunks"
             raise ComponentError(
                 f"model {self.model!r} reads {limit} tokens: {np.count_nonzero(n_tokens > limit):,} of {len(texts):,} "
-                f"{what} are longer, the longest has {n_tokens.max():,}; wanted shorter ones (a smaller chunk.size), a "
-                "model that reads more, or truncation=cut"
+                f"{what} are longer, the longest has {n_tokens.max():,}; expected shorter ones (a smaller "
+                "chunk.size), a model that reads more, or truncation=cut"
             )

@@ -41,7 +41,7 @@ class DrawnExamples:
     def check(self) -> list[str]:
         """Numbers out of range, and no data set."""
         mistakes = too_small(self, n=0, max_tokens=1)
-        return mistakes + ([] if self.dataset else ["dataset: got none, wanted one that holds the examples"])
+        return mistakes + ([] if self.dataset else ["dataset: got none, expected one that holds the examples"])
 
     def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
         """Their positions in the pool. Raises DataError if a sample has too few."""
@@ -62,7 +62,7 @@ class DrawnExamples:
             if len(own) < self.n:
                 raise DataError(
                     f"examples: {len(own)} of {len(pool)} samples of the examples' data set will do for sample "
-                    f"{sample.id!r}, wanted examples.n={self.n}: of its kind ({sample.kind.value}), with a reference "
+                    f"{sample.id!r}, expected examples.n={self.n}: of its kind ({sample.kind.value}), with a reference "
                     f"and gold in the corpus, of at most examples.max_tokens={self.max_tokens} tokens, not of its "
                     "cluster; take fewer, longer ones, or another split"
                 )

@@ -25,7 +25,7 @@ class Combined:
         """Names that are not known, or named twice, or none."""
         mistakes = unknown_names(self.use, self.known)
         if not self.use or len(set(self.use)) < len(self.use):
-            mistakes.append(f"use: got {list(self.use)}, wanted one name or more, each once")
+            mistakes.append(f"use: got {list(self.use)}, expected one name or more, each once")
         return mistakes
 
     def __hash__(self) -> int:

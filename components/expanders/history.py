@@ -26,7 +26,7 @@ class ConversationHistory:
         """A number of turns below 1."""
         if self.n_turns is None or self.n_turns >= 1:
             return []
-        return [f"n_turns: got {self.n_turns}, wanted at least 1 (for none, use expander=none), or null for all"]
+        return [f"n_turns: got {self.n_turns}, expected at least 1 (for none, use expander=none), or null for all"]
 
     @property
     def variants(self) -> "tuple[ConversationHistory]":

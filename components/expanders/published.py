@@ -26,9 +26,9 @@ class Published:
         if not samples or any(sample.expansion or sample.query for sample in samples):
             return []
         return [
-            "expander: got published, and no sample of the data set comes with an expansion; wanted one that has some, "
-            "as dataset=financerag with dataset.queries=both (the questions, and the texts of queries_prep.jsonl), or "
-            "questions of your own with the field `expansion`"
+            "expander: got published, and no sample of the data set comes with an expansion; expected one that "
+            "has some, as dataset=financerag with dataset.queries=both (the questions, and the texts of "
+            "queries_prep.jsonl), or questions of your own with the field `expansion`"
         ]
 
     def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:

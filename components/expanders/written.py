@@ -63,7 +63,8 @@ class WrittenQueries:
         mistakes += wording_mistakes(self.instruction, ["{question}"], ["{n}"])
         if self.reranker_reads and not self.gives_one_query:
             mistakes.append(
-                f"reranker_reads: got true for up to {self.n_texts} queries, wanted one query: n_texts=1 or joined=true"
+                f"reranker_reads: got true for up to {self.n_texts} queries, expected one query: n_texts=1 or "
+                "joined=true"
             )
         return mistakes
 

@@ -39,12 +39,12 @@ class ByMetadata:
     def check(self) -> list[str]:
         """Conditions that say nothing, and none at all."""
         mistakes = [
-            f"where.{name}: says nothing, wanted `equals` (a list of values), `at_least` or `at_most`"
+            f"where.{name}: says nothing, expected `equals` (a list of values), `at_least` or `at_most`"
             for name, condition in self.where.items()
             if condition == Condition()
         ]
         if not self.where and not self.by_sample:
-            mistakes.append("where: is empty, and by_sample is false; wanted a condition (for none, filter=none)")
+            mistakes.append("where: is empty, and by_sample is false; expected a condition (for none, filter=none)")
         return mistakes
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
@@ -99,7 +99,7 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
 
 
 def _unknown(name: str, there: Sequence[str]) -> str:
-    wanted = f"wanted one of: {', '.join(there)}" if there else "none has any (files in a folder never do)"
+    wanted = f"expected one of: {', '.join(there)}" if there else "none has any (files in a folder never do)"
     return f"filter: no document has {name!r} among its metadata; {wanted}"
 
 

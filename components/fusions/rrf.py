@@ -25,7 +25,7 @@ class ReciprocalRank:
 
     def check(self) -> list[str]:
         """Numbers out of range."""
-        mistakes = [] if self.k >= 0 else [f"k: got {self.k}, wanted at least 0"]
+        mistakes = [] if self.k >= 0 else [f"k: got {self.k}, expected at least 0"]
         return [*mistakes, *out_of_range(self.weights)]
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:

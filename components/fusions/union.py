@@ -15,7 +15,7 @@ def out_of_range(weights: Sequence[float]) -> list[str]:
     """What is wrong with the weights of searches; nothing with none, which are equal ones."""
     if not weights or (all(0 <= weight < inf for weight in weights) and sum(weights) > 0):
         return []
-    return [f"weights: got {list(weights)}, wanted a number per search, none negative and not all 0"]
+    return [f"weights: got {list(weights)}, expected a number per search, none negative and not all 0"]
 
 
 def weight_of_each(weights: Sequence[float], n_rankings: int) -> list[float]:
@@ -29,8 +29,8 @@ def weight_of_each(weights: Sequence[float], n_rankings: int) -> list[float]:
         return [weights[0] if weights else 1.0] * n_rankings
     if n_rankings % len(weights):
         raise ComponentError(
-            f"fusion: {n_rankings} rankings came for the weights {list(weights)}, wanted as many for each weight: give "
-            "equal weights, or use a retriever with one search per weight"
+            f"fusion: {n_rankings} rankings came for the weights {list(weights)}, expected as many for each "
+            "weight: give equal weights, or use a retriever with one search per weight"
         )
     return [weight for weight in weights for _ in range(n_rankings // len(weights))]
 

@@ -25,7 +25,9 @@ class WeightedScores:
     def check(self) -> list[str]:
         """A weight outside [0, 1]."""
         return (
-            [] if 0 <= self.dense_weight <= 1 else [f"dense_weight: got {self.dense_weight}, wanted a share in [0, 1]"]
+            []
+            if 0 <= self.dense_weight <= 1
+            else [f"dense_weight: got {self.dense_weight}, expected a share in [0, 1]"]
         )
 
     @property

@@ -29,7 +29,9 @@ class SelfConsistency:
     def check(self) -> list[str]:
         """Too few draws for a vote."""
         return (
-            [] if self.n_draws >= 2 else [f"n_draws: got {self.n_draws}, wanted at least 2 (for one, generator=single)"]
+            []
+            if self.n_draws >= 2
+            else [f"n_draws: got {self.n_draws}, expected at least 2 (for one, generator=single)"]
         )
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:

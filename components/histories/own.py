@@ -29,7 +29,7 @@ class OwnHistory:
         return [
             f"history: got own, and {len(lacking)} of {n_turns} samples with earlier turns have one that is no sample "
             f"of the data set, and so is not answered (e.g. {lacking[0].id!r}: {lacking[0].history[row].question!r}); "
-            "wanted all turns of each conversation as samples: dataset.limit=null if some were left out by a limit, "
+            "expected all turns of each conversation as samples: dataset.limit=null if some were left out by a limit, "
             "else history=gold"
         ]
 

@@ -22,7 +22,7 @@ def prepared_for(preparation: JudgePreparation, sample: Sample) -> Prepared:
     if sample.id not in preparation:
         raise ComponentError(
             f"sample {sample.id!r}: nothing was prepared for it ({len(preparation)} samples were prepared); "
-            "wanted what `prepare` returned for all samples that are judged"
+            "expected what `prepare` returned for all samples that are judged"
         )
     found: Prepared = preparation[sample.id]
     return found

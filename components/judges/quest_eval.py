@@ -67,9 +67,9 @@ class QuestEval:
             if place not in getattr(self, field)
         ]
         if not (self.cannot_infer and all(phrase.strip() for phrase in self.cannot_infer)):
-            mistakes.append(f"cannot_infer: got {list(self.cannot_infer)}, wanted one or more phrases, none empty")
+            mistakes.append(f"cannot_infer: got {list(self.cannot_infer)}, expected one or more phrases, none empty")
         if self.max_attempts < 1:
-            mistakes.append(f"max_attempts: got {self.max_attempts}, wanted at least 1")
+            mistakes.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
         if self.questions_file:
             try:
                 question_files(Path(self.questions_file))

@@ -33,7 +33,7 @@ def question_files(path: Path) -> list[Path]:
     found = [file for file in files if file.is_file()]
     if not found:
         raise DataError(
-            f"{path}: no file with published questions. Wanted: a file, or a folder with one or more of "
+            f"{path}: no file with published questions. Expected: a file, or a folder with one or more of "
             f"{', '.join(f'{task}{_SUFFIX}' for task in _SUBSETS)}."
         )
     return found
@@ -72,19 +72,19 @@ def _entries(file: Path) -> Mapping[str, object]:
     try:
         value = json.loads(file.read_bytes())
     except ValueError as error:
-        raise DataError(f"{file}: not JSON ({error}). Wanted: published questions. Fetch the file again.") from error
+        raise DataError(f"{file}: not JSON ({error}). Expected: published questions. Fetch the file again.") from error
     if not isinstance(value, dict):
-        raise DataError(f"{file}: a {type(value).__name__} came, wanted an object of entries by ID.")
+        raise DataError(f"{file}: a {type(value).__name__} came, expected an object of entries by ID.")
     return value
 
 
 def _entry(value: object, where: str) -> PublishedQuestions:
     if not isinstance(value, dict):
-        raise DataError(f"{where}: a {type(value).__name__} came, wanted an object with 'question' and 'answers'.")
+        raise DataError(f"{where}: a {type(value).__name__} came, expected an object with 'question' and 'answers'.")
     return PublishedQuestions(_texts(value.get("question", []), where), _texts(value.get("answers", []), where))
 
 
 def _texts(value: object, where: str) -> tuple[str, ...]:
     if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise DataError(f"{where}: got {value!r}, wanted lists of texts under 'question' and 'answers'.")
+        raise DataError(f"{where}: got {value!r}, expected lists of texts under 'question' and 'answers'.")
     return tuple(value)

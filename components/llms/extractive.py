@@ -45,7 +45,7 @@ class Extractive:
         """Mistakes of the numbers."""
         mistakes = too_small(self, answer_characters=1, text_characters=1)
         if not 0 < self.replace_overlap <= 1:
-            mistakes.append(f"replace_overlap: got {self.replace_overlap}, wanted a share in (0, 1]")
+            mistakes.append(f"replace_overlap: got {self.replace_overlap}, expected a share in (0, 1]")
         return mistakes
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

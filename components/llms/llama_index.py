@@ -76,12 +76,12 @@ class LlamaIndexChat:
         """
         mistakes = self._class.check()
         if self.concurrency < 1:
-            mistakes.append(f"concurrency: got {self.concurrency}, wanted at least 1")
+            mistakes.append(f"concurrency: got {self.concurrency}, expected at least 1")
         temperature = self.arguments.get("temperature")
         if temperature is None:
             mistakes += self._missing_temperature()
         elif isinstance(temperature, str) or not temperature >= 0:
-            mistakes.append(f"arguments.temperature: got {temperature!r}, wanted at least 0")
+            mistakes.append(f"arguments.temperature: got {temperature!r}, expected at least 0")
         return mistakes
 
     def _missing_temperature(self) -> list[str]:
@@ -93,7 +93,7 @@ class LlamaIndexChat:
             return []
         return [
             "arguments.temperature: missing; defaults differ from class to class, and decide whether equal requests "
-            "have equal answers; wanted e.g. 0"
+            "have equal answers; expected e.g. 0"
         ]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

@@ -63,7 +63,7 @@ class OllamaChat:
         mistakes = self._server.check() + sampling_mistakes(self)
         if not self.num_ctx > self.max_new_tokens:
             mistakes.append(
-                f"num_ctx: got {self.num_ctx}, wanted more than max_new_tokens={self.max_new_tokens}: prompt and "
+                f"num_ctx: got {self.num_ctx}, expected more than max_new_tokens={self.max_new_tokens}: prompt and "
                 "answer share it"
             )
         return mistakes or self._digest_mistakes()
@@ -126,14 +126,14 @@ class OllamaChat:
         if has is None:
             return [f"model: Ollama has no {self.model!r}; fetch it with: ollama pull {self.model}"]
         if not has.removeprefix("sha256:").startswith(self.digest.removeprefix("sha256:")):
-            return [f"digest: got {self.digest!r}, but {self.model!r} is {has[:12]} there; wanted the same weights"]
+            return [f"digest: got {self.digest!r}, but {self.model!r} is {has[:12]} there; expected the same weights"]
         return []
 
 
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
     """The answer in a reply that nobody has checked. Raises Malformed for something else."""
     if not isinstance(part_of(reply, "message"), dict):
-        raise Malformed(f"{shown(reply)}, wanted an object as message")
+        raise Malformed(f"{shown(reply)}, expected an object as message")
     thoughts, text = split_thoughts(text_in(reply, "message", "content"))
     thoughts = thoughts or text_in(reply, "message", "thinking").strip()
     is_cut = reply.get("done_reason") == "length"
@@ -151,5 +151,5 @@ def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer
     )
     if n_prompt is None or n_prompt < num_ctx:
         return answer
-    cut = f"the prompt fills num_ctx={num_ctx}, so that its beginning was cut off; wanted a larger num_ctx"
+    cut = f"the prompt fills num_ctx={num_ctx}, so that its beginning was cut off; expected a larger num_ctx"
     return replace(answer, state=AnswerState.ERROR, text="", thoughts="", error=cut, error_class=ErrorClass.TOO_LONG)

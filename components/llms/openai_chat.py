@@ -107,12 +107,12 @@ class OpenAIChat:
         if self.completions_per_request > 1 and self.seed is not None:
             mistakes.append(
                 f"completions_per_request: got {self.completions_per_request} with seed={self.seed}, which is that of "
-                "one completion; wanted 1, or seed=null"
+                "one completion; expected 1, or seed=null"
             )
         if not isinstance(self._extra, dict):
-            mistakes.append(f"extra_body: got {self.extra_body!r}, wanted a JSON object, or '' for none")
+            mistakes.append(f"extra_body: got {self.extra_body!r}, expected a JSON object, or '' for none")
         elif fixed := self._extra.keys() & _FIXED:
-            mistakes.append(f"extra_body: holds {sorted(fixed)}, for which there are fields; wanted other parameters")
+            mistakes.append(f"extra_body: holds {sorted(fixed)}, for which there are fields; expected other parameters")
         return mistakes
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

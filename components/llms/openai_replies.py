@@ -58,7 +58,7 @@ def _read(choice: Mapping[str, Any], request_id: str) -> Answer:
     """Raise Malformed for a completion that was broken off, and for anything that is not a completion."""
     message = part_of(choice, "message")
     if not isinstance(message, dict):
-        raise Malformed(f"{shown(choice)}, wanted an object as message")
+        raise Malformed(f"{shown(choice)}, expected an object as message")
     thoughts, text = split_thoughts(text_in(message, "content"))
     reason = choice.get("finish_reason")
     if reason == "error":

@@ -27,11 +27,11 @@ def sampling_mistakes(model: Sampling) -> list[str]:
     """What is wrong with these fields."""
     mistakes = []
     if model.temperature is not None and not model.temperature >= 0:
-        mistakes.append(f"temperature: got {model.temperature}, wanted at least 0")
+        mistakes.append(f"temperature: got {model.temperature}, expected at least 0")
     if not model.max_new_tokens >= 1:
-        mistakes.append(f"max_new_tokens: got {model.max_new_tokens}, wanted at least 1")
+        mistakes.append(f"max_new_tokens: got {model.max_new_tokens}, expected at least 1")
     if model.top_p is not None and not 0 < model.top_p <= 1:
-        mistakes.append(f"top_p: got {model.top_p}, wanted a share in (0, 1]")
+        mistakes.append(f"top_p: got {model.top_p}, expected a share in (0, 1]")
     if "" in model.stop:
-        mistakes.append("stop: holds an empty word, before which every text ends; wanted words")
+        mistakes.append("stop: holds an empty word, before which every text ends; expected words")
     return mistakes

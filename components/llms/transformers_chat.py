@@ -69,11 +69,11 @@ class TransformersChat:
             folder = local_folder(self.adapter)
             if folder is None or not (folder / "adapter_config.json").is_file():
                 mistakes.append(
-                    f"adapter: got {self.adapter!r}, wanted a folder with adapter_config.json, as PEFT saves it"
+                    f"adapter: got {self.adapter!r}, expected a folder with adapter_config.json, as PEFT saves it"
                 )
         if self.batch_tokens is not None and self.batch_tokens < 1:
             mistakes.append(
-                f"batch_tokens: got {self.batch_tokens}, wanted at least 1, or null for what suits the device"
+                f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null for what suits the device"
             )
         return mistakes
 
@@ -137,7 +137,7 @@ class TransformersChat:
             return _failed(
                 request,
                 f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into the "
-                f"window of {self.model!r}, {causal.window} tokens; wanted fewer or shorter passages, "
+                f"window of {self.model!r}, {causal.window} tokens; expected fewer or shorter passages, "
                 "or a smaller max_new_tokens",
                 ErrorClass.TOO_LONG,
             )

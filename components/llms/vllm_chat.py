@@ -64,10 +64,10 @@ class VllmChat:
         folder = local_folder(self.adapter)
         if self.adapter and (folder is None or not (folder / "adapter_config.json").is_file()):
             mistakes.append(
-                f"adapter: got {self.adapter!r}, wanted a folder with adapter_config.json, as PEFT saves it"
+                f"adapter: got {self.adapter!r}, expected a folder with adapter_config.json, as PEFT saves it"
             )
         if not self.start_timeout_s > 0:
-            mistakes.append(f"start_timeout_s: got {self.start_timeout_s}, wanted more than 0")
+            mistakes.append(f"start_timeout_s: got {self.start_timeout_s}, expected more than 0")
         if self.model:
             mistakes += [mistake for mistake in self._client("http://127.0.0.1:1").check() if mistake not in mistakes]
         return mistakes
@@ -93,7 +93,9 @@ class VllmChat:
             return []
         is_path = len(program.parts) > 1  # a mere name is looked for in PATH alone
         if is_path and program.is_dir():
-            return [f"command: {self.command!r} is a folder, wanted the program in it, e.g. {program / 'bin' / 'vllm'}"]
+            return [
+                f"command: {self.command!r} is a folder, expected the program in it, e.g. {program / 'bin' / 'vllm'}"
+            ]
         if is_path and program.exists():
             return [f"command: {self.command!r} is not executable; allow it with: chmod +x {shlex.quote(str(program))}"]
         return [

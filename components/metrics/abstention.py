@@ -55,7 +55,7 @@ def phrase_mistakes(phrases: Sequence[str], said: str = "that there is none") ->
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []
-    return [f"phrases: got {list(phrases)}, wanted words by which an answer says {said}"]
+    return [f"phrases: got {list(phrases)}, expected words by which an answer says {said}"]
 
 
 def which_abstain(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:

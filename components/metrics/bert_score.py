@@ -129,7 +129,7 @@ def _load(model: str, revision: str, num_layers: int, device: str) -> _Encoder:
         network = AutoModel.from_pretrained(name, use_safetensors=has_safetensors(model, revision), **pinned)
     layers = getattr(getattr(network, "encoder", None), "layer", None)
     if layers is None:
-        raise ComponentError(f"model {model!r} is a {type(network).__name__}, wanted a BERT-like encoder")
+        raise ComponentError(f"model {model!r} is a {type(network).__name__}, expected a BERT-like encoder")
     if num_layers > len(layers):
         raise ComponentError(f"num_layers: got {num_layers}, but model {model!r} has {len(layers)}")
     del layers[num_layers:]

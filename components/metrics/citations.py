@@ -46,7 +46,7 @@ class Citations:
         if not len(samples) == len(answers) == len(passages):
             raise ComponentError(
                 f"score_citations: got {len(answers)} answers and the passages of {len(passages)} for {len(samples)} "
-                "samples, wanted one of each per sample"
+                "samples, expected one of each per sample"
             )
         positions = gold_positions(samples, documents)
         precision: list[float | ScoreState] = []

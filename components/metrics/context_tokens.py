@@ -40,7 +40,7 @@ class ContextTokens:
         if not len(samples) == len(context.n_tokens) == len(context.n_tokens_dropped):
             raise ComponentError(
                 f"score_contexts: got {len(context.n_tokens)} contexts for {len(samples)} samples, "
-                "wanted one per sample"
+                "expected one per sample"
             )
         return {
             "context_tokens": mean_scores(context.n_tokens.tolist()),

@@ -88,11 +88,11 @@ class Intervals:
         """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
         mistakes = []
         if self.n_resamples < 100:
-            mistakes.append(f"n_resamples: got {self.n_resamples}, wanted at least 100")
+            mistakes.append(f"n_resamples: got {self.n_resamples}, expected at least 100")
         if not 0 < self.confidence < 1:
-            mistakes.append(f"confidence: got {self.confidence}, wanted a number between 0 and 1")
+            mistakes.append(f"confidence: got {self.confidence}, expected a number between 0 and 1")
         if self.seed < 0:
-            mistakes.append(f"seed: got {self.seed}, wanted 0 or more")
+            mistakes.append(f"seed: got {self.seed}, expected 0 or more")
         return mistakes
 
     def of_subsets(
@@ -267,5 +267,5 @@ def _require_equal_lengths(columns: Sequence[Column], clusters: NDArray[np.int64
         lengths.add(len(clusters))
     if len(lengths) > 1:
         raise ComponentError(
-            f"intervals: got columns (or clusters) of {sorted(lengths)} samples, wanted the same samples"
+            f"intervals: got columns (or clusters) of {sorted(lengths)} samples, expected the same samples"
         )

@@ -36,7 +36,7 @@ class MapOmniEval:
         """Of each ranking. Raises ComponentError unless there is one mapping per ranking."""
         if len(rankings) != len(relevant):
             raise ComponentError(
-                f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, wanted one each"
+                f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, expected one each"
             )
         outcomes = [_score(ranking, grades) for ranking, grades in zip(rankings, relevant, strict=True)]
         return {"map_omnieval_compat": mean_scores(outcomes)}

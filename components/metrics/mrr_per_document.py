@@ -35,7 +35,7 @@ class MrrPerDocument:
         """Mean reciprocal rank of each sample's gold. Raises ComponentError unless there is one mapping per ranking."""
         if len(rankings) != len(relevant):
             raise ComponentError(
-                f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, wanted one each"
+                f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, expected one each"
             )
         outcomes = [_score(ranking, grades) for ranking, grades in zip(rankings, relevant, strict=True)]
         return {"mrr_per_document": mean_scores(outcomes)}

@@ -42,7 +42,7 @@ class PassageCoverage:
         """Coverage of each sample's gold. Raises ComponentError unless there is one sequence of spans per sample."""
         if len(samples) != len(spans):
             raise ComponentError(
-                f"score_contexts: got spans for {len(spans)} of {len(samples)} samples, wanted one per sample"
+                f"score_contexts: got spans for {len(spans)} of {len(samples)} samples, expected one per sample"
             )
         positions = gold_positions(samples, documents)
         outcomes = [

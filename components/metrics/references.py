@@ -29,7 +29,7 @@ def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: T
     """
     require_texts_of(samples, answers, references)
     if answers.units is None or references.units is None:
-        raise ComponentError("score_answers: got texts without units, wanted those of the metric's form")
+        raise ComponentError("score_answers: got texts without units, expected those of the metric's form")
     rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
     sample = owners(samples)[rows]
     return Pairs(sample, take(answers.units, sample), take(references.units, rows))
@@ -65,5 +65,5 @@ def require_texts_of(samples: Sequence[Sample], answers: TextsWithUnits, referen
     if len(samples) != len(answers) or n_references != len(references):
         raise ComponentError(
             f"score_answers: got {len(answers)} answers and {len(references)} references for {len(samples)} samples "
-            f"with {n_references} references, wanted one answer per sample and all of their references"
+            f"with {n_references} references, expected one answer per sample and all of their references"
         )

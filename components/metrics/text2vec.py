@@ -66,7 +66,7 @@ class Text2VecSimilarity:
         mistakes = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
         mistakes += model_mistakes(self.model, self.revision)
         if self.batch_size < 1:
-            mistakes.append(f"batch_size: got {self.batch_size}, wanted at least 1")
+            mistakes.append(f"batch_size: got {self.batch_size}, expected at least 1")
         return mistakes
 
     def content_hash(self) -> str:

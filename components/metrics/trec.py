@@ -41,11 +41,11 @@ class TrecMeasures:
     def check(self) -> list[str]:
         """Unknown measures, measures given twice, no measure at all."""
         if not self.measures:
-            return [f"measures: got none, wanted any of {_KNOWN_FORMS}"]
+            return [f"measures: got none, expected any of {_KNOWN_FORMS}"]
         unknown = [name for name in self.measures if _trec_name(name) is None]
         repeated = sorted({name for name in self.measures if self.measures.count(name) > 1})
         return [
-            *(f"measures: got {name!r}, wanted one of {_KNOWN_FORMS}" for name in unknown),
+            *(f"measures: got {name!r}, expected one of {_KNOWN_FORMS}" for name in unknown),
             *(f"measures: got {name!r} more than once" for name in repeated),
         ]
 
@@ -82,18 +82,18 @@ def _trec_name(measure: str) -> str | None:
 def _require_trec_name(measure: str) -> str:
     trec_name = _trec_name(measure)
     if trec_name is None:
-        raise ComponentError(f"TrecMeasures: got the measure {measure!r}, wanted one of {_KNOWN_FORMS}")
+        raise ComponentError(f"TrecMeasures: got the measure {measure!r}, expected one of {_KNOWN_FORMS}")
     return trec_name
 
 
 def _require_valid(rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]) -> None:
     if len(rankings) != len(relevant):
         raise ComponentError(
-            f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, wanted one each"
+            f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, expected one each"
         )
     for row, ranking in enumerate(rankings):
         if len(set(ranking)) != len(ranking):
-            raise ComponentError(f"score_rankings: ranking {row} holds a document twice, wanted distinct documents")
+            raise ComponentError(f"score_rankings: ranking {row} holds a document twice, expected distinct documents")
 
 
 def _evaluate(

@@ -33,7 +33,7 @@ def mistakes_of_key(variable: str) -> list[str]:
     if variable and not key:
         if not is_variable_name(variable):  # a key, perhaps: it is not repeated
             return [
-                "api_key_env: wanted the name of an environment variable that holds the key, such as OPENAI_API_KEY; "
+                "api_key_env: expected the name of an environment variable that holds the key, such as OPENAI_API_KEY; "
                 "no variable has the given name, which is not repeated here, as it may be the key itself"
             ]
         return [
@@ -60,7 +60,7 @@ def mistakes_of_proxy(url: str) -> list[str]:
     if proxy is None or _is_proxy(proxy):
         return []
     return [
-        "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address; wanted "
+        "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address; expected "
         "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with signs in the password such as / written as %2F"
     ]
 
@@ -78,7 +78,7 @@ def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list
         return ["base_url: holds a user name or password; give the key by api_key_env instead"]
     if "?" in url or "#" in url:  # the address goes into results, where a key in it could be read
         return [
-            f'base_url: has a part behind "?" or "#", wanted an address such as {example}; give a key by '
+            f'base_url: has a part behind "?" or "#", expected an address such as {example}; give a key by '
             "api_key_env instead"
         ]
     try:
@@ -91,4 +91,4 @@ def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list
         )
     except ValueError:  # a port that is not a number, a bracket that is not closed
         usable = False
-    return [] if usable else [f"base_url: got {masked(url)!r}, wanted one such as {example}"]
+    return [] if usable else [f"base_url: got {masked(url)!r}, expected one such as {example}"]

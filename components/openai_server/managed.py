@@ -104,12 +104,12 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
     limit = time.monotonic() + start_timeout_s
     while not _is_healthy(address):
         if process.poll() is not None:
-            raise ComponentError(f"the server ended before it was healthy; wanted {address}/health. {_end_of(log)}")
+            raise ComponentError(f"the server ended before it was healthy; expected {address}/health. {_end_of(log)}")
         if time.monotonic() > limit:
             process.terminate()
             process.wait()
             raise ComponentError(
-                f"the server was not healthy within start_timeout_s={start_timeout_s:g}; wanted {address}/health. "
+                f"the server was not healthy within start_timeout_s={start_timeout_s:g}; expected {address}/health. "
                 f"{_end_of(log)}"
             )
         time.sleep(_LOOK_EVERY_S)

@@ -48,7 +48,7 @@ def part_of(reply: Any, *path: str) -> Any:
     value = reply
     for name in path:
         if not isinstance(value, dict):
-            raise Malformed(f"{shown(reply)}, wanted {'.'.join(path)} in it")
+            raise Malformed(f"{shown(reply)}, expected {'.'.join(path)} in it")
         value = value.get(name)
     return value
 
@@ -57,7 +57,7 @@ def text_in(reply: Any, *path: str) -> str:
     """A text; "" where it is missing or null. Raises Malformed for anything else."""
     value = part_of(reply, *path)
     if value is not None and not isinstance(value, str):
-        raise Malformed(f"{'.'.join(path)} is {shown(value)}, wanted a text")
+        raise Malformed(f"{'.'.join(path)} is {shown(value)}, expected a text")
     return value or ""
 
 
@@ -65,7 +65,7 @@ def objects_in(reply: Any, *path: str) -> list[dict[str, Any]]:
     """A list of objects. Raises Malformed for anything else, an object that is missing included."""
     value = part_of(reply, *path)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Malformed(f"{shown(reply)}, wanted a list of objects{' as ' if path else ''}{'.'.join(path)}")
+        raise Malformed(f"{shown(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
     return value
 
 
@@ -76,13 +76,13 @@ def numbers_of(rows: list[Any]) -> NDArray[np.float32]:
     try:
         values = np.array(rows)
     except (OverflowError, RecursionError, TypeError, ValueError) as error:
-        raise Malformed(f"{shown(rows)}, wanted numbers, and as many in each row") from error
+        raise Malformed(f"{shown(rows)}, expected numbers, and as many in each row") from error
     if values.dtype.kind not in "fiu":
-        raise Malformed(f"{shown(rows)}, wanted numbers")
+        raise Malformed(f"{shown(rows)}, expected numbers")
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
     if not np.isfinite(narrow).all():
-        raise Malformed(f"{shown(rows)}, wanted finite numbers")
+        raise Malformed(f"{shown(rows)}, expected finite numbers")
     return narrow
 
 
@@ -92,9 +92,9 @@ def in_order(items: list[dict[str, Any]], n_wanted: int) -> list[dict[str, Any]]
     try:
         ordered = sorted(items, key=lambda item: item["index"])
     except (KeyError, TypeError) as error:
-        raise Malformed(f"results with the indexes {shown(indexes)}, wanted 0 to {n_wanted - 1}") from error
+        raise Malformed(f"results with the indexes {shown(indexes)}, expected 0 to {n_wanted - 1}") from error
     if [item["index"] for item in ordered] != list(range(n_wanted)):
-        raise Malformed(f"results with the indexes {shown(indexes)}, wanted 0 to {n_wanted - 1}")
+        raise Malformed(f"results with the indexes {shown(indexes)}, expected 0 to {n_wanted - 1}")
     return ordered
 
 

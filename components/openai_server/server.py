@@ -68,14 +68,14 @@ class Server:
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
-        mistakes = [] if self.model.strip() else ["model: is empty; wanted the model's name as the server knows it"]
+        mistakes = [] if self.model.strip() else ["model: is empty; expected the model's name as the server knows it"]
         mistakes += too_small(self, max_retries=0, backoff_s=0, concurrency=1)
         for name in ("max_requests_per_minute", "max_tokens_per_minute"):
             limit = getattr(self, name)
             if limit is not None and limit < 1:
-                mistakes.append(f"{name}: got {limit}, wanted at least 1, or null for no limit")
+                mistakes.append(f"{name}: got {limit}, expected at least 1, or null for no limit")
         if not self.timeout_s > 0:
-            mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
+            mistakes.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
         mistakes += mistakes_of_url(self.base_url) or [f"base_url: {each}" for each in self._proxy_mistakes()]
         return [*mistakes, *mistakes_of_key(self.api_key_env)]
 

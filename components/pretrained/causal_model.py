@@ -91,7 +91,7 @@ class CausalModel:
                 yield self._batch([(row, prompts[row]) for row in rows.tolist()], drawing)
             except torch.OutOfMemoryError as error:
                 raise ComponentError(
-                    f"batch_tokens: {most} tokens at once do not fit into the memory of {network.device}, wanted "
+                    f"batch_tokens: {most} tokens at once do not fit into the memory of {network.device}, expected "
                     f"fewer: try {max(most // 2, 1)} ({str(error).partition('. ')[0]})"
                 ) from error
 
@@ -169,7 +169,7 @@ class RefuseNotFinite:
 
         if not torch.isfinite(scores.logsumexp(dim=-1)).all():
             raise ComponentError(
-                f"model {self._model!r}: its logits are not finite with dtype={self._dtype}, wanted finite ones; "
+                f"model {self._model!r}: its logits are not finite with dtype={self._dtype}, expected finite ones; "
                 "float16 overflows in some models: try bfloat16 or float32. If these are not finite either, there are "
                 "NaNs among its weights: fetch or save them again"
             )

@@ -45,7 +45,7 @@ def template_mistakes(model: str, chat_template: str) -> list[str]:
 def without_template(model: str) -> str:
     """What to say of a model that has none."""
     return (
-        f"{model!r} has no chat template: is it a base model? Wanted one that was tuned for chats, or a template in "
+        f"{model!r} has no chat template: is it a base model? Expected one that was tuned for chats, or a template in "
         "`chat_template`"
     )
 
@@ -80,5 +80,5 @@ def _mistake(template: str) -> str:
             [messages], chat_template=template, add_generation_prompt=True, **_SPECIAL_TOKENS
         )
     except Exception as error:  # noqa: BLE001 - Jinja's own, or whatever Python raises at an expression
-        return f"does not write a user's question as a prompt ({type(error).__name__}: {error}), wanted one that does"
-    return "" if _QUESTION in prompt else "leaves out what a user asks, wanted one that writes messages' `content`"
+        return f"does not write a user's question as a prompt ({type(error).__name__}: {error}), expected one that does"
+    return "" if _QUESTION in prompt else "leaves out what a user asks, expected one that writes messages' `content`"

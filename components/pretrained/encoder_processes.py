@@ -48,8 +48,8 @@ def encode_in_processes(
     except BrokenProcessPool as error:
         release_all_but(())  # the next stage begins with new ones
         raise ComponentError(
-            f"a process that embeds with {encoder.model!r} ended by itself, most likely for want of memory; wanted all "
-            f"{len(devices)} to stay: try a smaller n_processes or batch_tokens"
+            f"a process that embeds with {encoder.model!r} ended by itself, most likely for want of memory; "
+            f"expected all {len(devices)} to stay: try a smaller n_processes or batch_tokens"
         ) from error
     vectors = np.empty((len(texts), found[0].shape[1]), dtype=np.float32)
     for share, own in zip(shares, found, strict=True):
@@ -69,7 +69,7 @@ def devices_for(device: str, n_processes: int) -> tuple[str, ...]:
     if name != "cuda":
         return (name,) * n
     if n > n_gpus:
-        raise ComponentError(f"n_processes: got {n} for {n_gpus} GPUs, wanted one for each at most, or 0 for all")
+        raise ComponentError(f"n_processes: got {n} for {n_gpus} GPUs, expected one for each at most, or 0 for all")
     return ("cuda",) if n == 1 else tuple(f"cuda:{number}" for number in range(n))
 
 

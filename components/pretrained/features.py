@@ -74,7 +74,7 @@ def fitting_into_memory(batch_tokens: int, device: "torch.device") -> Iterator[N
         yield
     except torch.OutOfMemoryError as error:
         raise ComponentError(
-            f"batch_tokens: {batch_tokens} tokens at once do not fit into the memory of {device}, wanted fewer: try "
+            f"batch_tokens: {batch_tokens} tokens at once do not fit into the memory of {device}, expected fewer: try "
             f"{max(batch_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
         ) from error
 

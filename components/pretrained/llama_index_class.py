@@ -98,7 +98,7 @@ def _instance(_model: str, revision: str, class_path: str, api_key_env: str, bas
 def _imported(class_path: str, base: str, example: str) -> Any:
     """Raises ComponentError."""
     if not class_path.startswith(_ROOT):
-        raise ComponentError(f"got {class_path!r}, wanted the import path of a class of llama-index, e.g. {example}")
+        raise ComponentError(f"got {class_path!r}, expected the import path of a class of llama-index, e.g. {example}")
     try:
         found = _at(class_path)
     except (ImportError, AttributeError) as error:
@@ -110,7 +110,7 @@ def _imported(class_path: str, base: str, example: str) -> Any:
     wanted = _at(base)
     if not (isinstance(found, type) and issubclass(found, wanted)):
         raise ComponentError(
-            f"{class_path!r} does not fit here, wanted a subclass of {wanted.__name__}, e.g. {example}"
+            f"{class_path!r} does not fit here, expected a subclass of {wanted.__name__}, e.g. {example}"
         )
     return found
 

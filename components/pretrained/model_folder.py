@@ -39,12 +39,12 @@ def local_folder(model: str) -> Path | None:
 def model_mistakes(model: str, revision: str) -> list[str]:
     """What is wrong with the two fields that name a model. Nothing is loaded or downloaded to find out."""
     if not model:
-        return ["model: is empty, wanted an id of the Hugging Face hub or a local folder"]
+        return ["model: is empty, expected an id of the Hugging Face hub or a local folder"]
     folder = local_folder(model)
     if folder is None:
         if _COMMIT.fullmatch(revision):
             return []
-        wanted = f"revision: got {revision!r}, wanted the commit of {model!r} (40 hex digits): branches and tags move"
+        wanted = f"revision: got {revision!r}, expected the commit of {model!r} (40 hex digits): branches and tags move"
         return [
             wanted if revision else f"{wanted}. If a local folder is meant: there is none at {Path(model).absolute()}"
         ]
@@ -120,9 +120,9 @@ def loading(model: str, revision: str) -> Iterator[str]:
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         reason = str(error).strip().partition("\n")[0]
         advice = (
-            f"wanted a folder that save_pretrained wrote, with weights in {' or '.join(WEIGHTS)}"
+            f"expected a folder that save_pretrained wrote, with weights in {' or '.join(WEIGHTS)}"
             if folder
-            else f"wanted it at revision {revision!r} in the local cache or on the hub, with weights in "
+            else f"expected it at revision {revision!r} in the local cache or on the hub, with weights in "
             f"{' or '.join(WEIGHTS)}; without a network set `model` to a local folder that holds it"
         )
         raise ComponentError(
@@ -130,8 +130,8 @@ def loading(model: str, revision: str) -> Iterator[str]:
         ) from error
     if missing:
         raise ComponentError(
-            f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random; wanted a "
-            "folder with all of them: is it a checkpoint of another kind of model, or a part of one?"
+            f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random; "
+            "expected a folder with all of them: is it a checkpoint of another kind of model, or a part of one?"
         )
 
 
@@ -148,6 +148,6 @@ def torch_device(device: str) -> str:
     except (AssertionError, RuntimeError) as error:
         reason = str(error).partition("\n")[0]
         raise ComponentError(
-            f"device: got {device!r}, wanted auto or one that torch can use here ({reason})"
+            f"device: got {device!r}, expected auto or one that torch can use here ({reason})"
         ) from error
     return name

@@ -100,7 +100,7 @@ class SentenceEncoder:
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors are "
-                f"not finite with dtype={self.dtype}, wanted finite ones; float16 overflows in some models: try "
+                f"not finite with dtype={self.dtype}, expected finite ones; float16 overflows in some models: try "
                 "bfloat16 or float32"
             )
         return vectors
@@ -136,7 +136,7 @@ def _set_pooling(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> Non
     places = [place for place, module in enumerate(encoder) if isinstance(module, PoolingModule)]
     if len(places) != 1:
         raise ComponentError(
-            f"pooling: got {wanted.pooling}, but model {wanted.model!r} pools in its own way, wanted pooling=model"
+            f"pooling: got {wanted.pooling}, but model {wanted.model!r} pools in its own way, expected pooling=model"
         )
     own = encoder[places[0]]
     encoder[places[0]] = PoolingModule(own.embedding_dimension, wanted.pooling.value, include_prompt=own.include_prompt)

@@ -77,20 +77,20 @@ def load_static_table(model: str, revision: str) -> StaticTable:
         unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "")
     else:
         raise ComponentError(
-            f"model {model!r} has the tensors {', '.join(sorted(tensors)[:3])}, wanted a table of static embeddings "
+            f"model {model!r} has the tensors {', '.join(sorted(tensors)[:3])}, expected a table of static embeddings "
             "('embeddings' or 'embedding.weight'); for other models set embedder=sentence_transformers"
         )
     # Not the size of the vocabulary: its ids may have gaps, and SciPy reads whatever lies behind the last row.
     n_ids = 1 + max(tokenizer.get_vocab().values(), default=-1)
     if table.ndim != 2 or len(table) < n_ids:
         raise ComponentError(
-            f"model {model!r} has a table of shape {table.shape} for tokens with ids up to {n_ids - 1}, wanted a row "
+            f"model {model!r} has a table of shape {table.shape} for tokens with ids up to {n_ids - 1}, expected a row "
             "for each"
         )
     if not np.isfinite(table).all():
         n_bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise ComponentError(
-            f"model {model!r} has {n_bad} rows that are not finite, wanted numbers: is the file damaged?"
+            f"model {model!r} has {n_bad} rows that are not finite, expected numbers: is the file damaged?"
         )
     return StaticTable(tokenizer, np.ascontiguousarray(table, dtype=np.float32), unknown)
 

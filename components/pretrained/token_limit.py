@@ -64,7 +64,7 @@ def max_length_mistakes(max_length: int) -> list[str]:
     """Of the tokens that are read of a single text."""
     if max_length >= _LEAST_TOKENS:
         return []
-    return [f"max_length: got {max_length}, wanted at least {_LEAST_TOKENS}: two tokens are the model's own"]
+    return [f"max_length: got {max_length}, expected at least {_LEAST_TOKENS}: two tokens are the model's own"]
 
 
 def count_tokens(model: str, revision: str, texts: Sequence[str]) -> NDArray[np.int64]:

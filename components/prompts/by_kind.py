@@ -60,7 +60,7 @@ class PromptByKind:
         if self.default:
             return mistakes + [f"default: the template has no {place}" for place in _ASKED if place not in self.default]
         missing = [kind.value for kind in Kind if kind not in own]
-        wanted = "wanted a template with {question} and {context}, here or as `default` for all kinds without one"
+        wanted = "expected a template with {question} and {context}, here or as `default` for all kinds without one"
         return mistakes + ([f"{', '.join(missing)}: empty; {wanted}"] if missing else [])
 
     @property
@@ -72,7 +72,7 @@ class PromptByKind:
         """Facts in `passage` that no document knows."""
         wanted = ", ".join(dict.fromkeys([*_OF_EVERY_PASSAGE, *_OF_SOME_CHUNKS, *names]))
         return [
-            f"prompt.passage: no document has {name!r} among its metadata; wanted places for: {wanted}"
+            f"prompt.passage: no document has {name!r} among its metadata; expected places for: {wanted}"
             for name in self._facts_shown
             if name not in names and name not in _OF_SOME_CHUNKS
         ]

@@ -24,7 +24,7 @@ class Combined:
         """Names that are not known, or none."""
         mistakes = unknown_names(self.use, self.known)
         return (
-            mistakes if self.use else ["use: got none, wanted one name or more (for texts as they are, refiner=none)"]
+            mistakes if self.use else ["use: got none, expected one name or more (for texts as they are, refiner=none)"]
         )
 
     def __hash__(self) -> int:

@@ -29,7 +29,7 @@ class WithoutNearDuplicates:
         """A threshold at which the search for candidates would overlook most of them."""
         if 0.5 <= self.threshold <= 1:
             return []
-        return [f"threshold: got {self.threshold}, wanted a similarity in [0.5, 1]"]
+        return [f"threshold: got {self.threshold}, expected a similarity in [0.5, 1]"]
 
     def refine(self, documents: Documents) -> RefinedDocuments:
         """The documents, with "" for those that are left out."""

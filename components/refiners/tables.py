@@ -31,7 +31,7 @@ class ExtractedTables:
 
     def check(self) -> list[str]:
         """A number below 0."""
-        return [] if self.n_sentences >= 0 else [f"n_sentences: got {self.n_sentences}, wanted 0 or more"]
+        return [] if self.n_sentences >= 0 else [f"n_sentences: got {self.n_sentences}, expected 0 or more"]
 
     def refine(self, documents: Documents) -> RefinedDocuments:
         """Every document cut down to its tables."""

@@ -28,10 +28,10 @@ class Cascade:
 
     def check(self) -> list[str]:
         """No step at all, and one that orders more hits than the step before it."""
-        mistakes = [] if self.steps else ["steps: got none, wanted at least one (for none, reranker=none)"]
+        mistakes = [] if self.steps else ["steps: got none, expected at least one (for none, reranker=none)"]
         return mistakes + [
             f"steps.{name}.depth: got {step.depth}, more than the {before.depth} of steps.{name_before} before it, "
-            "wanted at most as many: a later step looks at what an earlier one put first"
+            "expected at most as many: a later step looks at what an earlier one put first"
             for (name_before, before), (name, step) in pairwise(self.steps.items())
             if step.depth > before.depth
         ]

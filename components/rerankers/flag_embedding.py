@@ -47,7 +47,7 @@ def load_flag_reranker(
 
     place = torch_device(device)
     if dtype is Dtype.FLOAT16 and place == "cpu":
-        raise ComponentError(f"dtype: got float16, with which {class_name} computes on a GPU alone; wanted float32")
+        raise ComponentError(f"dtype: got float16, with which {class_name} computes on a GPU alone; expected float32")
     own = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
     with loading(model, revision):
         folder = str(_folder(model, revision))

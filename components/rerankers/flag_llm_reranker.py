@@ -79,7 +79,7 @@ class FlagLanguageModel:
         if n_readable <= n_prompt:
             raise ComponentError(
                 f"model {self.model!r} reads {n_readable} tokens, and the question alone takes up to {n_prompt}; "
-                "wanted a model that reads more, or a shorter prompt"
+                "expected a model that reads more, or a shorter prompt"
             )
         return min(self.max_length, n_readable - n_prompt)
 

@@ -44,7 +44,7 @@ class FlagCrossEncoder:
         mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_reranker")
         mistakes += too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
         if self.dtype is Dtype.BFLOAT16:
-            mistakes.append("dtype: got bfloat16, wanted float32 or float16 (reranker=cross_encoder has it)")
+            mistakes.append("dtype: got bfloat16, expected float32 or float16 (reranker=cross_encoder has it)")
         return mistakes
 
     def content_hash(self) -> str:

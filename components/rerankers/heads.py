@@ -14,11 +14,11 @@ def require_one_score(model: str, network: Any, n_scores: int) -> None:
     architecture = next(iter(network.config.architectures or ()), "model of no kind")
     if not architecture.endswith(_KINDS):
         raise ComponentError(
-            f"model {model!r} is a {architecture}, wanted a reranker: a ...{_KINDS[0]} that was trained to rerank, or "
-            f"a ...{_KINDS[1]}; one that embeds texts is for embedder.model"
+            f"model {model!r} is a {architecture}, expected a reranker: a ...{_KINDS[0]} that was trained to "
+            f"rerank, or a ...{_KINDS[1]}; one that embeds texts is for embedder.model"
         )
     if n_scores != 1:
         raise ComponentError(
-            f"model {model!r} gives {n_scores} numbers per pair, wanted one: a model that was trained to rerank, not "
+            f"model {model!r} gives {n_scores} numbers per pair, expected one: a model that was trained to rerank, not "
             "to tell classes apart"
         )

@@ -29,7 +29,9 @@ class LateInteraction:
 
     def check(self) -> list[str]:
         """A depth below 1."""
-        return [] if self.depth >= 1 else [f"depth: got {self.depth}, wanted at least 1 (for none, use reranker=none)"]
+        return (
+            [] if self.depth >= 1 else [f"depth: got {self.depth}, expected at least 1 (for none, use reranker=none)"]
+        )
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs]. Encodes the queries and chunks of the pairs, and keeps nothing."""

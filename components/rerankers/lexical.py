@@ -29,10 +29,10 @@ class LexicalCoverage:
     def check(self) -> list[str]:
         """Numbers out of range."""
         mistakes = (
-            [] if self.depth >= 1 else [f"depth: got {self.depth}, wanted at least 1 (for none, use reranker=none)"]
+            [] if self.depth >= 1 else [f"depth: got {self.depth}, expected at least 1 (for none, use reranker=none)"]
         )
         if not 0 <= self.bigram_weight <= 1:
-            mistakes.append(f"bigram_weight: got {self.bigram_weight}, wanted a share in [0, 1]")
+            mistakes.append(f"bigram_weight: got {self.bigram_weight}, expected a share in [0, 1]")
         return mistakes
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:

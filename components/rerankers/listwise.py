@@ -57,7 +57,8 @@ class Listwise:
         mistakes = too_small(self, depth=2, window=2, step=1, passes=1, max_attempts=1)
         if self.step >= self.window >= 2:
             mistakes.append(
-                f"step: got {self.step}, wanted less than window={self.window}, so that hits climb from one to the next"
+                f"step: got {self.step}, expected less than window={self.window}, so that hits climb from one to "
+                "the next"
             )
         return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passages}"))
 

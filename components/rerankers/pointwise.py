@@ -40,7 +40,7 @@ class Pointwise:
         """Numbers out of range, grades that do not make a scale, and places that are missing."""
         mistakes = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
-            mistakes.append(f"grades: got {list(self.grades)}, wanted two or more")
+            mistakes.append(f"grades: got {list(self.grades)}, expected two or more")
         return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passage}"))
 
     def n_requests(self, n_hits: int) -> int:

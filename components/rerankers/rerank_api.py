@@ -77,7 +77,7 @@ class RerankApi:
         """What is wrong with the fields, and a key that is not set."""
         mistakes = self._server.check()
         if not self.base_url:
-            mistakes.append("base_url: is empty, wanted the address before /rerank, e.g. https://api.jina.ai/v1")
+            mistakes.append("base_url: is empty, expected the address before /rerank, e.g. https://api.jina.ai/v1")
         return mistakes + too_small(self, depth=1, batch_size=1)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -138,5 +138,5 @@ def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
     ordered = in_order(results, n_chunks)
     scores = numbers_of([result.get("relevance_score", result.get("score")) for result in ordered])
     if scores.shape != (n_chunks,):
-        raise Malformed(f"scores of shape {scores.shape} for {n_chunks} chunks, wanted one for each")
+        raise Malformed(f"scores of shape {scores.shape} for {n_chunks} chunks, expected one for each")
     return scores

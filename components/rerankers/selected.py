@@ -34,7 +34,7 @@ class Selected:
         """Nothing to choose from, and a share that leaves nothing to choose on or to report."""
         mistakes = []
         if len(self.candidates) < 2:
-            mistakes.append(f"candidates: got {len(self.candidates)}, wanted two or more to choose from")
+            mistakes.append(f"candidates: got {len(self.candidates)}, expected two or more to choose from")
         if not 0 < self.share < 1:
-            mistakes.append(f"share: got {self.share}, wanted a share above 0 and below 1")
+            mistakes.append(f"share: got {self.share}, expected a share above 0 and below 1")
         return mistakes

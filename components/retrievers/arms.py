@@ -59,7 +59,7 @@ class ByLateInteraction:
 
 def depth_mistakes(depth: int) -> list[str]:
     """What is wrong with the number of hits kept per query. One beyond the number of chunks keeps all of them."""
-    return [] if depth >= 1 else [f"depth: got {depth}, wanted at least 1 hit per query"]
+    return [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 hit per query"]
 
 
 def weight_mistakes(fusion: Fusion, n_searches: int) -> list[str]:
@@ -67,4 +67,4 @@ def weight_mistakes(fusion: Fusion, n_searches: int) -> list[str]:
     weights = getattr(fusion, "weights", None)
     if weights is None or len(weights) == n_searches or len(set(weights)) <= 1:
         return []
-    return [f"fusion: got the weights {list(weights)}, wanted {n_searches}, one per search, or equal ones"]
+    return [f"fusion: got the weights {list(weights)}, expected {n_searches}, one per search, or equal ones"]

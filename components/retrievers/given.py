@@ -39,7 +39,7 @@ class Given:
             return depth_mistakes(self.depth)
         return [
             *depth_mistakes(self.depth),
-            f"noise_rate: got {self.noise_rate}, wanted a share in [0, 1], or null for all passages in their order",
+            f"noise_rate: got {self.noise_rate}, expected a share in [0, 1], or null for all passages in their order",
         ]
 
     @property
@@ -56,7 +56,7 @@ class Given:
         """The chunks of the passages. Raises ComponentError if no sample has any."""
         if samples and not any(sample.passages for sample in samples):
             raise ComponentError(
-                "retriever=given: no sample of this data set has passages; wanted the field `passages` in the "
+                "retriever=given: no sample of this data set has passages; expected the field `passages` in the "
                 "questions, or a retriever that searches"
             )
         place = {document_id: position for position, document_id in enumerate(documents.ids)}

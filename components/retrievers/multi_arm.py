@@ -67,19 +67,19 @@ class MultiArm:
             *depth_mistakes(self.depth),
             *(f"weights.{name}: no such search, there are {', '.join(self.searches) or 'none'}" for name in unknown),
             *(
-                f"weights.{name}: got {weight}, wanted 0 (the search is left out) or more"
+                f"weights.{name}: got {weight}, expected 0 (the search is left out) or more"
                 for name, weight in self.weights.items()
                 if not 0 <= weight < inf
             ),
         ]
         if not self.arms:
-            mistakes.append("searches: none has a weight, wanted at least one (for none, retriever=closed_book)")
+            mistakes.append("searches: none has a weight, expected at least one (for none, retriever=closed_book)")
         own = getattr(self.rule, "weights", ())
         if _takes_weights(self.rule) and own:
-            mistakes.append(f"rule.weights: got {list(own)}, wanted []: `weights` beside the searches say it by name")
+            mistakes.append(f"rule.weights: got {list(own)}, expected []: `weights` beside the searches say it by name")
         elif not _takes_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
             mistakes.append(
-                f"rule: {type(self.rule).__name__} takes no weights, wanted equal ones, or a fusion with a field "
+                f"rule: {type(self.rule).__name__} takes no weights, expected equal ones, or a fusion with a field "
                 "`weights`, such as ReciprocalRank"
             )
         return mistakes

@@ -121,7 +121,7 @@ def _mistake(name: str, value: str, mask: Mask) -> str:
     if mask.holds_known(value) and not USERINFO.search(value):
         return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
-        return "holds what looks like a key, wanted the name of the environment variable that holds the key"
+        return "holds what looks like a key, expected the name of the environment variable that holds the key"
     if field_names_secret(name, value) and _is_written_out(value):
         return f"a secret has no place in a configuration, which is stored with the results; {_INSTEAD}"
     is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)

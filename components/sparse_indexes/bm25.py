@@ -79,11 +79,11 @@ class Bm25:
         """Numbers out of range, and a formula that the backend does not have."""
         mistakes = []
         if not 0 <= self.k1 <= _LARGEST_K1:
-            mistakes.append(f"k1: got {self.k1}, wanted a number in [0, {_LARGEST_K1:,}]")
+            mistakes.append(f"k1: got {self.k1}, expected a number in [0, {_LARGEST_K1:,}]")
         if not 0 <= self.b <= 1:
-            mistakes.append(f"b: got {self.b}, wanted a number in [0, 1]")
+            mistakes.append(f"b: got {self.b}, expected a number in [0, 1]")
         if not 0 <= self.max_share_without_hits <= 1:
-            mistakes.append(f"max_share_without_hits: got {self.max_share_without_hits}, wanted a share in [0, 1]")
+            mistakes.append(f"max_share_without_hits: got {self.max_share_without_hits}, expected a share in [0, 1]")
         if self.backend is Backend.RANK_BM25 and self.formula is not Formula.OKAPI:
             mistakes.append("formula: backend rank_bm25 knows only okapi; set formula=okapi")
         if self.backend is Backend.RANK_BM25 and importlib.util.find_spec("rank_bm25") is None:
@@ -161,7 +161,7 @@ class Bm25:
             raise ComponentError(
                 f"bm25: {len(without)} of {len(queries)} queries have no hit at all, "
                 f"e.g. {queries.texts[int(without[0])][:60]!r}; "
-                f"wanted at most a share of {self.max_share_without_hits:g}. "
+                f"expected at most a share of {self.max_share_without_hits:g}. "
                 f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? Name it: language=en "
                 "for English, zh for Chinese, multi for several in one corpus. "
                 "If such queries are expected, set retriever.sparse_index.max_share_without_hits=1."

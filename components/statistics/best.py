@@ -61,7 +61,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
 
 def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
     """How often chance makes equally good cells differ as much as these do in the largest difference between any two:
-    the smallest p of `best_cells`. Wanted: samples.
+    the smallest p of `best_cells`. Expected: samples.
 
     Few resamples are made first, and more only where too few of them differ as much as the data. The p of each stage is
     valid, and for the last one to be small those of all stages before it have to be, so that it is valid as well.

@@ -100,7 +100,7 @@ def share_as_far(largest: NDArray[np.float64], sizes: NDArray[np.float64]) -> ND
 
 def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, seed: int) -> Contrasts:
     """Of sums of the cells' metrics, each cell times its weight: float64[n_cells, n] with n > 0. Weights of a contrast
-    add up to 0. Of cells without a cluster nothing can be said: wanted at least one.
+    add up to 0. Of cells without a cluster nothing can be said: expected at least one.
     """
     found = cells.combined(weights)
     errors = chance.standard_errors(found)

@@ -60,7 +60,7 @@ def krippendorff_alpha(
     that are no finite numbers where numbers are wanted, and unless there is one cluster per unit.
     """
     if clusters is not None and len(clusters) != len(units):
-        raise ValueError(f"{len(clusters)} clusters came for {len(units)} units; wanted one each")
+        raise ValueError(f"{len(clusters)} clusters came for {len(units)} units; expected one each")
     given = [[value for value in unit if value is not None] for unit in units]
     rows = [row for row, values in enumerate(given) if len(values) > 1]
     compared = [given[row] for row in rows]
@@ -151,5 +151,7 @@ def _centred(numbers: Sequence[float]) -> Floats:
 
 def _number(value: Hashable) -> float:
     if not isinstance(value, int | float) or not np.isfinite(value):
-        raise ValueError(f"the value {value!r} came; wanted a finite number, as ordinal and interval differences need")
+        raise ValueError(
+            f"the value {value!r} came; expected a finite number, as ordinal and interval differences need"
+        )
     return float(value)

@@ -31,7 +31,7 @@ class NearDuplicates:
         """A share out of range."""
         if 0 < self.threshold <= 1:
             return []
-        return [f"threshold: got {self.threshold:g}, wanted a share above 0 and up to 1"]
+        return [f"threshold: got {self.threshold:g}, expected a share above 0 and up to 1"]
 
     def repeats(self, new: Sequence[Draft], earlier: Sequence[Draft]) -> Mapping[str, str]:
         """By id of those among `new` that repeat one of `earlier`, or of `new` before them that does not itself repeat

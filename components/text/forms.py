@@ -68,7 +68,7 @@ class SacreBleuTokens:
         """A mistake if the language has no tokenizer."""
         if self.language in _SACREBLEU_TOKENIZERS:
             return []
-        return [f"language: got {self.language!r}, wanted one of {', '.join(_SACREBLEU_TOKENIZERS)}"]
+        return [f"language: got {self.language!r}, expected one of {', '.join(_SACREBLEU_TOKENIZERS)}"]
 
     @property
     def tokenizer_name(self) -> str:

@@ -51,7 +51,9 @@ class SnowballStems:
         import Stemmer
 
         known = Stemmer.algorithms()
-        return [] if self.language in known else [f"language: got {self.language!r}, wanted one of {', '.join(known)}"]
+        return (
+            [] if self.language in known else [f"language: got {self.language!r}, expected one of {', '.join(known)}"]
+        )
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """One Words per text."""

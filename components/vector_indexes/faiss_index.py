@@ -111,7 +111,7 @@ class IvfPq:
         """Numbers below 1, and more probes than lists."""
         mistakes = too_small(self, n_lists=1, n_subvectors=1, n_bits=1, n_probes=1)
         if not mistakes and self.n_probes > self.n_lists:
-            mistakes.append(f"n_probes: got {self.n_probes}, wanted at most n_lists={self.n_lists}")
+            mistakes.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")
         return mistakes
 
     @property
@@ -129,7 +129,7 @@ class IvfPq:
         needed = max(self.n_lists, 2**self.n_bits)
         if len(vectors) < needed or vectors.shape[1] % self.n_subvectors:
             raise ComponentError(
-                f"IVF-PQ: got {len(vectors)} vectors of {vectors.shape[1]} dimensions, wanted at least {needed} "
+                f"IVF-PQ: got {len(vectors)} vectors of {vectors.shape[1]} dimensions, expected at least {needed} "
                 f"vectors (n_lists, 2^n_bits) and dimensions that divide by n_subvectors={self.n_subvectors}. "
                 "For small corpora use retriever.vector_index of kind Flat."
             )

@@ -67,9 +67,9 @@ class Qdrant:
         """Numbers out of range, an address that is none, a key that is not there, and the package."""
         mistakes = too_small(self, n_links=1, ef_construction=1, ef_search=1, batch_size=1)
         if not self.timeout_s > 0:
-            mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
+            mistakes.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
         if not self.base_url:
-            mistakes.append(f"base_url: is empty, wanted the server's address, such as {_EXAMPLE}")
+            mistakes.append(f"base_url: is empty, expected the server's address, such as {_EXAMPLE}")
         elif self.base_url != IN_PROCESS:
             mistakes += mistakes_of_url(self.base_url, _EXAMPLE) or mistakes_of_proxy(self.base_url)
         return [
@@ -153,7 +153,7 @@ class Qdrant:
             n = _n_vectors(client, name)
         if n == n_wanted:
             return []
-        return [f"{self._place(name)} {'is not there' if n is None else f'has {n} vectors, wanted {n_wanted}'}"]
+        return [f"{self._place(name)} {'is not there' if n is None else f'has {n} vectors, expected {n_wanted}'}"]
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest by inner product. Raises DamagedEntryError if the collection is not as it was built, and

@@ -31,9 +31,9 @@ def first_stage_mistakes(dimensions: int | None, oversampling: float) -> list[st
     """What is wrong with the fields of an index whose hits are rescored."""
     mistakes = []
     if dimensions is not None and dimensions < 1:
-        mistakes.append(f"dimensions: got {dimensions}, wanted at least 1, or null for all that the vectors have")
+        mistakes.append(f"dimensions: got {dimensions}, expected at least 1, or null for all that the vectors have")
     if oversampling < 1:
-        mistakes.append(f"oversampling: got {oversampling:g}, wanted at least 1 candidate per hit that is kept")
+        mistakes.append(f"oversampling: got {oversampling:g}, expected at least 1 candidate per hit that is kept")
     return mistakes
 
 
@@ -47,8 +47,8 @@ def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[n
         return vectors
     if dimensions > vectors.shape[1]:
         raise ComponentError(
-            f"vector_index.dimensions: got {dimensions}, but the embedder's vectors have {vectors.shape[1]}; wanted at "
-            "most as many, or null for all"
+            f"vector_index.dimensions: got {dimensions}, but the embedder's vectors have {vectors.shape[1]}; "
+            "expected at most as many, or null for all"
         )
     first = np.ascontiguousarray(vectors[:, :dimensions])
     lengths = np.linalg.norm(first, axis=1, keepdims=True)

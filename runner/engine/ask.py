@@ -139,7 +139,7 @@ class Asker:
         if lacking:
             raise ComponentError(
                 f"{type(self._llm).__name__}: {len(lacking)} requests got no answer at all, e.g. "
-                f"{next(iter(lacking.values())).id!r}; wanted one each"
+                f"{next(iter(lacking.values())).id!r}; expected one each"
             )
 
     def _generated(self, requests: Sequence[Request]) -> Iterator[Answer]:

@@ -25,13 +25,13 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
     with closing(answers) if hasattr(answers, "close") else nullcontext():
         for answer in answers:
             if not isinstance(answer, Answer):
-                raise ComponentError(f"{name}.generate: got {_shown(answer)}, wanted an Answer")
+                raise ComponentError(f"{name}.generate: got {_shown(answer)}, expected an Answer")
             if mistake := answer_mistake(answer):
                 raise ComponentError(f"{name}.generate: Answer.{mistake}")
             if answer.request_id not in waiting:
                 raise ComponentError(
                     f"{name}.generate: Answer.request_id: got {_shown(answer.request_id)}, which was not asked or was "
-                    "answered before; wanted one answer per request"
+                    "answered before; expected one answer per request"
                 )
             waiting.remove(answer.request_id)
             yield answer
@@ -40,22 +40,22 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
 def answer_mistake(answer: Any) -> str:
     """Return the first field with a wrong value, with the value and what it should be; "" if all are right."""
     if not isinstance(answer.request_id, str):
-        return f"request_id: got {_shown(answer.request_id)}, wanted the id of the request"
+        return f"request_id: got {_shown(answer.request_id)}, expected the id of the request"
     if not isinstance(answer.state, AnswerState):
-        return f"state: got {_shown(answer.state)}, wanted an AnswerState such as AnswerState.OK"
+        return f"state: got {_shown(answer.state)}, expected an AnswerState such as AnswerState.OK"
     if not (answer.error_class is None or isinstance(answer.error_class, ErrorClass)):
-        return f"error_class: got {_shown(answer.error_class)}, wanted an ErrorClass or None"
+        return f"error_class: got {_shown(answer.error_class)}, expected an ErrorClass or None"
     for name in _TEXTS:
         if not isinstance(value := getattr(answer, name), str):
-            return f"{name}: got {_shown(value)}, wanted a string"
+            return f"{name}: got {_shown(value)}, expected a string"
     for name in _COUNTS:
         value = getattr(answer, name)
         may_be_unknown = name != "n_cached_tokens"
         if not (value is None and may_be_unknown) and not (type(value) is int and value >= 0):
-            return f"{name}: got {_shown(value)}, wanted an int of 0 or more{', or None' if may_be_unknown else ''}"
+            return f"{name}: got {_shown(value)}, expected an int of 0 or more{', or None' if may_be_unknown else ''}"
     latency = answer.latency_s
     if isinstance(latency, bool) or not isinstance(latency, int | float) or not 0 <= latency < math.inf:
-        return f"latency_s: got {_shown(latency)}, wanted seconds as a finite number of 0 or more"
+        return f"latency_s: got {_shown(latency)}, expected seconds as a finite number of 0 or more"
     return ""
 
 

@@ -64,7 +64,7 @@ def _content_of(component: object) -> str:
     with named_errors(component, "content_hash failed", "Mend the class or the files that it reads"):
         content: object = getattr(component, "content_hash", str)()
     if not isinstance(content, str):
-        raise broken_contract(component, f"content_hash returned {type(content).__name__}, wanted a string")
+        raise broken_contract(component, f"content_hash returned {type(content).__name__}, expected a string")
     return content
 
 

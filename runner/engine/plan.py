@@ -100,8 +100,8 @@ def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store, fresh: Colle
 def _check_kinds(fresh: Collection[str], known: Iterable[str]) -> None:
     if unknown := sorted(set(fresh) - {ALL, *known}):
         raise ConfigError(
-            f"run.fresh: got {', '.join(unknown)}, wanted kinds of stages of this sweep ({', '.join(sorted(known))}), "
-            "or all"
+            f"run.fresh: got {', '.join(unknown)}, expected kinds of stages of this sweep "
+            f"({', '.join(sorted(known))}), or all"
         )
 
 

@@ -37,7 +37,7 @@ class Resources:
 
     def check(self) -> list[str]:
         """Negative ones."""
-        return [f"{name}: got {value}, wanted at least 0" for name, value in vars(self).items() if value < 0]
+        return [f"{name}: got {value}, expected at least 0" for name, value in vars(self).items() if value < 0]
 
 
 class Work(StrEnum):

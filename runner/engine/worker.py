@@ -211,7 +211,7 @@ def _made(stage: Stage[T], run: Run) -> T:
         raise
     except BaseException as ended:
         how = f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
-        raise ComponentError(f"a component {how}, wanted an exception that says why{users_code(stage)}") from ended
+        raise ComponentError(f"a component {how}, expected an exception that says why{users_code(stage)}") from ended
     finally:
         if os.getpid() != process:
             if exit_code:

@@ -28,8 +28,9 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
         for name, label in item.labels.items():
             if label not in (*known[name].grades, NOT_APPLICABLE):
                 raise DataError(
-                    f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; wanted one "
-                    f"of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not applicable."
+                    f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; "
+                    f"expected one of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not "
+                    "applicable."
                 )
             if known[name].reads_answers and not item.has_answer:
                 raise DataError(f"item '{item.judged.sample.id}': has no field 'answer', which {name} grades.")

@@ -66,7 +66,7 @@ def read_labels(file: Path) -> list[LabelledItem]:
         )
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):
-        raise DataError(f"{file}: {len(items)} items and not one label came. Wanted: {_EXPECTED}.")
+        raise DataError(f"{file}: {len(items)} items and not one label came. Expected: {_EXPECTED}.")
     _require_one_question_per_id(items, file)
     return items
 
@@ -78,7 +78,7 @@ def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> N
         sample = item.judged.sample
         if first.setdefault(sample.id, sample) != sample:
             raise DataError(
-                f"{file}: the id '{sample.id}' is that of two questions. Wanted: an id for each question, with its "
+                f"{file}: the id '{sample.id}' is that of two questions. Expected: an id for each question, with its "
                 "references; answers to the same one may share it."
             )
 
@@ -118,7 +118,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
     try:
         yield from csv.DictReader(io.StringIO(text), delimiter=delimiter_of(text), strict=True)
     except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}). Wanted: {_EXPECTED}.") from error
+        raise DataError(f"{file}: not CSV ({error}). Expected: {_EXPECTED}.") from error
 
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:

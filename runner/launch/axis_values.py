@@ -25,7 +25,7 @@ def check_axis(override: Override, max_cells: int) -> None:
     if override.value_type is ValueType.RANGE_SWEEP:
         n_values = _n_values(override)
         if not n_values:
-            raise ConfigError([f"{override.input_line}: is an empty range; wanted one such as range(2,9,step=2)"])
+            raise ConfigError([f"{override.input_line}: is an empty range; expected one such as range(2,9,step=2)"])
         require_fewer_cells(n_values, max_cells)
 
 

@@ -71,7 +71,7 @@ def _replaced_settings(overrides: Sequence[str]) -> str:
     for key, value in plain.items():
         node = settings.get(key)
         if isinstance(node, Mapping) and not files("conf").joinpath(key).is_dir():
-            return f"{key}: got {value}, wanted a mapping; set one of its fields, e.g. {key}.{next(iter(node))}=..."
+            return f"{key}: got {value}, expected a mapping; set one of its fields, e.g. {key}.{next(iter(node))}=..."
     return ""
 
 
@@ -79,7 +79,7 @@ def _not_there(key: str) -> str:
     """What to do about a field that another one needs."""
     group, _, field = key.partition(".")
     having = [f"{group}={option}" for option, fields in _fields_of_options(group) if field in fields]
-    return f"{key}, which is not there{'; wanted ' if having else ''}{' or '.join(having)}"
+    return f"{key}, which is not there{'; expected ' if having else ''}{' or '.join(having)}"
 
 
 def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:

@@ -81,7 +81,7 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
         where = f"hydra.sweeper.coupled: [{', '.join(group)}]"
         for name in group:
             if name in seen:
-                mistakes.append(f"{where}: {name} is coupled twice; wanted it in one group, once")
+                mistakes.append(f"{where}: {name} is coupled twice; expected it in one group, once")
             seen.add(name)
         single = [name for name in group if n_values.get(name, 0) < 2]
         mistakes += [f"{where}: {_not_swept(name, n_values)}" for name in single]
@@ -94,7 +94,7 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
 
 def _not_swept(name: str, n_values: Mapping[str, int]) -> str:
     swept = ", ".join(other for other, n in n_values.items() if n > 1) or "none"
-    return f"{name} is not swept; wanted several values, as in {name}=a,b (swept are: {swept})"
+    return f"{name} is not swept; expected several values, as in {name}=a,b (swept are: {swept})"
 
 
 def _name(key: str) -> str:

@@ -190,7 +190,7 @@ def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) 
     if node is None:
         return
     if not isinstance(node, Mapping):
-        yield f"{place}: got {node!r}, wanted a mapping with a _target_"
+        yield f"{place}: got {node!r}, expected a mapping with a _target_"
         return
     for key, value in node.items():
         yield from _nested_targets(value, f"{place}.{key}")
@@ -205,7 +205,7 @@ def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) 
         yield f"hydra/{name}: got {target}, {_UNFIT[name]}"
     elif not is_within(target, plugins):
         known = f"{', '.join(sorted(shipped))}, or a class of a package that run.plugins names"
-        yield f"{place}._target_: got {target!r}, wanted {known}{remedy(target)}"
+        yield f"{place}._target_: got {target!r}, expected {known}{remedy(target)}"
     else:
         yield from class_mistakes(target, f"{place}._target_", _base_of(name))
 

@@ -21,7 +21,7 @@ def require_results_folder(config: DictConfig) -> None:
     if "run" not in config:
         return
     if not isinstance(config.run, DictConfig):
-        raise HydraException(f"run: got {config.run!r}, wanted a mapping")
+        raise HydraException(f"run: got {config.run!r}, expected a mapping")
     if "results_dir" not in config.run:
         return
     mistakes = [*_run_mistakes(config), *_sweep_mistakes(config)]
@@ -45,6 +45,6 @@ def _sweep_mistakes(config: DictConfig) -> Iterator[str]:
         folder = None
     if folder is None or folder.parent != Path(str(config.run.results_dir)).absolute():
         yield (
-            f"hydra.sweep.dir: got {written!r}, wanted a folder in run.results_dir={config.run.results_dir}; to write "
-            "results elsewhere set run.results_dir=FOLDER"
+            f"hydra.sweep.dir: got {written!r}, expected a folder in run.results_dir={config.run.results_dir}; to "
+            "write results elsewhere set run.results_dir=FOLDER"
         )

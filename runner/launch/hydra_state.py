@@ -74,6 +74,6 @@ def _search_path(config_dir: str | Path | None, conf: str) -> Any:
     search_path = create_config_search_path(conf)
     if config_dir is not None:
         if not Path(config_dir).is_dir():
-            raise ConfigError(f"config_dir: got {str(config_dir)!r}, wanted a folder of configuration groups")
+            raise ConfigError(f"config_dir: got {str(config_dir)!r}, expected a folder of configuration groups")
         search_path.append("config_dir", f"file://{Path(config_dir).absolute()}", anchor="main")
     return search_path

@@ -55,7 +55,7 @@ def log_mistakes(settings: Json, place: str, plugins: Sequence[str]) -> Iterator
                 if isinstance(node, Mapping) and key in node:
                     yield from _maker_mistakes(node[key], f"{own}.{key}", section, shipped, plugins)
             if isinstance(node, Mapping) and not str(node.get(_FILE, _SUFFIX)).endswith(_SUFFIX):
-                yield f"{own}.{_FILE}: got {node[_FILE]!r}, wanted a name that ends in {_SUFFIX}"
+                yield f"{own}.{_FILE}: got {node[_FILE]!r}, expected a name that ends in {_SUFFIX}"
 
 
 def _maker_mistakes(
@@ -67,13 +67,13 @@ def _maker_mistakes(
         yield from class_mistakes(target, place, _BASES[section])
         return
     known = ", ".join(sorted(shipped))
-    yield f"{place}: got {target!r}, wanted {known}, or a class of a package that run.plugins names{remedy(target)}"
+    yield f"{place}: got {target!r}, expected {known}, or a class of a package that run.plugins names{remedy(target)}"
 
 
 def _value_mistakes(value: Json, place: str, depth: int) -> Iterator[str]:
     """Names of objects (`ext://`, `cfg://`), and keys that name a class where no section has them."""
     if isinstance(value, str) and value.startswith(("ext://", "cfg://")) and value not in _STREAMS:
-        yield f"{place}: got {value!r}, wanted {' or '.join(_STREAMS)}"
+        yield f"{place}: got {value!r}, expected {' or '.join(_STREAMS)}"
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key in _REFUSED or (key in _MAKERS and depth != _DEPTH_OF_NODES):

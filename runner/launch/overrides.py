@@ -27,12 +27,12 @@ def readable(arguments: Sequence[str]) -> list[str]:
     """
     refuse_secrets(arguments)
     mistakes = [
-        f"{argument}: no key before the =, wanted group=option or key=value"
+        f"{argument}: no key before the =, expected group=option or key=value"
         for argument in arguments
         if argument.lstrip("+~").startswith("=")
     ]
     mistakes += [
-        f"{key_of(argument)}: got a value with {depth:,} brackets within each other, wanted at most {_DEEPEST}"
+        f"{key_of(argument)}: got a value with {depth:,} brackets within each other, expected at most {_DEEPEST}"
         for argument in arguments
         if (depth := depth_of_brackets(argument)) > _DEEPEST
     ]
@@ -54,7 +54,7 @@ def refuse_strays(overrides: Sequence[str]) -> None:
             whole = f"{whole.rstrip(',')},{override.lstrip(',')}".replace("=,", "=")
             mistakes[axis] = f"{axis} {override}: separate values by commas without blanks: {whole}"
         else:
-            mistakes[override] = f"{override!r} sets nothing, wanted group=option or key=value"
+            mistakes[override] = f"{override!r} sets nothing, expected group=option or key=value"
     if mistakes:
         raise ConfigError(list(mistakes.values()))
 

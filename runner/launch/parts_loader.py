@@ -61,7 +61,7 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
                 continue
             if self.repository.group_exists(group):
                 known = ", ".join(self.repository.get_group_options(group))
-                raise HydraException(f"{override.input_line}: wanted the name of an option of {group}: {known}")
+                raise HydraException(f"{override.input_line}: expected the name of an option of {group}: {known}")
 
     def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:
         made = repo.delegate.made

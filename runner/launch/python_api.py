@@ -28,7 +28,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     """See `runner.run`."""
     if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise ConfigError(
-            f"overrides: got {overrides!r}, wanted a list of texts, e.g. ['chunk.size=64,128', 'top_k=5']"
+            f"overrides: got {overrides!r}, expected a list of texts, e.g. ['chunk.size=64,128', 'top_k=5']"
         )
     overrides = readable(overrides)
     refuse_strays(overrides)
@@ -66,7 +66,7 @@ class _Jobs:
 
     def __call__(self, config: DictConfig) -> Any:
         """From another launcher."""
-        raise ConfigError("hydra/launcher: got another one, wanted grid: a program runs the whole sweep at once")
+        raise ConfigError("hydra/launcher: got another one, expected grid: a program runs the whole sweep at once")
 
 
 @contextmanager

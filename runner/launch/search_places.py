@@ -34,8 +34,8 @@ def _as_folder(place: str) -> str:
     found = next((folder for folder in folders if folder.is_dir()), None)
     if found is None:
         raise HydraException(
-            f"hydra.searchpath: got {place}, wanted a package with configuration files that Python finds; a folder is "
-            "given as file://FOLDER, or with --config-dir FOLDER"
+            f"hydra.searchpath: got {place}, expected a package with configuration files that Python finds; a "
+            "folder is given as file://FOLDER, or with --config-dir FOLDER"
         )
     return f"file://{found}"
 

@@ -154,14 +154,14 @@ class _Builder:
     def _unreadable(self, wanted: Annotation, path: str) -> Built:
         """For a class of a user's: the types that ours have can all be read."""
         self.mistakes.append(
-            f"{path}: its class gives it the type {wanted}, which no YAML is read as; wanted there: bool, int, float, "
-            "str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
+            f"{path}: its class gives it the type {wanted}, which no YAML is read as; expected there: bool, int, "
+            "float, str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
         )
         raise _Invalid
 
     def _refuse(self, path: str, value: Json, wanted: str) -> _Invalid:
         got = shortened(repr(value), _LONGEST_QUOTE)
-        self.mistakes.append(f"{path}: got {got} ({type(value).__name__}), wanted {wanted}")
+        self.mistakes.append(f"{path}: got {got} ({type(value).__name__}), expected {wanted}")
         return _Invalid()
 
     def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
@@ -284,7 +284,7 @@ class _Builder:
         hints = _types_of(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):
-                self.mistakes.append(f"{prefix}{name}: missing, wanted {_type_name(hints[name])}")
+                self.mistakes.append(f"{prefix}{name}: missing, expected {_type_name(hints[name])}")
         return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
 
 

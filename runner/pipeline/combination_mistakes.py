@@ -41,12 +41,12 @@ def combination_mistakes(
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
     mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
     mistakes += [
-        f"{name}: got {draw}, wanted the number of a draw: 0, 1, 2, ..."
+        f"{name}: got {draw}, expected the number of a draw: 0, 1, 2, ..."
         for name, draw in (("repeat", repeat), ("judge_repeat", judge_repeat))
         if draw is not None and draw < 0
     ]
     if top_k is not None and top_k < 1:
-        mistakes.append(f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)")
+        mistakes.append(f"top_k: got {top_k}, expected at least 1 (for none, retriever=closed_book)")
     elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:
         mistakes.append(
             f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the hits kept per query; "
@@ -57,7 +57,7 @@ def combination_mistakes(
         if n_rankings > 1 and searches(retriever):
             mistakes.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
-                f"{len(expander.variants)} variants of the query), wanted a fusion, as retriever=hybrid has one"
+                f"{len(expander.variants)} variants of the query), expected a fusion, as retriever=hybrid has one"
             )
     if expander is not None and retriever is not None and searches(retriever):
         mistakes += expander_mistakes(expander)

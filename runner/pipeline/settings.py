@@ -71,7 +71,7 @@ class MetricSettings:
             *_misnamed(self.scores),
             *(
                 f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts, "
-                "score_citations and score_answers (with `form`), wanted one: see components/protocols/"
+                "score_citations and score_answers (with `form`), expected one: see components/protocols/"
                 for name, metric in self.scores.items()
                 if name not in known
             ),
@@ -110,7 +110,7 @@ def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
 def _misnamed(scores: Mapping[str, Metric]) -> list[str]:
     """Files, columns and pages are named after metrics."""
     return [
-        f"scores.{component}: {type(metric).__name__} names a metric {name!r}, wanted letters, digits and signs like "
+        f"scores.{component}: {type(metric).__name__} names a metric {name!r}, expected letters, digits and signs like "
         "@, - and _, without /, \\, <, > and control characters, and no dot in front"
         for component, metric in scores.items()
         for name in metric.names
@@ -159,7 +159,7 @@ class TrackingSettings:
         """A password, which would end up in the results; a number of traces that is none."""
         mistakes = self._password()
         if self.traces is not None and self.traces < 0:
-            mistakes.append(f"traces: got {self.traces}, wanted a number of samples, or null for all")
+            mistakes.append(f"traces: got {self.traces}, expected a number of samples, or null for all")
         return mistakes
 
     def _password(self) -> list[str]:
@@ -216,26 +216,26 @@ class RunSettings:
     def check(self) -> list[str]:
         """Mistakes of the numbers, and plugins that are no packages."""
         mistakes = [
-            f"plugins: got {name!r}, wanted a package that can be imported, from the current folder or installed"
+            f"plugins: got {name!r}, expected a package that can be imported, from the current folder or installed"
             for name in self.plugins
             if not all(part.isidentifier() for part in name.split(".")) or not _is_there(name.partition(".")[0])
         ]
         mistakes += [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
         for name in ("store_dir", "cache_dir"):
             if not getattr(self, name).strip():
-                mistakes.append(f"{name}: got {getattr(self, name)!r}, wanted a folder, e.g. results/{name[:5]}")
+                mistakes.append(f"{name}: got {getattr(self, name)!r}, expected a folder, e.g. results/{name[:5]}")
         folder = Path(self.results_dir).resolve()
         if not self.results_dir.strip() or folder == folder.parent:
-            mistakes.append(f"results_dir: got {self.results_dir!r}, wanted a folder of its own, e.g. results")
-        mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, wanted at least 1, or 0 to choose"]
+            mistakes.append(f"results_dir: got {self.results_dir!r}, expected a folder of its own, e.g. results")
+        mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, expected at least 1, or 0 to choose"]
         for name, budget in vars(self.budget).items():
             if budget is not None and not budget > 0:
-                mistakes.append(f"{name}: got {budget}, wanted more than 0, or null for no limit")
+                mistakes.append(f"{name}: got {budget}, expected more than 0, or null for no limit")
         if self.documents_per_block < 1:
-            mistakes.append(f"documents_per_block: got {self.documents_per_block}, wanted at least 1")
+            mistakes.append(f"documents_per_block: got {self.documents_per_block}, expected at least 1")
         for name in ("max_failure_rate", "max_unparsable_rate"):
             if not 0 <= getattr(self, name) <= 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted a share in [0, 1]")
+                mistakes.append(f"{name}: got {getattr(self, name)}, expected a share in [0, 1]")
         return mistakes
 
 
@@ -253,4 +253,4 @@ class ExperimentSettings:
 
     def check(self) -> list[str]:
         """An empty name."""
-        return [] if self.name.strip() else ["name: got an empty name, wanted one for the MLflow experiment"]
+        return [] if self.name.strip() else ["name: got an empty name, expected one for the MLflow experiment"]

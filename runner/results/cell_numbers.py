@@ -32,7 +32,7 @@ def require_numbers(cell: "CellResult") -> None:
         for name in names:
             value = holder.get(name, 0)
             if type(value) not in (int, float) and not (value is None and name in _OF_METRIC_OR_NULL):
-                raise TypeError(f"{where}.{name}: got {value!r}, wanted a number")
+                raise TypeError(f"{where}.{name}: got {value!r}, expected a number")
 
 
 def _holders(cell: "CellResult") -> Iterator[tuple[str, Mapping[str, Json], Iterable[str]]]:

@@ -129,8 +129,8 @@ def _is_sweep(folder: Path) -> bool:
         return (folder / "sweep.json").is_file()
     except OSError as error:
         raise DataError(
-            f"{folder}: cannot be read ({error.strerror}); wanted the folder of a sweep. Check the name, and make the "
-            "folder readable as the user who owns it"
+            f"{folder}: cannot be read ({error.strerror}); expected the folder of a sweep. Check the name, and "
+            "make the folder readable as the user who owns it"
         ) from error
 
 
@@ -146,7 +146,7 @@ def read_cell(folder: Path) -> CellResult:
             "everything else is cached"
         ) from error
     if cell.cell_id != folder.resolve().name:
-        raise DataError(f"{path}: is the result of cell {cell.cell_id!r}, wanted that of the cell its folder names")
+        raise DataError(f"{path}: is the result of cell {cell.cell_id!r}, expected that of the cell its folder names")
     return cell
 
 
@@ -191,12 +191,12 @@ def _read(path: Path, kind: type[T]) -> T:
             )
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
-            raise ValueError(f"status: got {raw.get('status')!r}, wanted one of {', '.join(_STATUSES[kind])}")
+            raise ValueError(f"status: got {raw.get('status')!r}, expected one of {', '.join(_STATUSES[kind])}")
         if kind is CellResult:
             raw["axes"] = {axis: level(value) for axis, value in raw["axes"].items()}
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
-        raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
+        raise DataError(f"{path}: not there; expected the folder of a sweep, e.g. results/<sweep id>") from error
     except OSError as error:
         raise DataError(
             f"{path}: cannot be read ({error.strerror}); make it readable as the user who owns it, or give the sweep's "

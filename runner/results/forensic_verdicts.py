@@ -75,8 +75,8 @@ def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
     path = folder / "samples.parquet"
     if "found_gold" not in columns_of(folder):
         raise DataError(
-            f"{path}: does not say what became of the gold: another version wrote it. Wanted one of this version: give "
-            "the sweep's command again (all but the last stage of each cell is kept)"
+            f"{path}: does not say what became of the gold: another version wrote it. Expected one of this "
+            "version: give the sweep's command again (all but the last stage of each cell is kept)"
         )
     return read_samples(folder, columns)
 

@@ -36,7 +36,7 @@ def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], wante
     if kind.types is not None and not set(map(type, values)) <= set(kind.types):
         name, value = next((name, value) for name, value in named if type(value) not in kind.types)
         wanted_types = " or ".join(dict.fromkeys(_NAMES.get(each, "a number") for each in kind.types))
-        raise TypeError(f"{where}{name}: got {_NAMES.get(type(value), 'a number')}, wanted {wanted_types}")
+        raise TypeError(f"{where}{name}: got {_NAMES.get(type(value), 'a number')}, expected {wanted_types}")
     if kind.items is not Any:
         for name, value in named:
             inside = f"{where}{name}."

@@ -244,7 +244,7 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
         return found[0]
     axes = varying_axes(cells)
     listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in found or cells)
-    what = f"{len(found)} cells match, wanted one:" if found else "no cell matches; there are:"
+    what = f"{len(found)} cells match, expected one:" if found else "no cell matches; there are:"
     raise DataError(f"{text}: {what}{listed}")
 
 

@@ -56,8 +56,8 @@ def open_parquet(path: Path, wanted: str) -> Iterator[Any]:
             yield file
     except (OSError, pa.ArrowException) as error:
         raise DataError(
-            f"{path}: cannot be read ({'it is not there' if isinstance(error, FileNotFoundError) else error}); wanted "
-            f"{wanted}; give the sweep's command again: what it computed is in the store"
+            f"{path}: cannot be read ({'it is not there' if isinstance(error, FileNotFoundError) else error}); "
+            f"expected {wanted}; give the sweep's command again: what it computed is in the store"
         ) from error
 
 

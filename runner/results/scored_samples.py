@@ -103,7 +103,7 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
     table = _read(folder, [column, f"score_state/{metric}", "cluster"], with_history=with_history)
     ids = table["id"].to_pylist()
     if len(set(ids)) < len(ids):
-        raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, wanted unique ones")
+        raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, expected unique ones")
     name = cell.dataset.get("name")
     questions = table["question"].to_pylist()
     values = table[column].to_pylist()
@@ -136,7 +136,8 @@ def _check_belongs(found: ScoredSamples, cell: CellResult, folder: Path, metric:
     if differ:
         raise DataError(
             f"{folder / 'samples.parquet'}: its {metric} is not that of cell.json beside it (n = {told.get('n')}, "
-            f"{told.get('value')}), wanted the samples of this cell; the sweep's command, given again, writes both anew"
+            f"{told.get('value')}), expected the samples of this cell; the sweep's command, given again, writes "
+            "both anew"
         )
 
 

@@ -160,7 +160,7 @@ def _corpus_of(about: Mapping[str, Json]) -> str:
 def _require_sound(testset: Testset, folder: Path) -> None:
     if mistakes := testset.mistakes():
         more = f" (and {len(mistakes) - 1} more like it)" if mistakes[1:] else ""
-        raise DataError(f"{folder}: {mistakes[0]}{more}. Wanted: {_EXPECTED}, whose gold lies in its documents.")
+        raise DataError(f"{folder}: {mistakes[0]}{more}. Expected: {_EXPECTED}, whose gold lies in its documents.")
 
 
 def _files(testset: Testset) -> dict[str, bytes]:

@@ -65,10 +65,10 @@ def question_of(request: Mapping[str, Json]) -> Question:
     """What a request asks. Raises DataError for one without a question, and for unknown options."""
     said = [(each["role"], _text_of(each.get("content"))) for each in request["input"] if each.get("role") in _ROLES]
     if not said or said[-1][0] != "user":
-        raise DataError("input: wanted messages of which the last is a question of a user")
+        raise DataError("input: expected messages of which the last is a question of a user")
     options = request.get("custom_inputs") or {}
     if unknown := sorted(set(options) - set(_OPTIONS)):
-        raise DataError(f"custom_inputs: unknown are {', '.join(unknown)}; wanted some of {', '.join(_OPTIONS)}")
+        raise DataError(f"custom_inputs: unknown are {', '.join(unknown)}; expected some of {', '.join(_OPTIONS)}")
     return Question(said[-1][1], history=_turns(said[:-1]), **options)
 
 

@@ -69,10 +69,10 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
     mistakes = _mistakes(question, choices)
     kind = question.kind or (defaults.kind_in_conversation if question.history else defaults.kind)
     if kind not in [known.value for known in Kind]:
-        mistakes.append(f"kind: got {kind!r}, wanted one of {', '.join(known.value for known in Kind)}")
+        mistakes.append(f"kind: got {kind!r}, expected one of {', '.join(known.value for known in Kind)}")
     history = tuple(Turn(*turn) for turn in question.history if _is_turn(turn))
     if len(history) < len(question.history):
-        mistakes.append("history: wanted a question and its answer for each turn, both texts")
+        mistakes.append("history: expected a question and its answer for each turn, both texts")
     conditions = []
     for name, asked in question.where.items():
         try:
@@ -104,7 +104,7 @@ def _of_other_types(question: Question) -> list[str]:
         "where": (Mapping, 'an object such as {"year": 2020}'),
     }
     return [
-        f"{'question' if name == 'text' else name}: got {getattr(question, name)!r}, wanted {what}"
+        f"{'question' if name == 'text' else name}: got {getattr(question, name)!r}, expected {what}"
         for name, (kind, what) in wanted.items()
         if not isinstance(getattr(question, name), kind)
     ]
@@ -115,11 +115,11 @@ def _mistakes(question: Question, choices: Choices) -> list[str]:
     if not question.text.strip():
         mistakes.append("question: is empty")
     if any(choices.corpora) and question.corpus not in choices.corpora:
-        mistakes.append(f"corpus: got {question.corpus!r}, wanted one of {', '.join(choices.corpora)}")
+        mistakes.append(f"corpus: got {question.corpus!r}, expected one of {', '.join(choices.corpora)}")
     if question.corpus and not any(choices.corpora):
         mistakes.append(f"corpus: got {question.corpus!r}, but there is one corpus alone")
     if question.subset and choices.subsets and question.subset not in choices.subsets:
-        mistakes.append(f"subset: got {question.subset!r}, wanted one of {', '.join(choices.subsets)}, or none")
+        mistakes.append(f"subset: got {question.subset!r}, expected one of {', '.join(choices.subsets)}, or none")
     if question.where and not choices.has_filter:
         mistakes.append("where: this pipeline has no filter that reads conditions (filter=metadata)")
     return mistakes

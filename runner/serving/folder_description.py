@@ -104,7 +104,7 @@ def read_description(folder: Path) -> Description:
         return description
     except FileNotFoundError as error:
         raise DataError(
-            f"{path}: not there; wanted a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
+            f"{path}: not there; expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: cannot be used ({error}); export the cell again") from error

@@ -76,7 +76,7 @@ def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
     types = get_type_hints(Cell)
     values: dict[str, Any] = {field.name: None for field in fields(Cell)}
     if unknown := sorted(set(nodes) - set(values)):
-        raise ConfigError([f"{unknown[0]}: unknown; wanted some of {', '.join(values)}"])
+        raise ConfigError([f"{unknown[0]}: unknown; expected some of {', '.join(values)}"])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
     return unevaluated(Cell(**values))
 

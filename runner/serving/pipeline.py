@@ -93,7 +93,7 @@ class Pipeline:
         Raises DataError for a question or options that cannot be used, and whatever a component raises.
         """
         if n is not None and n < 1:
-            raise DataError(f"n: got {n}, wanted at least 1 passage")
+            raise DataError(f"n: got {n}, expected at least 1 passage")
         sample = self._as_sample(question, options)
         graph = self._graph(sample)
         if graph.found is None:
@@ -110,7 +110,7 @@ class Pipeline:
         try:
             asked = question if isinstance(question, Question) else Question(question, **options)
         except TypeError as error:
-            raise DataError(f"a question has no such option ({error}); wanted some of {_OPTIONS}") from error
+            raise DataError(f"a question has no such option ({error}); expected some of {_OPTIONS}") from error
         return as_sample(asked, self.description.question_defaults, self._choices)
 
     def _graph(self, sample: Sample) -> ServedGraph:

@@ -27,9 +27,9 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.check == (options.question is not None):
-            raise DataError('wanted a question, as in `python pipeline.py "..."`, or --check')
+            raise DataError('expected a question, as in `python pipeline.py "..."`, or --check')
         if options.limit is not None and options.limit < 1:
-            raise DataError(f"--limit: got {options.limit}, wanted at least 1 question")
+            raise DataError(f"--limit: got {options.limit}, expected at least 1 question")
         pipeline = load_pipeline(folder, trust=options.trust)
         if options.check:
             return _show_check(pipeline, check(pipeline, folder / CHECK, options.limit))

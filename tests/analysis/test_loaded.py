@@ -159,7 +159,7 @@ class TestFindCell:
         with pytest.raises(DataError) as error:
             find_cell("top_k=8", cells)
         assert str(error.value).splitlines() == [
-            "top_k=8: 2 cells match, wanted one:",
+            "top_k=8: 2 cells match, expected one:",
             "  a2a2a2a2a2a2  retriever=bm25, top_k=8",
             "  b4b4b4b4b4b4  retriever=dense, top_k=8",
         ]

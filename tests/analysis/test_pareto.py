@@ -125,7 +125,7 @@ def test_without_a_cell_that_did_not_fail(tmp_path: Path, capsys: pytest.Capture
 def test_a_price_that_is_none(sweep: Path, price: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["pareto", str(sweep), "--metric", "rouge_l", "--price-prompt", price])
-    assert f"got {price}, wanted a number, 0 or more" in capsys.readouterr().err
+    assert f"got {price}, expected a number, 0 or more" in capsys.readouterr().err
 
 
 def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ def test_the_picture_lies_with_the_sweep_unless_a_file_is_named(
 
 def test_an_axis_that_is_not_there_ends_with_a_message(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(sweep), "--metric", "rouge_l", "--axis", "chunk"]) == 2
-    assert "--axis chunk: wanted one of the axes that vary: retriever, top_k" in capsys.readouterr().err
+    assert "--axis chunk: expected one of the axes that vary: retriever, top_k" in capsys.readouterr().err
 
 
 def test_cells_that_are_in_no_mean_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

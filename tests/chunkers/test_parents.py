@@ -18,6 +18,6 @@ class TestParentChunks(ComponentContract):
 
     def test_children_are_smaller_than_their_parents(self) -> None:
         mistakes = ParentChunks(SentencePacking(size=64), SentencePacking(size=64)).check()
-        assert mistakes == ["children.size: got 64, wanted less than parents.size=64"]
+        assert mistakes == ["children.size: got 64, expected less than parents.size=64"]
         assert ParentChunks(SentencePacking(size=64), SentencePacking(size=50, unit=Unit.CHAR)).check() == []
         assert ParentChunks(SentencePacking(size=64), WholeDocuments()).check() == []

@@ -52,7 +52,7 @@ class TestSemanticPacking(ComponentContract):
 
     def test_mistakes(self) -> None:
         assert SemanticPacking(Hashing(), 101.0, -1).check() == [
-            "percentile: got 101.0, wanted a number in [0, 100], e.g. 95", "n_neighbours: got -1, wanted 0 or more",
+            "percentile: got 101.0, expected a number in [0, 100], e.g. 95", "n_neighbours: got -1, expected 0 or more",
         ]  # fmt: skip
 
 

@@ -142,5 +142,5 @@ class CharacterTokens:
 
 
 def test_mistakes() -> None:
-    assert PackedContext(0).check() == ["max_tokens: got 0, wanted at least 1"]
-    assert PackedContext(window=-1).check() == ["window: got -1, wanted at least 0"]
+    assert PackedContext(0).check() == ["max_tokens: got 0, expected at least 1"]
+    assert PackedContext(window=-1).check() == ["window: got -1, expected at least 0"]

@@ -271,12 +271,14 @@ class TestBadInput:
         ("record", "value"), [({}, "None"), ({"answer": True}, "True"), ({"answer": ["a", {"b": 1}]}, r"\{'b': 1\}")]
     )
     def test_an_answer_that_is_none(self, tmp_path: Path, record: dict[str, object], value: str) -> None:
-        with pytest.raises(DataError, match=rf"answers\.jsonl, line 1: field 'answer' holds {value}, wanted a string"):
+        with pytest.raises(
+            DataError, match=rf"answers\.jsonl, line 1: field 'answer' holds {value}, expected a string"
+        ):
             load(write(tmp_path, answers=[{"_id": "q1", **record}]))
 
     def test_settings(self) -> None:
         assert Beir("").check()[0].startswith("root: is empty")
-        assert Beir("x", subset="My set").check()[0].startswith("subset: came 'My set'; wanted a name of a-z")
-        assert Beir("x", limit=0).check() == ["limit: came 0; wanted 1 or more, or null for all samples"]
+        assert Beir("x", subset="My set").check()[0].startswith("subset: came 'My set'; expected a name of a-z")
+        assert Beir("x", limit=0).check() == ["limit: came 0; expected 1 or more, or null for all samples"]
         with pytest.raises(ConfigError):
             Beir("").load()

@@ -36,7 +36,7 @@ def test_a_value_a_list_or_bounds() -> None:
     "value", [True, None, [], {}, {"at_least": [1]}, {"at_leats": 1}, [["a"]], nan, {"at_most": inf}]
 )
 def test_what_is_none(value: object) -> None:
-    with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': .* came, wanted a text or a number"):
+    with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': .* came, expected a text or a number"):
         read_conditions({"conditions": {"year": value}}, "line 1")
 
 

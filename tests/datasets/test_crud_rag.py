@@ -237,8 +237,8 @@ class TestBadInput:
         [
             ({"answers": " "}, r"record 1 \(ID 1\): the item has no reference: field 'answers'"),
             ({"questions": ""}, "the question of sample 'read/qa_1doc/1' is empty"),
-            ({"questions": None, "ID": 5}, r"record 1 \(ID 5\): field 'ID' is a number, wanted a string"),
-            ({"news1": ["甲"]}, "field 'news1' is a list, wanted a string"),
+            ({"questions": None, "ID": 5}, r"record 1 \(ID 5\): field 'ID' is a number, expected a string"),
+            ({"news1": ["甲"]}, "field 'news1' is a list, expected a string"),
         ],
     )
     def test_broken_record(self, tmp_path: Path, changes: dict[str, object], message: str) -> None:

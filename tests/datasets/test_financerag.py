@@ -138,14 +138,14 @@ class TestMissing:
     @pytest.mark.parametrize("sets", [("Finqa",), (), ("FinQA", "FinQA")])
     def test_names_of_sets(self, sets: tuple[str, ...]) -> None:
         (mistake,) = FinanceRag("x", sets=sets).check()
-        assert mistake == f"sets: came {list(sets)}; wanted one or more, each once, of {', '.join(SETS)}"
+        assert mistake == f"sets: came {list(sets)}; expected one or more, each once, of {', '.join(SETS)}"
         with pytest.raises(ConfigError, match="sets: came"):
             FinanceRag("x", sets=sets).load()
 
     def test_other_settings(self) -> None:
         root, limit = FinanceRag("", limit=0).check()
-        assert root.startswith("root: is empty; wanted the folder that holds the sets")
-        assert limit == "limit: came 0; wanted 1 or more, or null for all samples"
+        assert root.startswith("root: is empty; expected the folder that holds the sets")
+        assert limit == "limit: came 0; expected 1 or more, or null for all samples"
 
 
 @pytest.fixture

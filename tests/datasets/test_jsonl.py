@@ -126,14 +126,14 @@ class TestFields:
     @pytest.mark.parametrize(
         ("fields", "said"),
         [
-            ({"answerable": "no"}, "field 'answerable' is 'no', wanted true or false"),
+            ({"answerable": "no"}, "field 'answerable' is 'no', expected true or false"),
             ({"answer_parts": "1932"}, "a string came where a list was wanted"),
             ({"answer_parts": [["1932"], " "]}, "a part is blank"),
             ({"passages": [" "]}, "a passage is blank"),
             ({"passages": [{"txt": "x"}]}, "holds the field 'txt'. Known are: text, title, document, relevant"),
             ({"passages": [{"document": "c.md"}]}, "names the document 'c.md', which is not there"),
-            ({"passages": [{"text": "x", "relevant": 0}]}, "'relevant' is 0, wanted true or false, or the number"),
-            ({"answer_parts": [3]}, "holds a number, wanted a string or a list of strings"),
+            ({"passages": [{"text": "x", "relevant": 0}]}, "'relevant' is 0, expected true or false, or the number"),
+            ({"answer_parts": [3]}, "holds a number, expected a string or a list of strings"),
         ],
     )
     def test_parts_and_answerable_are_checked(self, tmp_path: Path, fields: dict[str, Any], said: str) -> None:
@@ -251,7 +251,7 @@ class TestBadInput:
             ({"id": "1", "query": "?"}, "field 'query' came; did you mean 'question'"),
             ({**QUESTION, "topics": "x"}, "field 'topics' came; did you mean 'topic'"),
             (["x"], "line 1: a list came where an object was wanted"),
-            ({**QUESTION, "id": 1.5}, "field 'id' is a number, wanted a string"),
+            ({**QUESTION, "id": 1.5}, "field 'id' is a number, expected a string"),
             ({**QUESTION, "references": [1]}, "field 'references' holds a number"),
             ({**QUESTION, "gold": 3}, "line 1, field 'gold': a number came where a list was wanted"),
             ({**QUESTION, "history": "x"}, "line 1, field 'history': a string came where a list was wanted"),
@@ -260,17 +260,20 @@ class TestBadInput:
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which holds it 0 times"),
             ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not there"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": " "}]}, "field 'quote'"),
-            ({**QUESTION, "gold": [{"document": "a.md", "start": "4"}]}, "field 'start' is '4', wanted a whole number"),
+            (
+                {**QUESTION, "gold": [{"document": "a.md", "start": "4"}]},
+                "field 'start' is '4', expected a whole number",
+            ),
             (
                 {**QUESTION, "gold": [{"document": "a.md", "start": 4}]},
-                "start 4 and end None of document 'a.md'; wanted both",
+                "start 4 and end None of document 'a.md'; expected both",
             ),
             (
                 {**QUESTION, "gold": [{"document": "a.md", "qoute": "x"}]},
                 "gold holds the field 'qoute'. Known are: document",
             ),
             ({**QUESTION, "gold": [{"document": "b.md", "start": 0, "end": 21}]}, "'b.md', which has 20"),
-            ({**QUESTION, "gold": [{"document": "a.md", "grade": True}]}, "field 'grade' is True, wanted a whole"),
+            ({**QUESTION, "gold": [{"document": "a.md", "grade": True}]}, "field 'grade' is True, expected a whole"),
             ({**QUESTION, "gold": [{"document": "a.md", "grade": 0}]}, "the grade 0 came, 1 or more"),
             ({**QUESTION, "kind": "essay"}, "kind 'essay' came, one of qa, long_form"),
             (

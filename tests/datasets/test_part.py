@@ -105,6 +105,6 @@ def test_documents_that_are_read_by_themselves_are_read_once_for_all_parts() -> 
 
 
 def test_mistakes() -> None:
-    assert Part(Clustered(), 1.0).check() == ["held_out_share: got 1.0, wanted a share in (0, 1)"]
+    assert Part(Clustered(), 1.0).check() == ["held_out_share: got 1.0, expected a share in (0, 1)"]
     with pytest.raises(ConfigError, match="held_out_share"):
         Part(Clustered(), 0.0).load()

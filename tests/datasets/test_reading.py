@@ -172,9 +172,9 @@ class TestFields:
             required_text({"a": 1, "b": 2}, "question", "file, record 3")
 
     def test_wrong_types(self) -> None:
-        with pytest.raises(DataError, match="field 'a' is a number, wanted a string"):
+        with pytest.raises(DataError, match="field 'a' is a number, expected a string"):
             required_text({"a": 1}, "a", "here")
-        with pytest.raises(DataError, match="field 'a' holds a number, wanted a string or a list of strings"):
+        with pytest.raises(DataError, match="field 'a' holds a number, expected a string or a list of strings"):
             optional_texts({"a": ["x", 1]}, "a", "here")
         with pytest.raises(DataError, match="here: a list came where an object was wanted"):
             as_record([], "here")

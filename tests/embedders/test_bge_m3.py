@@ -140,8 +140,8 @@ def test_has_its_role(folder: str) -> None:
     assert isinstance(BgeM3(folder), ThreeWayEncoder)
     assert isinstance(BgeM3(folder), SlowEmbedder)
     assert BgeM3(folder, max_length=2, batch_tokens=0).check() == [
-        "max_length: got 2, wanted at least 3: two tokens are the model's own",
-        "batch_tokens: got 0, wanted at least 1, or null for what suits the device",
+        "max_length: got 2, expected at least 3: two tokens are the model's own",
+        "batch_tokens: got 0, expected at least 1, or null for what suits the device",
     ]
 
 

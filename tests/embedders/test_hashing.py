@@ -28,4 +28,7 @@ def test_dimensions() -> None:
 
 
 def test_mistakes() -> None:
-    assert Hashing(0, -1).check() == ["n_dimensions: got 0, wanted at least 1", "max_ngram: got -1, wanted at least 1"]
+    assert Hashing(0, -1).check() == [
+        "n_dimensions: got 0, expected at least 1",
+        "max_ngram: got -1, expected at least 1",
+    ]

@@ -102,9 +102,12 @@ def test_a_key_comes_from_the_environment_and_is_in_no_identity(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("component", "mistake"),
     [
-        (LlamaIndexEmbeddings("os.path.join", {}), "class_path: got 'os.path.join', wanted the import path of a class"),
+        (
+            LlamaIndexEmbeddings("os.path.join", {}),
+            "class_path: got 'os.path.join', expected the import path of a class",
+        ),
         (LlamaIndexEmbeddings("llama_index.embeddings.gone.Gone", {}), "pip install llama-index-embeddings-gone"),
-        (LlamaIndexEmbeddings("llama_index.core.Document", {}), "wanted a subclass of BaseEmbedding"),
+        (LlamaIndexEmbeddings("llama_index.core.Document", {}), "expected a subclass of BaseEmbedding"),
         (LlamaIndexEmbeddings(LETTERS, {"frist": 1}), "has no such argument; did you mean first?"),
         (LlamaIndexEmbeddings("llama_index.core.MockEmbedding", {}), "arguments.embed_dim: missing"),
         (LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}), "arguments.api_key: a secret has no place"),

@@ -130,7 +130,9 @@ def test_a_longer_max_length_than_the_model_has_positions_is_these(folder: Path)
 def test_longer_texts_are_an_error_where_that_is_wanted(bert: Path) -> None:
     strict = embedder(bert, truncation=Truncation.ERROR, max_length=10, passage_prefix="首都")
     assert chunk_vectors(strict, ["获奖获奖获奖"]).any()
-    with pytest.raises(ComponentError, match=r"reads 10 tokens: 1 of 2 chunks are longer, the longest has 11; wanted"):
+    with pytest.raises(
+        ComponentError, match=r"reads 10 tokens: 1 of 2 chunks are longer, the longest has 11; expected"
+    ):
         chunk_vectors(strict, ["获奖获奖获奖人", "北京"])
     with pytest.raises(ComponentError, match="queries are longer"):
         query_vectors(strict, [LONG])

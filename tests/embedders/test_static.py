@@ -87,10 +87,12 @@ def test_weights_and_rows_of_model2vec(folder: Path, tmp_path: Path) -> None:
 
 def test_other_tensors_and_tables_that_are_too_short_are_refused(folder: Path, tmp_path: Path) -> None:
     other = as_model2vec(folder, tmp_path / "other", weight=np.zeros(3))
-    with pytest.raises(ComponentError, match="has the tensors weight, wanted a table of static embeddings"):
+    with pytest.raises(ComponentError, match="has the tensors weight, expected a table of static embeddings"):
         vectors(other, TEXTS)
     short = as_model2vec(folder, tmp_path / "short", embeddings=np.zeros((5, 2), dtype=np.float32))
-    with pytest.raises(ComponentError, match=r"of shape \(5, 2\) for tokens with ids up to \d+, wanted a row for each"):
+    with pytest.raises(
+        ComponentError, match=r"of shape \(5, 2\) for tokens with ids up to \d+, expected a row for each"
+    ):
         vectors(short, TEXTS)
 
 
@@ -101,7 +103,7 @@ def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) 
     vocabulary = tokenizer["model"]["vocab"]
     vocabulary["北"] = 2 * len(vocabulary)  # as many tokens as rows, but one with an id behind the last row
     path.write_text(json.dumps(tokenizer), encoding="utf-8")
-    with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, wanted a row for each"):
+    with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, expected a row for each"):
         vectors(model, TEXTS)
 
 

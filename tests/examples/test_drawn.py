@@ -51,13 +51,13 @@ def test_a_follow_up_asks_the_same_only_after_the_same_questions() -> None:
 
 
 def test_too_few_are_an_error() -> None:
-    with pytest.raises(DataError, match=r"4 of 10 samples .* do for sample 'a', wanted examples.n=5"):
+    with pytest.raises(DataError, match=r"4 of 10 samples .* do for sample 'a', expected examples.n=5"):
         DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
 
 
 def test_mistakes() -> None:
     assert DrawnExamples(None, n=-1, max_tokens=0).check() == [
-        "n: got -1, wanted at least 0",
-        "max_tokens: got 0, wanted at least 1",
-        "dataset: got none, wanted one that holds the examples",
+        "n: got -1, expected at least 0",
+        "max_tokens: got 0, expected at least 1",
+        "dataset: got none, expected one that holds the examples",
     ]

@@ -24,5 +24,5 @@ def test_earlier_turns(expander: ConversationHistory, query: str) -> None:
 
 def test_mistakes() -> None:
     assert ConversationHistory(0).check() == [
-        "n_turns: got 0, wanted at least 1 (for none, use expander=none), or null for all"
+        "n_turns: got 0, expected at least 1 (for none, use expander=none), or null for all"
     ]

@@ -152,11 +152,14 @@ def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
 @pytest.mark.parametrize(
     ("fields", "mistake"),
     [
-        ({"n_texts": 0}, "n_texts: got 0, wanted at least 1"),
-        ({"n_turns": -1}, "n_turns: got -1, wanted at least 0"),
+        ({"n_texts": 0}, "n_texts: got 0, expected at least 1"),
+        ({"n_turns": -1}, "n_turns: got -1, expected at least 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
         ({"instruction": "{n}"}, "instruction: has no {question}"),
-        ({"instruction": "{question} {history}"}, "instruction: has {history}, wanted no place but {question} and {n}"),
+        (
+            {"instruction": "{question} {history}"},
+            "instruction: has {history}, expected no place but {question} and {n}",
+        ),
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],
 )

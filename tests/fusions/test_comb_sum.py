@@ -30,5 +30,5 @@ def test_of_two_rankings_it_is_the_weighted_sum() -> None:
 
 def test_mistakes() -> None:
     assert CombSum((1.0, -1.0)).check() == [
-        "weights: got [1.0, -1.0], wanted a number per search, none negative and not all 0"
+        "weights: got [1.0, -1.0], expected a number per search, none negative and not all 0"
     ]

@@ -33,4 +33,4 @@ def test_a_weight_of_nothing_leaves_the_other_ranking(dense_weight: float, order
 
 
 def test_mistakes() -> None:
-    assert WeightedScores(1.5).check() == ["dense_weight: got 1.5, wanted a share in [0, 1]"]
+    assert WeightedScores(1.5).check() == ["dense_weight: got 1.5, expected a share in [0, 1]"]

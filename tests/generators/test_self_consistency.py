@@ -47,4 +47,4 @@ def test_it_ends_as_the_answer_that_stands() -> None:
 
 
 def test_mistakes() -> None:
-    assert SelfConsistency(1).check() == ["n_draws: got 1, wanted at least 2 (for one, generator=single)"]
+    assert SelfConsistency(1).check() == ["n_draws: got 1, expected at least 2 (for one, generator=single)"]

@@ -100,7 +100,7 @@ def test_a_single_passage_is_never_split() -> None:
 
 def test_mistakes() -> None:
     assert SplitFuse("", "{question}", 0).check() == [
-        "max_tokens: got 0, wanted at least 1",
+        "max_tokens: got 0, expected at least 1",
         "instruction: has no {answers}",
     ]
 

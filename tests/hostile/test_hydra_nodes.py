@@ -186,19 +186,19 @@ class TestCodeThatIsNamed:
         named = ("run.plugins=[evil_package]", "+hydra.callbacks.x._target_=evil_package.OnRun")
         assert compose_config(named)["run"]["plugins"] == ["evil_package"]
         assert evil.has_run, "it was named"
-        with pytest.raises(ConfigError, match=r"wanted a subclass of hydra\.experimental\.callback\.Callback"):
+        with pytest.raises(ConfigError, match=r"expected a subclass of hydra\.experimental\.callback\.Callback"):
             compose_config([*named, f"+hydra.callbacks.y._target_={CALL}"])
         evil.forget()
 
     def test_handlers_of_ones_own(self, evil: Planted) -> None:
         named = ("run.plugins=[evil_package]", "hydra/job_logging=stdout")
         compose_config([*named, "+hydra.job_logging.handlers.x.class=evil_package.ToNowhere"])
-        with pytest.raises(ConfigError, match=r"wanted a subclass of logging\.Handler"):
+        with pytest.raises(ConfigError, match=r"expected a subclass of logging\.Handler"):
             compose_config([*named, f"+hydra.job_logging.handlers.x.class={CALL}"])
         evil.forget()
 
     def test_a_package_of_the_standard_library_gives_no_functions(self) -> None:
-        with pytest.raises(ConfigError, match=r"got 'os\.system', wanted a subclass"):
+        with pytest.raises(ConfigError, match=r"got 'os\.system', expected a subclass"):
             compose_config(["run.plugins=[os]", "+hydra.callbacks.x={_target_: os.system, command: 'true'}"])
 
     def test_a_package_whose_files_are_read_is_not_imported(self, evil: Planted) -> None:

@@ -175,7 +175,7 @@ def test_programs_import_nothing(which: str, folder: Path, given: Planted) -> No
 
 @pytest.mark.parametrize("plugins", ["given_package", ["not a name"], ["a;b"]])
 def test_plugins_are_a_list_of_names(plugins: Any, folder: Path, given: Planted) -> None:
-    with pytest.raises(ConfigError, match=r"got '.*', wanted"):
+    with pytest.raises(ConfigError, match=r"got '.*', expected"):
         analysis.load(folder / "sweep", plugins=plugins)
 
 

@@ -51,7 +51,7 @@ def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ("[]", "a list came"),
         ('{"a": []}', "entry 'a': a list came"),
-        ('{"a": {"question": "q"}}', "got 'q', wanted lists of texts"),
+        ('{"a": {"question": "q"}}', "got 'q', expected lists of texts"),
         ('{"a": {"question": ["q"], "answers": [null]}}', "got \\[None\\]"),
     ],
 )

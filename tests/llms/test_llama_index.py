@@ -182,16 +182,16 @@ def test_what_it_is_called_and_how_it_draws() -> None:
 @pytest.mark.parametrize(
     ("component", "mistake"),
     [
-        (LlamaIndexChat("os.path.join", {}), "class_path: got 'os.path.join', wanted the import path of a class"),
+        (LlamaIndexChat("os.path.join", {}), "class_path: got 'os.path.join', expected the import path of a class"),
         (LlamaIndexChat("llama_index.llms.gone.Gone", {}), "pip install llama-index-llms-gone"),
         (LlamaIndexChat("llama_index.core.llms.MockLM", {}), "pip install llama-index-core"),
         (LlamaIndexChat("llama_index.MockLLM", {}), "pip install llama-index-core"),
-        (LlamaIndexChat("llama_index.core.MockEmbedding", {}), "wanted a subclass of LLM"),
+        (LlamaIndexChat("llama_index.core.MockEmbedding", {}), "expected a subclass of LLM"),
         (echo(beginn=1), "has no such argument; did you mean begin?"),
         (LlamaIndexChat(ECHO, {}), "arguments.temperature: missing"),
-        (echo(temperature=-1), "arguments.temperature: got -1, wanted at least 0"),
+        (echo(temperature=-1), "arguments.temperature: got -1, expected at least 0"),
         (echo(api_key="s3cret"), "arguments.api_key: a secret has no place"),
-        (echo(concurrency=0), "concurrency: got 0, wanted at least 1"),
+        (echo(concurrency=0), "concurrency: got 0, expected at least 1"),
     ],
     ids=[
         "another package",
@@ -285,7 +285,7 @@ def raised_from(cause: Exception) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "wanted"),
+    ("error", "expected"),
     [
         (with_status(429), ErrorClass.RATE_LIMIT),
         (with_status(503), ErrorClass.SERVER),

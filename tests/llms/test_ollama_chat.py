@@ -192,4 +192,4 @@ class TestDigest:
 
 def test_prompt_and_answer_share_the_window() -> None:
     (mistake,) = OllamaChat("m", num_ctx=1024).check()
-    assert mistake.startswith("num_ctx: got 1024, wanted more than max_new_tokens=1024")
+    assert mistake.startswith("num_ctx: got 1024, expected more than max_new_tokens=1024")

@@ -10,9 +10,9 @@ class TestRehearsal(LLMContract):
 def test_a_prompt_that_no_role_is_for_fails() -> None:
     (answer,) = Rehearsal().generate([request("问？", ("甲",))])
     assert answer.state is AnswerState.ERROR
-    assert "wanted a real model" in answer.error
+    assert "expected a real model" in answer.error
 
 
 def test_the_share_of_flawed_replies_is_one() -> None:
-    assert Rehearsal(flawed_share=1.1).check() == ["flawed_share: got 1.1, wanted a share in [0, 1]"]
+    assert Rehearsal(flawed_share=1.1).check() == ["flawed_share: got 1.1, expected a share in [0, 1]"]
     assert Rehearsal().check() == []

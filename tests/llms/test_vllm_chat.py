@@ -158,7 +158,7 @@ def test_a_command_that_cannot_be_run_is_told_from_one_that_is_not_there(place: 
     said = [chat(place, command=str(command)).check() for command in (written, tmp_path, tmp_path / "none")]
     assert [mistakes[0].removeprefix("command: ") for mistakes in said] == [
         f"'{written}' is not executable; allow it with: chmod +x {written}",
-        f"'{tmp_path}' is a folder, wanted the program in it, e.g. {tmp_path}/bin/vllm",
+        f"'{tmp_path}' is a folder, expected the program in it, e.g. {tmp_path}/bin/vllm",
         f"there is no program '{tmp_path}/none'; install vLLM in an environment of its own (python -m venv ~/vllm && "
         "~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm",
     ]

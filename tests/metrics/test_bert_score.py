@@ -140,12 +140,12 @@ def test_a_model_of_another_kind(bert: str, tmp_path: Path) -> None:
     DistilBertModel(DistilBertConfig(vocab_size=114, dim=32, hidden_dim=64, n_layers=1, n_heads=2)).save_pretrained(
         folder
     )
-    with pytest.raises(ComponentError, match="is a DistilBertModel, wanted a BERT-like encoder"):
+    with pytest.raises(ComponentError, match="is a DistilBertModel, expected a BERT-like encoder"):
         _scores(BertScore(str(folder), "", 1), ["北京"], ["上海"])
 
 
 def test_numbers_below_one_are_mistakes(bert: str) -> None:
     assert BertScore(bert, "", 0, batch_size=-1).check() == [
-        "num_layers: got 0, wanted at least 1",
-        "batch_size: got -1, wanted at least 1",
+        "num_layers: got 0, expected at least 1",
+        "batch_size: got -1, expected at least 1",
     ]

@@ -103,4 +103,4 @@ def test_signature_names_the_tokenizer_and_the_smoothing(language: str, tokenize
 
 
 def test_an_unknown_language_is_a_mistake() -> None:
-    assert Bleu("fr").check() == ["language: got 'fr', wanted one of zh, en, char"]
+    assert Bleu("fr").check() == ["language: got 'fr', expected one of zh, en, char"]

@@ -47,4 +47,4 @@ def test_a_correction_needs_a_right_answer() -> None:
 def test_phrases_that_say_nothing_are_a_mistake() -> None:
     for component in (ErrorDetection, FollowedFalse):
         (mistake,) = component(phrases=("!",)).check()
-        assert mistake == "phrases: got ['!'], wanted words by which an answer says that its passages are wrong"
+        assert mistake == "phrases: got ['!'], expected words by which an answer says that its passages are wrong"

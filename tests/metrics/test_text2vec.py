@@ -108,4 +108,4 @@ def test_blank_texts_never_reach_the_model() -> None:
 
 
 def test_an_empty_batch_is_a_mistake(encoder: str) -> None:
-    assert Text2VecSimilarity(encoder, "", batch_size=0).check() == ["batch_size: got 0, wanted at least 1"]
+    assert Text2VecSimilarity(encoder, "", batch_size=0).check() == ["batch_size: got 0, expected at least 1"]

@@ -62,7 +62,7 @@ def test_unknown_and_repeated_measures_are_all_reported() -> None:
     mistakes = TrecMeasures(measures).check()
     assert len(mistakes) == 6
     assert mistakes[0] == (
-        "measures: got 'ndgc@10', wanted one of mrr, map@k, ndcg@k, recall@k, precision@k with k >= 1"
+        "measures: got 'ndgc@10', expected one of mrr, map@k, ndcg@k, recall@k, precision@k with k >= 1"
     )
     assert mistakes[-1] == "measures: got 'mrr' more than once"
 

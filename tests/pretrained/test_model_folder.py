@@ -77,7 +77,7 @@ class TestCheck:
     @pytest.mark.parametrize("revision", ["", "main", "v1.0"])
     def test_an_id_needs_a_commit(self, build: Build, revision: str) -> None:
         (mistake,) = build("owner/name", revision).check()
-        assert mistake.startswith(f"revision: got '{revision}', wanted the commit of 'owner/name'")
+        assert mistake.startswith(f"revision: got '{revision}', expected the commit of 'owner/name'")
         assert (f"there is none at {Path('owner/name').absolute()}" in mistake) == (not revision)
 
     @pytest.mark.parametrize("model", ["/no/such/folder", "./missing", "../missing", "~/missing/model", "a/b/c"])
@@ -154,7 +154,7 @@ class TestLoading:
 
     def test_damaged_weights(self, build: Build, bert: Path) -> None:
         (bert / "model.safetensors").write_bytes(b"damaged")
-        with pytest.raises(ComponentError, match=r"cannot be loaded .*wanted a folder that save_pretrained wrote"):
+        with pytest.raises(ComponentError, match=r"cannot be loaded .*expected a folder that save_pretrained wrote"):
             _score(build(str(bert)))
 
     def test_pickled_weights_beside_other_safetensors_are_not_read(self, build: Build, bert: Path) -> None:
@@ -191,5 +191,5 @@ class TestLoading:
         assert not (tmp_path / "was_run").exists()
 
     def test_a_device_that_is_not_there(self, build: Build, bert: Path) -> None:
-        with pytest.raises(ComponentError, match="device: got 'abacus', wanted auto or one that torch can use here"):
+        with pytest.raises(ComponentError, match="device: got 'abacus', expected auto or one that torch can use here"):
             _score(build(str(bert), device="abacus"))

@@ -23,6 +23,6 @@ class TestCombined(ComponentContract):
 
     def test_names_that_are_not_known_are_mistakes(self) -> None:
         assert Combined(Scripted(), KNOWN, ("tables",)).check() == [
-            "use: got 'tables', wanted some of dedupe, headings"
+            "use: got 'tables', expected some of dedupe, headings"
         ]
         assert Combined(Scripted(), KNOWN, ()).check() != []

@@ -29,4 +29,4 @@ class TestWithoutNearDuplicates(RefinementContract):
         assert kept == [NEWS] + [""] * 29
 
     def test_a_threshold_out_of_range_is_a_mistake(self) -> None:
-        assert WithoutNearDuplicates(0.1).check() == ["threshold: got 0.1, wanted a similarity in [0.5, 1]"]
+        assert WithoutNearDuplicates(0.1).check() == ["threshold: got 0.1, expected a similarity in [0.5, 1]"]

@@ -13,7 +13,7 @@ class TestCascade(ComponentContract):
 
 
 def test_mistakes() -> None:
-    assert Cascade({}).check() == ["steps: got none, wanted at least one (for none, reranker=none)"]
+    assert Cascade({}).check() == ["steps: got none, expected at least one (for none, reranker=none)"]
     (mistake,) = Cascade({"light": LexicalCoverage(20), "precise": LexicalCoverage(21)}).check()
     assert mistake.startswith("steps.precise.depth: got 21, more than the 20 of steps.light before it")
     assert Cascade({"one": LexicalCoverage(20), "other": LexicalCoverage(20)}).check() == []

@@ -163,9 +163,9 @@ def test_tokens_are_counted_as_the_model_reads_them(xlm_roberta: Path, prompt: s
     [
         ({"model": ""}, "model: is empty"),
         ({"depth": 0}, "depth: got 0"),
-        ({"max_length": 3}, "max_length: got 3, wanted at least 8"),
+        ({"max_length": 3}, "max_length: got 3, expected at least 8"),
         ({"batch_tokens": 0}, "batch_tokens: got 0"),
-        ({"model": "owner/name", "revision": "main"}, "revision: got 'main', wanted the commit"),
+        ({"model": "owner/name", "revision": "main"}, "revision: got 'main', expected the commit"),
     ],
 )
 def test_mistakes(xlm_roberta: Path, fields: dict[str, Any], mistake: str) -> None:
@@ -174,10 +174,10 @@ def test_mistakes(xlm_roberta: Path, fields: dict[str, Any], mistake: str) -> No
 
 
 def test_what_is_no_cross_encoder(tmp_path: Path) -> None:
-    with pytest.raises(ComponentError, match="is a BertModel, wanted a reranker"):
+    with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
-    with pytest.raises(ComponentError, match="gives 3 numbers per pair, wanted one"):
+    with pytest.raises(ComponentError, match="gives 3 numbers per pair, expected one"):
         scores_of(cross_encoder(classifier), [("a", "b")])
 
 

@@ -113,9 +113,9 @@ def test_a_model_that_cannot_read_the_question(qwen2: Path) -> None:
 
 def test_what_gives_no_single_score(tmp_path: Path) -> None:
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
-    with pytest.raises(ComponentError, match="gives 3 numbers per pair, wanted one"):
+    with pytest.raises(ComponentError, match="gives 3 numbers per pair, expected one"):
         scores_of(cross_encoder(classifier), [("a", "b")])
-    with pytest.raises(ComponentError, match="is a BertModel, wanted a reranker"):
+    with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
 
 
@@ -154,11 +154,11 @@ def test_bars_of_the_package_are_not_drawn(qwen2: Path, capfd: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("mistakes", "wanted"),
+    ("mistakes", "expected"),
     [
         (FlagCrossEncoder("", batch_size=1).check(), "model: is empty"),
-        (FlagCrossEncoder("owner/name", "0" * 40, dtype=Dtype.BFLOAT16).check(), "dtype: got bfloat16, wanted"),
-        (FlagCrossEncoder("owner/name", "0" * 40, max_length=7).check(), "max_length: got 7, wanted at least 8"),
+        (FlagCrossEncoder("owner/name", "0" * 40, dtype=Dtype.BFLOAT16).check(), "dtype: got bfloat16, expected"),
+        (FlagCrossEncoder("owner/name", "0" * 40, max_length=7).check(), "max_length: got 7, expected at least 8"),
         (FlagLanguageModel("owner/name", "main").check(), "revision: got 'main'"),
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],

@@ -42,5 +42,5 @@ class TestLateInteraction(RerankerContract):
 
 def test_mistakes() -> None:
     assert LateInteraction(BgeM3("owner/name"), depth=0).check() == [
-        "depth: got 0, wanted at least 1 (for none, use reranker=none)"
+        "depth: got 0, expected at least 1 (for none, use reranker=none)"
     ]

@@ -73,6 +73,6 @@ def test_blocks_of_pairs_make_no_difference() -> None:
 
 def test_mistakes() -> None:
     assert LexicalCoverage(0, 2.0).check() == [
-        "depth: got 0, wanted at least 1 (for none, use reranker=none)",
-        "bigram_weight: got 2.0, wanted a share in [0, 1]",
+        "depth: got 0, expected at least 1 (for none, use reranker=none)",
+        "bigram_weight: got 2.0, expected a share in [0, 1]",
     ]

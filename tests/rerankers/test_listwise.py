@@ -138,9 +138,9 @@ def test_replies(reply: str, expected: list[int] | None) -> None:
 @pytest.mark.parametrize(
     ("fields", "mistake"),
     [
-        ({"depth": 1}, "depth: got 1, wanted at least 2"),
-        ({"window": 1, "step": 1}, "window: got 1, wanted at least 2"),
-        ({"step": 3}, "step: got 3, wanted less than window=3"),
+        ({"depth": 1}, "depth: got 1, expected at least 2"),
+        ({"window": 1, "step": 1}, "window: got 1, expected at least 2"),
+        ({"step": 3}, "step: got 3, expected less than window=3"),
         ({"step": 0}, "step: got 0"),
         ({"passes": 0}, "passes: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),

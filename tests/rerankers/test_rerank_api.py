@@ -125,7 +125,7 @@ def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPat
     ("fields", "mistake"),
     [
         ({"model": " "}, "model: is empty"),
-        ({"base_url": ""}, "base_url: is empty, wanted the address before /rerank"),
+        ({"base_url": ""}, "base_url: is empty, expected the address before /rerank"),
         ({"depth": 0}, "depth: got 0"),
         ({"batch_size": 0}, "batch_size: got 0"),
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env: the environment variable NOT_SET_ANYWHERE is not set"),

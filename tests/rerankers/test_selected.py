@@ -21,9 +21,9 @@ class TestSelected(ComponentContract):
 @pytest.mark.parametrize(
     ("component", "mistake"),
     [
-        (Selected({"one": LexicalCoverage()}), "candidates: got 1, wanted two or more to choose from"),
-        (Selected(CANDIDATES, share=0.0), "share: got 0.0, wanted a share above 0 and below 1"),
-        (Selected(CANDIDATES, share=1.0), "share: got 1.0, wanted a share above 0 and below 1"),
+        (Selected({"one": LexicalCoverage()}), "candidates: got 1, expected two or more to choose from"),
+        (Selected(CANDIDATES, share=0.0), "share: got 0.0, expected a share above 0 and below 1"),
+        (Selected(CANDIDATES, share=1.0), "share: got 1.0, expected a share above 0 and below 1"),
     ],
 )
 def test_mistakes(component: Selected, mistake: str) -> None:

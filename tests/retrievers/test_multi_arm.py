@@ -57,13 +57,13 @@ def test_a_search_without_weight_is_not_made() -> None:
     [
         (MultiArm(SEARCHES, {}, RULE, depth=0), "depth: got 0"),
         (retriever(word=1), "weights.word: no such search, there are dense, words, bigrams"),
-        (retriever(words=-1), "weights.words: got -1, wanted 0"),
-        (retriever(words=nan), "weights.words: got nan, wanted 0"),
-        (retriever(words=inf), "weights.words: got inf, wanted 0"),
+        (retriever(words=-1), "weights.words: got -1, expected 0"),
+        (retriever(words=nan), "weights.words: got nan, expected 0"),
+        (retriever(words=inf), "weights.words: got inf, expected 0"),
         (MultiArm({}, {}, RULE), "searches: none has a weight"),
         (retriever(dense=0, words=0, bigrams=0), "searches: none has a weight"),
-        (retriever(ReciprocalRank()), r"rule.weights: got [1.0, 1.0], wanted []"),
-        (retriever(WeightedScores(), words=0.5), "rule: WeightedScores takes no weights, wanted equal ones"),
+        (retriever(ReciprocalRank()), r"rule.weights: got [1.0, 1.0], expected []"),
+        (retriever(WeightedScores(), words=0.5), "rule: WeightedScores takes no weights, expected equal ones"),
     ],
 )
 def test_mistakes(component: MultiArm, mistake: str) -> None:

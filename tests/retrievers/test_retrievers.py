@@ -84,10 +84,10 @@ def test_weights_for_another_number_of_searches() -> None:
     assert ThreeWay(HEADS, Flat(), TokenWeights(), ReciprocalRank()).check() == []
     assert Hybrid(Hashing(), Flat(), Bm25(), WeightedScores(0.3)).check() == []
     assert ThreeWay(HEADS, Flat(), TokenWeights(), uneven).check() == [
-        "fusion: got the weights [1.0, 0.5], wanted 3, one per search, or equal ones"
+        "fusion: got the weights [1.0, 0.5], expected 3, one per search, or equal ones"
     ]
     assert Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(weights=(1.0, 1.0, 0.5))).check() == [
-        "fusion: got the weights [1.0, 1.0, 0.5], wanted 2, one per search, or equal ones"
+        "fusion: got the weights [1.0, 1.0, 0.5], expected 2, one per search, or equal ones"
     ]
 
 
@@ -102,4 +102,4 @@ def test_hybrid_makes_the_searches_of_the_two_others() -> None:
     [Dense(Hashing(), Flat(), 0), Sparse(Bm25(), 0), Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(), 0)],
 )
 def test_a_depth_of_nothing_is_a_mistake(retriever: Dense | Sparse | Hybrid) -> None:
-    assert retriever.check() == ["depth: got 0, wanted at least 1 hit per query"]
+    assert retriever.check() == ["depth: got 0, expected at least 1 hit per query"]

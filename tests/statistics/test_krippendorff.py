@@ -95,7 +95,7 @@ def test_few_clusters_have_no_interval_and_the_seed_decides_the_draws() -> None:
 
 @pytest.mark.parametrize("value", ["3", float("nan"), float("inf")])
 def test_numbers_are_wanted_where_differences_are(value: object) -> None:
-    with pytest.raises(ValueError, match="wanted a finite number"):
+    with pytest.raises(ValueError, match="expected a finite number"):
         krippendorff_alpha([(1, value)], MeasurementLevel.ORDINAL)
     with pytest.raises(ValueError, match="1 clusters came for 2 units"):
         krippendorff_alpha([(1, 2), (2, 3)], MeasurementLevel.NOMINAL, clusters=[1])

@@ -136,7 +136,7 @@ def test_words_that_rouge_chinese_sees(text: str) -> None:
 
 
 def test_an_unknown_language_is_a_mistake() -> None:
-    assert SacreBleuTokens("fr").check() == ["language: got 'fr', wanted one of zh, en, char"]
+    assert SacreBleuTokens("fr").check() == ["language: got 'fr', expected one of zh, en, char"]
 
 
 def test_chinese_tokens_are_those_of_sacrebleu() -> None:

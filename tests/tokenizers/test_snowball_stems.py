@@ -35,7 +35,7 @@ def test_stop_words_are_not_indexed(language: str, word: str) -> None:
 def test_a_language_that_snowball_does_not_know() -> None:
     assert SnowballStems("german").check() == []
     (mistake,) = SnowballStems("klingon").check()
-    assert "got 'klingon', wanted one of arabic," in mistake
+    assert "got 'klingon', expected one of arabic," in mistake
 
 
 def test_words_are_those_of_the_english_tokenizer() -> None:

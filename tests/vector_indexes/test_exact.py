@@ -113,7 +113,7 @@ def test_a_cuda_of_another_version_is_done_without_or_said(monkeypatch: pytest.M
 def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "n_gpus", lambda: 0)
     with pytest.raises(
-        ComponentError, match=r"FAISS finds no GPU here: wanted faiss-gpu-cu12 .*uninstall -y faiss-cpu"
+        ComponentError, match=r"FAISS finds no GPU here: expected faiss-gpu-cu12 .*uninstall -y faiss-cpu"
     ):
         nearest(QUERIES, VECTORS, 5, Device.GPU)
     assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
@@ -123,7 +123,7 @@ def test_a_faiss_that_knows_no_gpu_is_said_before_any_work(monkeypatch: pytest.M
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-cpu"]})
     for index in (Flat(Device.GPU), Truncated(device=Device.GPU)):
         (mistake,) = index.check()
-        assert mistake.startswith("device: got gpu, but the installed FAISS is faiss-cpu; wanted faiss-gpu-cu12")
+        assert mistake.startswith("device: got gpu, but the installed FAISS is faiss-cpu; expected faiss-gpu-cu12")
     assert Flat(Device.AUTO).check() == []
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-gpu-cu12"]})
     assert Flat(Device.GPU).check() == []

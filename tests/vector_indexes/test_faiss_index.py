@@ -60,7 +60,7 @@ class TestIvfPq(VectorIndexContract):
 @pytest.mark.parametrize(
     ("index", "n_vectors", "said"),
     [
-        (IvfPq(), 100, "got 100 vectors of 32 dimensions, wanted at least 256 vectors"),
+        (IvfPq(), 100, "got 100 vectors of 32 dimensions, expected at least 256 vectors"),
         (IvfPq(n_lists=4, n_bits=4, n_probes=1, n_subvectors=5), 100, "divide by n_subvectors=5"),
         (IvfPq(), 0, "use retriever.vector_index of kind Flat"),
     ],
@@ -71,16 +71,16 @@ def test_what_ivf_pq_cannot_be_built_over(index: IvfPq, n_vectors: int, said: st
 
 
 def test_mistakes() -> None:
-    assert IvfPq(n_lists=4, n_probes=5).check() == ["n_probes: got 5, wanted at most n_lists=4"]
+    assert IvfPq(n_lists=4, n_probes=5).check() == ["n_probes: got 5, expected at most n_lists=4"]
 
 
 @pytest.mark.parametrize("value", [0, -1])
 def test_numbers_below_the_least(value: int) -> None:
     assert Hnsw(1, value, value).check() == [
-        "n_links: got 1, wanted at least 2",
-        f"ef_construction: got {value}, wanted at least 1",
-        f"ef_search: got {value}, wanted at least 1",
+        "n_links: got 1, expected at least 2",
+        f"ef_construction: got {value}, expected at least 1",
+        f"ef_search: got {value}, expected at least 1",
     ]
     assert IvfPq(value, value, value, value).check() == [
-        f"{name}: got {value}, wanted at least 1" for name in ("n_lists", "n_subvectors", "n_bits", "n_probes")
+        f"{name}: got {value}, expected at least 1" for name in ("n_lists", "n_subvectors", "n_bits", "n_probes")
     ]

@@ -113,8 +113,8 @@ def test_the_number_of_probes_leaves_the_lists_as_they_are() -> None:
 
 def test_mistakes() -> None:
     assert IvfFlat(0, 0, 0).check() == [
-        "n_lists: got 0, wanted at least 1",
-        "n_probes: got 0, wanted at least 1",
-        "n_training_per_list: got 0, wanted at least 1",
+        "n_lists: got 0, expected at least 1",
+        "n_probes: got 0, expected at least 1",
+        "n_training_per_list: got 0, expected at least 1",
     ]
-    assert IvfFlat(4, 5).check() == ["n_probes: got 5, wanted at most n_lists=4"]
+    assert IvfFlat(4, 5).check() == ["n_probes: got 5, expected at most n_lists=4"]

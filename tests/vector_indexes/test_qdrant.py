@@ -100,7 +100,7 @@ def test_a_collection_that_is_not_as_it_was_built_is_damaged(
     made = index.build(VECTORS, place(tmp_path))
     assert index.lost(made) == []
     del server.collections["rag-grid-abc"].points[3]
-    assert index.lost(made) == [f"the collection rag-grid-abc at {server.url} has 699 vectors, wanted 700"]
+    assert index.lost(made) == [f"the collection rag-grid-abc at {server.url} has 699 vectors, expected 700"]
     server.collections.clear()
     with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.* is not there; a sweep"):
         index.search(made, VECTORS, QUERIES, 5)
@@ -146,12 +146,12 @@ def test_what_belongs_to_the_search_alone_builds_no_other_collection() -> None:
 
 def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Qdrant(base_url="", n_links=0, timeout_s=0, batch_size=0).check() == [
-        "n_links: got 0, wanted at least 1",
-        "batch_size: got 0, wanted at least 1",
-        "timeout_s: got 0, wanted more than 0",
-        "base_url: is empty, wanted the server's address, such as http://localhost:6333",
+        "n_links: got 0, expected at least 1",
+        "batch_size: got 0, expected at least 1",
+        "timeout_s: got 0, expected more than 0",
+        "base_url: is empty, expected the server's address, such as http://localhost:6333",
     ]
-    assert Qdrant(base_url="host").check() == ["base_url: got 'host', wanted one such as http://localhost:6333"]
+    assert Qdrant(base_url="host").check() == ["base_url: got 'host', expected one such as http://localhost:6333"]
     assert "holds a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (missing,) = Qdrant().check()

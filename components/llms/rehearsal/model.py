@@ -37,7 +37,7 @@ class Rehearsal:
         """A share out of range."""
         if 0 <= self.flawed_share <= 1:
             return []
-        return [f"flawed_share: got {self.flawed_share:g}, wanted a share in [0, 1]"]
+        return [f"flawed_share: got {self.flawed_share:g}, expected a share in [0, 1]"]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """One reply each, in order."""
@@ -57,4 +57,6 @@ def reply_to(messages: Sequence[Message], flawed_share: float = 0.0) -> str:
         reply = role(prompt, flawed_share)
         if reply is not None:
             return reply
-    raise LookupError(f"llm=rehearsal knows no reply to a prompt that begins with {prompt[:80]!r}; wanted a real model")
+    raise LookupError(
+        f"llm=rehearsal knows no reply to a prompt that begins with {prompt[:80]!r}; expected a real model"
+    )

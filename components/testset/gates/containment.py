@@ -38,7 +38,7 @@ class Containment:
     def check(self) -> list[str]:
         mistakes = too_small(self, shortest=_FEWEST_CHARACTERS)
         if not 0 < self.half <= self.whole <= 1:
-            shares = f"got {self.half:g} and {self.whole:g}, wanted shares above 0, and half at most whole"
+            shares = f"got {self.half:g} and {self.whole:g}, expected shares above 0, and half at most whole"
             mistakes.append(f"half and whole: {shares}")
         return mistakes
 

@@ -60,7 +60,7 @@ class Form:
 
     def check(self) -> list[str]:
         unknown = [
-            f"only_tagged: got {name!r}, wanted some of {', '.join(REASONS)}"
+            f"only_tagged: got {name!r}, expected some of {', '.join(REASONS)}"
             for name in self.only_tagged
             if name not in REASONS
         ]

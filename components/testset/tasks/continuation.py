@@ -41,7 +41,7 @@ class Continuation:
             (extract,) = own.extracts
             ends = sentence_ends(extract.text).tolist()
             if len(ends) < self.least_sentences:
-                detail = f"{len(ends)} sentences, wanted at least {self.least_sentences}"
+                detail = f"{len(ends)} sentences, expected at least {self.least_sentences}"
                 short.append(NotDrafted(own, Refusal.DECLINED, detail))
                 continue
             middle = min(ends[:-1], key=lambda end: abs(end - len(extract.text) / 2))

@@ -42,7 +42,7 @@ class GivenTopics:
         try:
             return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {error}; wanted a topic tree") from error
+            raise DataError(f"{self.path}: cannot be read: {error}; expected a topic tree") from error
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
         """The leaves, in the file's order. Nobody is asked. Raises DataError."""

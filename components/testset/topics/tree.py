@@ -32,7 +32,7 @@ def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> t
     """
     kept = _merged(leaves, where, depth)
     if not kept:
-        raise DataError(f"{where}: has no topics; wanted at least one, e.g. {{Banking: [Loans, Cards]}}")
+        raise DataError(f"{where}: has no topics; expected at least one, e.g. {{Banking: [Loans, Cards]}}")
     topics = [Topic("", path, _description(path, merged)) for path, merged in kept.items()]
     labels = _labels(topics)
     slugs = [slugs_of([label])[label] for label in labels]
@@ -52,11 +52,13 @@ def _merged(leaves: Iterable[Leaf], where: str, depth: int | None) -> dict[tuple
             raise too_deep(path, where)
         kept.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
         if len(kept) > MOST_TOPICS:
-            raise DataError(f"{where}: more than {MOST_TOPICS} topics came; wanted fewer: leave out the lowest level")
+            raise DataError(f"{where}: more than {MOST_TOPICS} topics came; expected fewer: leave out the lowest level")
     inner = {path[:n] for path in kept for n in range(1, len(path))}
     for path, merged in kept.items():
         if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):
-            raise DataError(f"{where}: the topic '{path[-1]}' came twice under one parent; wanted it once: remove one")
+            raise DataError(
+                f"{where}: the topic '{path[-1]}' came twice under one parent; expected it once: remove one"
+            )
     return kept
 
 
@@ -95,13 +97,13 @@ def _description(path: tuple[str, ...], merged: Sequence[Leaf]) -> str:
 def checked_name(name: object, where: str) -> str:
     """A name in composed form, without characters that are not shown. Raises DataError for what is no name."""
     if not isinstance(name, str):
-        raise DataError(f"{where}: {name!r} ({type(name).__name__}) came as a topic's name; wanted a text: quote it")
+        raise DataError(f"{where}: {name!r} ({type(name).__name__}) came as a topic's name; expected a text: quote it")
     shown = shown_text(name)
     if not shown:
-        raise DataError(f"{where}: a blank name came ({name!r}); wanted the name of a topic")
+        raise DataError(f"{where}: a blank name came ({name!r}); expected the name of a topic")
     if len(shown) > LONGEST_NAME:
         raise DataError(
-            f"{where}: a name of {len(shown)} characters came ({shown[:40]}...); wanted at most {LONGEST_NAME}: say "
+            f"{where}: a name of {len(shown)} characters came ({shown[:40]}...); expected at most {LONGEST_NAME}: say "
             "the rest in a description"
         )
     return shown
@@ -119,5 +121,5 @@ def too_deep(path: Sequence[str], where: str) -> DataError:
     """For a path that does not end."""
     names = " / ".join(path[:3])
     return DataError(
-        f"{where}: more than {DEEPEST} levels came (below {names}); wanted at most {DEEPEST}, none below itself"
+        f"{where}: more than {DEEPEST} levels came (below {names}); expected at most {DEEPEST}, none below itself"
     )

@@ -33,17 +33,17 @@ def read_leaves(file: Path) -> list[Leaf]:
         return list(_flat(tree, where))
     if isinstance(tree, Mapping | list) or tree is None:
         return list(_nested(tree or {}, (), where))
-    raise DataError(f"{where}: {type(tree).__name__} came; wanted {_FORMS}")
+    raise DataError(f"{where}: {type(tree).__name__} came; expected {_FORMS}")
 
 
 def _parsed(file: Path) -> Json:
     readers = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}
     if file.suffix.lower() not in readers:
-        raise DataError(f"{file}: a file '{file.suffix}' came; wanted a topic tree as .yaml, .yml or .json")
+        raise DataError(f"{file}: a file '{file.suffix}' came; expected a topic tree as .yaml, .yml or .json")
     try:
         return readers[file.suffix.lower()](file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise DataError(f"{file}: no such file; wanted a topic tree, or topics=auto") from error
+        raise DataError(f"{file}: no such file; expected a topic tree, or topics=auto") from error
     except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a key twice
         raise DataError(f"{file}: cannot be read as a topic tree: {error}; mend the file") from error
 
@@ -95,7 +95,7 @@ def _nested(value: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
             is_name = not isinstance(item, Mapping)
             yield from _nested({checked_name(item, where): None} if is_name else item, path, where)
     else:
-        raise DataError(f"{where}: {value!r} came below {' / '.join(path)}; wanted topics: {_FORMS}")
+        raise DataError(f"{where}: {value!r} came below {' / '.join(path)}; expected topics: {_FORMS}")
 
 
 def _of_omnieval(node: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
@@ -103,10 +103,10 @@ def _of_omnieval(node: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf
         raise too_deep(path, where)
     below = node.get("sub_topics") if isinstance(node, Mapping) else None
     if not isinstance(below, list):
-        raise DataError(f"{where}: {str(node)[:80]!r} came; wanted 'topic_name' and a list of 'sub_topics'")
+        raise DataError(f"{where}: {str(node)[:80]!r} came; expected 'topic_name' and a list of 'sub_topics'")
     for child in below:
         if not isinstance(child, Mapping) or "topic_name" not in child:
-            raise DataError(f"{where}: {str(child)[:80]!r} came among sub_topics; wanted a mapping with 'topic_name'")
+            raise DataError(f"{where}: {str(child)[:80]!r} came among sub_topics; expected a mapping with 'topic_name'")
         yield from _of_omnieval(child, (*path, checked_name(child["topic_name"], where)), where)
     if path and not below:
         yield Leaf(path)
@@ -121,7 +121,7 @@ def _flat(items: Sequence[Mapping[str, Json]], where: str) -> Iterator[Leaf]:
             raise DataError(f"{where}: the field '{unknown[0]}' came for {item['name']!r}; {hint}")
         name, parent = checked_name(item["name"], where), item.get("parent")
         if name in parents:
-            raise DataError(f"{where}: the name '{name}' came twice; wanted names that a parent can be told by")
+            raise DataError(f"{where}: the name '{name}' came twice; expected names that a parent can be told by")
         parents[name] = None if parent in (None, "") else checked_name(parent, where)
     inner = set(parents.values())
     paths = {name: _path(name, parents, where) for name in parents}
@@ -140,6 +140,6 @@ def _path(name: str, parents: Mapping[str, str | None], where: str) -> tuple[str
             raise DataError(f"{where}: '{path[0]}' has the parent '{above}', which is no topic; {hint}")
         if above in path:
             circle = " -> ".join([*path[: path.index(above) + 1][::-1], above])
-            raise DataError(f"{where}: the parents of '{name}' go round in a circle: {circle}; wanted a tree")
+            raise DataError(f"{where}: the parents of '{name}' go round in a circle: {circle}; expected a tree")
         path.insert(0, above)
     return tuple(path)

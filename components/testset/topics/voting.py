@@ -81,9 +81,9 @@ class TopicVoting:
     def check(self) -> list[str]:
         """No voter, and one who would be taken for the adjudicator."""
         if not self.voters:
-            return ["voters: got none, wanted at least one; three are usual"]
+            return ["voters: got none, expected at least one; three are usual"]
         if ADJUDICATOR in self.voters:
-            return [f"voters.{ADJUDICATOR}: is the adjudicator's name, wanted another"]
+            return [f"voters.{ADJUDICATOR}: is the adjudicator's name, expected another"]
         return []
 
     @property

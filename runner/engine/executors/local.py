@@ -72,7 +72,7 @@ def _reported_exit(stage: AnyStage) -> Iterator[None]:
 
     def reporting(status: int) -> NoReturn:
         if os.getpid() == process:
-            said = f"{stage.title}: a component ended the process with code {status} (os._exit), wanted an exception"
+            said = f"{stage.title}: a component ended the process with code {status} (os._exit), expected an exception"
             sys.stderr.write(f"{said} that says why{names}\n")
             sys.stderr.flush()
         leave(status)

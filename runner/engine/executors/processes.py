@@ -304,7 +304,7 @@ def _how_it_ended(exit_code: int) -> str:
     if exit_code >= 0:
         return (
             f"the worker process ended with exit code {exit_code}: a component or a library under it ended its own "
-            "process (os._exit), wanted an exception that says why"
+            "process (os._exit), expected an exception that says why"
         )
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":

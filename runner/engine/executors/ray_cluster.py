@@ -49,10 +49,10 @@ class RayCluster(Executor):
         if find_spec("ray") is None:
             mistakes.append(str(MissingExtraError("ray", "ray", "executor=ray")))
         if "@" in self.address:  # it would stand in the results
-            mistakes.append("address: holds a user name or password, wanted HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
+            mistakes.append("address: holds a user name or password, expected HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
         elif not self.address.strip() or "://" in self.address:
             mistakes.append(
-                f"address: got {self.address!r}, wanted auto, local or HOST:PORT; Ray's clients (ray://) are no "
+                f"address: got {self.address!r}, expected auto, local or HOST:PORT; Ray's clients (ray://) are no "
                 "nodes of the cluster: give the command on one of them"
             )
         return mistakes

@@ -67,10 +67,10 @@ class Slurm(Executor):
             )
         for name in ("time_min", "cpus_per_worker", "array_parallelism", "start_timeout_s", "silence_s"):
             if not getattr(self, name) > 0:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted more than 0")
+                mistakes.append(f"{name}: got {getattr(self, name)}, expected more than 0")
         for name in ("gpus_per_worker", "mem_gb", "max_resubmissions"):
             if getattr(self, name) < 0:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 0")
+                mistakes.append(f"{name}: got {getattr(self, name)}, expected at least 0")
         return [*mistakes, *self._lacking(), *self._secrets()]
 
     def _lacking(self) -> list[str]:

@@ -333,7 +333,7 @@ def _how_it_died(exit_code: int, job: SlurmJob) -> str:
     if exit_code >= 0:
         return (
             f"the worker process ended with exit code {exit_code}: a component or a library under it ended its own "
-            f"process, wanted an exception that says why; {log_of_it}"
+            f"process, expected an exception that says why; {log_of_it}"
         )
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":

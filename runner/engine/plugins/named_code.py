@@ -28,4 +28,4 @@ def class_mistakes(target: str, place: str, *bases: type) -> Iterator[str]:
         yield f"{place}: got {target!r}, which cannot be imported ({type(error).__name__}: {error})"
         return
     if not (isinstance(found, type) and issubclass(found, bases)):
-        yield f"{place}: got {target!r}, wanted a subclass of {wanted}"
+        yield f"{place}: got {target!r}, expected a subclass of {wanted}"

@@ -32,7 +32,7 @@ def trust(packages: Iterable[str]) -> None:
     """Allows this process to import the packages when results name them. Raises ConfigError for what is no name."""
     for name in packages:
         if not all(part.isidentifier() for part in name.split(".")):
-            raise ConfigError([f"{OPTION}: got {name!r}, wanted names of packages, e.g. {OPTION} my_package"])
+            raise ConfigError([f"{OPTION}: got {name!r}, expected names of packages, e.g. {OPTION} my_package"])
         _named[name] = None
 
 

@@ -41,9 +41,9 @@ def _refuse(folder: Path, n_levels: int) -> None:
     for each in found:
         if each.is_symlink():
             raise StoreError(
-                f"{each.path}: a symbolic link in a store, wanted a file or folder of its own: what it leads to would "
-                "be read and removed with the store. Replace the link by what it leads to, or delete it; to keep a "
-                "store on another disk, link the whole store"
+                f"{each.path}: a symbolic link in a store, expected a file or folder of its own: what it leads to "
+                "would be read and removed with the store. Replace the link by what it leads to, or delete it; to keep "
+                "a store on another disk, link the whole store"
             )
         if n_levels > 1 and each.is_dir():
             _refuse(Path(each.path), n_levels - 1)

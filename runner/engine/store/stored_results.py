@@ -98,7 +98,7 @@ class Store:
         path = self.root / "store.json"
         if path.is_dir():
             raise StoreError(
-                f"{path}: a folder, wanted a store's description; choose another run.store_dir or, if {self.root} is "
+                f"{path}: a folder, expected a store's description; choose another run.store_dir or, if {self.root} is "
                 f"a store, replace {path} by a file with {json.dumps({'format': FORMAT})}"
             )
         try:

@@ -46,8 +46,9 @@ def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: S
     if not any(result.found for result in results):
         n_labels = sum(map(len, labels.values()))
         raise DataError(
-            f"{sweep_dir}: none of the {n_labels} labelled answers is an answer of this sweep that was judged. Wanted: "
-            "labels with the id and the answer of rows of samples.parquet, for metrics that the sweep's judge computed"
+            f"{sweep_dir}: none of the {n_labels} labelled answers is an answer of this sweep that was judged. "
+            "Expected: labels with the id and the answer of rows of samples.parquet, for metrics that the sweep's "
+            "judge computed"
         )
     return results
 

@@ -46,7 +46,7 @@ def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> di
     manifest, training = read_manifest(data), read_training(folder)
     if training.settings["data"] != manifest.key:
         raise DataError(
-            f"{folder}: this judge was trained on other data than {data}, some of which may be held out here; wanted "
+            f"{folder}: this judge was trained on other data than {data}, some of which may be held out here; expected "
             "the folder that it was trained on"
         )
     items = read_labels(data / LABELS)

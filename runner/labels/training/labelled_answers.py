@@ -45,7 +45,7 @@ def completed(items: Sequence[LabelledItem], questions: Mapping[str, LabelledQue
     the sweep, or one of another question, and for an answer that no cell gave.
     """
     if unknown := [item.judged.sample.id for item in items if item.judged.sample.id not in questions]:
-        raise DataError(f"{_some(unknown)}: no samples of the sweep. Wanted: labels with the ids of its samples.")
+        raise DataError(f"{_some(unknown)}: no samples of the sweep. Expected: labels with the ids of its samples.")
     return [_completed(item, questions[item.judged.sample.id]) for item in items]
 
 
@@ -54,12 +54,12 @@ def _completed(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
     if sample.question != question.text:
         raise DataError(
             f"item '{sample.id}': the question {sample.question[:80]!r} came, and the sweep's sample of this id asks "
-            f"{question.text[:80]!r}. Wanted: the labels of this sweep, or the sweep of these labels."
+            f"{question.text[:80]!r}. Expected: the labels of this sweep, or the sweep of these labels."
         )
     if item.has_answer and item.judged.answer not in question.answers:
         raise DataError(
-            f"item '{sample.id}': no cell of the sweep gave the answer {item.judged.answer[:80]!r}. Wanted: one of its "
-            f"{len(question.answers)} answers, unchanged."
+            f"item '{sample.id}': no cell of the sweep gave the answer {item.judged.answer[:80]!r}. Expected: one "
+            f"of its {len(question.answers)} answers, unchanged."
         )
     known = replace(sample, references=sample.references or question.references, history=question.history)
     judged = replace(item.judged, sample=known)

@@ -93,7 +93,7 @@ def read_manifest(folder: Path) -> TrainingManifest:
         key = key_of_files({name: (folder / name).read_bytes() for name in _FILES})
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{folder}: no prepared labels ({error}); wanted a folder that `python -m runner.judge_training prepare` "
+            f"{folder}: no prepared labels ({error}); expected a folder that `python -m runner.judge_training prepare` "
             "wrote"
         ) from error
     if key != manifest.key:

@@ -85,8 +85,8 @@ def read_training(folder: Path) -> Training:
         return Training(**fields)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{folder}: no trained judge ({error}); wanted a folder that `python -m runner.judge_training train` wrote "
-            "to its end: give its command again"
+            f"{folder}: no trained judge ({error}); expected a folder that `python -m runner.judge_training "
+            "train` wrote to its end: give its command again"
         ) from error
 
 

@@ -102,13 +102,13 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
         trainer.train(resume_from_checkpoint=_last_whole(checkpoints))
     except torch.OutOfMemoryError as error:
         raise ComponentError(
-            f"at_once: {at_once} pairs at once do not fit into memory ({str(error).partition('. ')[0]}); wanted fewer, "
-            "a smaller --max-length, or a smaller model"
+            f"at_once: {at_once} pairs at once do not fit into memory ({str(error).partition('. ')[0]}); expected "
+            "fewer, a smaller --max-length, or a smaller model"
         ) from error
     losses = [entry[name] for entry in trainer.state.log_history for name in ("loss", "eval_loss") if name in entry]
     if not all(math.isfinite(float(loss)) for loss in losses):
         raise ComponentError(
-            f"learning_rate: the loss is no finite number any more ({losses[-1]}); wanted a smaller one, in another "
+            f"learning_rate: the loss is no finite number any more ({losses[-1]}); expected a smaller one, in another "
             "folder"
         )
 

@@ -84,7 +84,7 @@ def _lessons(settings: Settings, data: Path) -> Lessons:
         tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision or None)
         config = AutoConfig.from_pretrained(name, revision=settings.revision or None).get_text_config()
     if not tokenizer.chat_template:
-        raise ConfigError(f"model: {settings.model!r} has no chat template; wanted a model that was tuned for chats")
+        raise ConfigError(f"model: {settings.model!r} has no chat template; expected a model that was tuned for chats")
     window = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
     max_length = min(settings.max_length or window, window)
     learned, validated = (
@@ -92,7 +92,7 @@ def _lessons(settings: Settings, data: Path) -> Lessons:
     )
     if not learned.rows:
         raise DataError(
-            f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer; wanted some: "
+            f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer; expected some: "
             "give a larger --max-length, or a model with a larger window"
         )
     return Lessons(tokenizer, learned, validated)

@@ -63,12 +63,12 @@ def _tokens(pair: Mapping[str, Json], tokenizer: Any) -> tuple[list[int], list[i
     if not whole.startswith(prompt):
         raise ComponentError(
             "the chat template writes a conversation otherwise than the prompt in which it asks for the reply, as "
-            "those of models that think first may do: the judge would not be asked what it learned. Wanted a model "
+            "those of models that think first may do: the judge would not be asked what it learned. Expected a model "
             "whose template continues its prompt"
         )
     if reply[0].content not in (said := whole[len(prompt) :]):
         raise ComponentError(
-            "the chat template leaves out what a reply says, as those of models that see pictures may do; wanted a "
+            "the chat template leaves out what a reply says, as those of models that see pictures may do; expected a "
             "model whose template writes messages' `content`"
         )
     of_prompt, of_reply = (_ids(tokenizer, text) for text in (prompt, said))

@@ -96,7 +96,7 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Traini
     if conflicts:
         more = f" (and {len(conflicts) - _N_SHOWN} more)" if len(conflicts) > _N_SHOWN else ""
         raise DataError(
-            f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}. Wanted one label for what a judge is "
+            f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}. Expected one label for what a judge is "
             "shown alike: let those who labelled it settle it, or remove these labels."
         )
     return TrainingPairs(tuple(found.values()), n_left_out)

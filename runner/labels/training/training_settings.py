@@ -46,20 +46,20 @@ class Settings:
         whole = {"epochs": 1, "rank": 1, "alpha": 1, "batch_size": 1, "at_once": 1, "max_length": 1}
         for name, least in whole.items():
             if (value := getattr(self, name)) is not None and value < least:
-                mistakes.append(f"{name}: got {value}, wanted at least {least}")
+                mistakes.append(f"{name}: got {value}, expected at least {least}")
         if self.device not in ("auto", "cpu", "cuda"):
             mistakes.append(
-                f"device: got {self.device!r}, wanted auto, cpu or cuda; CUDA_VISIBLE_DEVICES chooses one of several"
+                f"device: got {self.device!r}, expected auto, cpu or cuda; CUDA_VISIBLE_DEVICES chooses one of several"
             )
         if not 0 < self.learning_rate < 1:
-            mistakes.append(f"learning_rate: got {self.learning_rate}, wanted a number between 0 and 1, such as 1e-4")
+            mistakes.append(f"learning_rate: got {self.learning_rate}, expected a number between 0 and 1, such as 1e-4")
         if not 0 <= self.dropout < 1:
-            mistakes.append(f"dropout: got {self.dropout}, wanted 0 or more and less than 1")
+            mistakes.append(f"dropout: got {self.dropout}, expected 0 or more and less than 1")
         if self.at_once > 0 and self.batch_size % self.at_once:
-            mistakes.append(f"at_once: got {self.at_once}, wanted a divisor of batch_size={self.batch_size}")
+            mistakes.append(f"at_once: got {self.at_once}, expected a divisor of batch_size={self.batch_size}")
         return mistakes
 
     def _no_template(self) -> list[str]:
         if folder_template(self.model) == "":
-            return [f"model: {self.model!r} has no chat template; wanted a model that was tuned for chats"]
+            return [f"model: {self.model!r} has no chat template; expected a model that was tuned for chats"]
         return []

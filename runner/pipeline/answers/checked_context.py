@@ -19,22 +19,22 @@ def checked_context(context: Context, hits: Hits, spans: Spans, top_k: int, buil
 def _mistake(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per_hit: int) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(context, Context):
-        return f"returned {type(context).__name__}, wanted Context"
+        return f"returned {type(context).__name__}, expected Context"
     chunk, n_queries = context.chunk, len(hits)
     if not _has_integers(chunk, 2) or len(chunk) != n_queries:
-        return f"returned {_shown(chunk)} as chunks, wanted integers of two dimensions with {n_queries} rows"
+        return f"returned {_shown(chunk)} as chunks, expected integers of two dimensions with {n_queries} rows"
     for name, counts in (("n_tokens", context.n_tokens), ("n_tokens_dropped", context.n_tokens_dropped)):
         if not _has_integers(counts, 1) or len(counts) != n_queries or (counts < 0).any():
             return (
-                f"returned {_shown(counts)} as {name}, wanted an integer of 0 or more for each of {n_queries} queries"
+                f"returned {_shown(counts)} as {name}, expected an integer of 0 or more for each of {n_queries} queries"
             )
     for row, column in np.argwhere((chunk < -1) | (chunk >= len(spans)))[:1]:
-        return f"query {row} has the chunk {chunk[row, column]}, wanted 0 to {len(spans) - 1}, or -1 for none"
+        return f"query {row} has the chunk {chunk[row, column]}, expected 0 to {len(spans) - 1}, or -1 for none"
     for row, column in np.argwhere((chunk[:, :-1] < 0) & (chunk[:, 1:] >= 0))[:1]:
-        return f"query {row} has no chunk in column {column} but one behind it, wanted -1 at the end alone"
+        return f"query {row} has no chunk in column {column} but one behind it, expected -1 at the end alone"
     ordered = np.sort(chunk, axis=1)
     for row, column in np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))[:1]:
-        return f"query {row} has the chunk {ordered[row, column]} twice, wanted each once"
+        return f"query {row} has the chunk {ordered[row, column]} twice, expected each once"
     for row, column in np.argwhere(_is_far(chunk, hits.chunk[:, :top_k], spans, n_chunks_per_hit))[:1]:
         around = (
             f", nor around one in its document (n_chunks_per_hit={n_chunks_per_hit})" if n_chunks_per_hit > 1 else ""

@@ -15,7 +15,7 @@ def checked_generation(
     if not isinstance(made, list) or len(made) != len(tasks):
         found = f"{len(made)} answers" if isinstance(made, list) else type(made).__name__
         raise broken_contract(
-            generator, f"returned {found}, wanted a list of one GeneratedAnswer per task ({len(tasks)})"
+            generator, f"returned {found}, expected a list of one GeneratedAnswer per task ({len(tasks)})"
         )
     for own, task in zip(made, tasks, strict=True):
         if mistake := _mistake(own, task.sample.id):
@@ -27,11 +27,11 @@ def checked_generation(
 def _mistake(made: object, sample_id: str) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(made, GeneratedAnswer) or not isinstance(made.answer, Answer):
-        return f"got {type(made).__name__} for sample {sample_id!r}, wanted a GeneratedAnswer with an Answer"
+        return f"got {type(made).__name__} for sample {sample_id!r}, expected a GeneratedAnswer with an Answer"
     if mistake := answer_mistake(made.answer):
         return f"Answer.{mistake}"
     if made.answer.request_id != sample_id:
         return (
-            f"got the answer {made.answer.request_id!r} in the place of sample {sample_id!r}, wanted its id and order"
+            f"got the answer {made.answer.request_id!r} in the place of sample {sample_id!r}, expected its id and order"
         )
-    return "" if isinstance(made.path, str) else f"got {type(made.path).__name__} as the path, wanted a string"
+    return "" if isinstance(made.path, str) else f"got {type(made.path).__name__} as the path, expected a string"

@@ -18,12 +18,12 @@ _ROLES = ("system", "user", "assistant")
 def checked_messages(messages: Sequence[Message], sample: Sample, prompt: object) -> tuple[Message, ...]:
     """Return one message or more. Raises ComponentError, which names the class of the prompt."""
     if not isinstance(messages, list | tuple) or not messages:
-        raise broken_contract(prompt, f"got {_shown(messages)} for sample {sample.id!r}, wanted a tuple of Message")
+        raise broken_contract(prompt, f"got {_shown(messages)} for sample {sample.id!r}, expected a tuple of Message")
     for message in messages:
         if not isinstance(message, Message) or not isinstance(message.content, str) or message.role not in _ROLES:
             raise broken_contract(
                 prompt,
-                f"got {_shown(message)} for sample {sample.id!r}, wanted a Message with a string as its content and "
+                f"got {_shown(message)} for sample {sample.id!r}, expected a Message with a string as its content and "
                 f"one of {', '.join(_ROLES)} as its role",
             )
     return tuple(messages)
@@ -42,7 +42,7 @@ def checked_examples(
         or chosen.dtype.kind not in "iu"
         or chosen.shape != (len(samples), examples.n)
     ):
-        wanted = f"wanted an array of integers with {len(samples)} rows of {examples.n}"
+        wanted = f"expected an array of integers with {len(samples)} rows of {examples.n}"
         raise broken_contract(examples, f"returned {_shown(chosen)}, {wanted}")
     if mistake := _mistake_of_examples(chosen, samples, pool, frozenset(documents.ids)):
         raise broken_contract(examples, mistake)
@@ -53,10 +53,10 @@ def _mistake_of_examples(
     chosen: NDArray[np.integer], samples: Sequence[Sample], pool: Sequence[Sample], ids: frozenset[str]
 ) -> str:
     for row, column in np.argwhere((chosen < 0) | (chosen >= len(pool)))[:1]:
-        return f"sample {samples[row].id!r} has the example {chosen[row, column]}, wanted 0 to {len(pool) - 1}"
+        return f"sample {samples[row].id!r} has the example {chosen[row, column]}, expected 0 to {len(pool) - 1}"
     ordered = np.sort(chosen, axis=1)
     for row, column in np.argwhere(ordered[:, 1:] == ordered[:, :-1])[:1]:
-        return f"sample {samples[row].id!r} has the example {ordered[row, column]} twice, wanted each once"
+        return f"sample {samples[row].id!r} has the example {ordered[row, column]} twice, expected each once"
     for place in np.unique(chosen).tolist():
         if not pool[place].references or not any(unit.document_id in ids for unit in pool[place].gold):
             return f"the example {pool[place].id!r} has no reference, or no gold in its corpus; choose another"
@@ -64,7 +64,7 @@ def _mistake_of_examples(
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (
             f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is itself or of its "
-            "cluster, so that the prompt shows its answer; wanted another"
+            "cluster, so that the prompt shows its answer; expected another"
         )
     return ""
 
@@ -74,7 +74,7 @@ def checked_turns(
 ) -> list[tuple[int, ...]]:
     """Return the positions of every sample's earlier turns. Raises ComponentError, which names the class."""
     if not isinstance(earlier, list | tuple) or len(earlier) != len(samples):
-        raise broken_contract(history, f"returned {_shown(earlier)}, wanted a list with a tuple per sample")
+        raise broken_contract(history, f"returned {_shown(earlier)}, expected a list with a tuple per sample")
     turns = dict(enumerate(earlier))
     for row, sample in enumerate(samples):
         if mistake := _mistake_of_turns(turns[row], sample, turns):
@@ -84,15 +84,15 @@ def checked_turns(
 
 def _mistake_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
     if not isinstance(own, list | tuple) or not all(isinstance(row, int | np.integer) for row in own):
-        return f"got {_shown(own)}, wanted a tuple of positions"
+        return f"got {_shown(own)}, expected a tuple of positions"
     if len(own) != len(sample.history):
-        return f"got {len(own)} positions, wanted one for each of its {len(sample.history)} earlier turns"
+        return f"got {len(own)} positions, expected one for each of its {len(sample.history)} earlier turns"
     for n_before, row in enumerate(own):
         if row not in turns:
-            return f"got the position {row}, wanted 0 to {len(turns) - 1}"
+            return f"got the position {row}, expected 0 to {len(turns) - 1}"
         if len(turns[row]) != n_before:
             return (
-                f"got a sample with {len(turns[row])} earlier turns as turn {n_before + 1}, wanted one with {n_before}"
+                f"got a sample with {len(turns[row])} earlier turns as turn {n_before + 1}, expected {n_before} of them"
             )
     return ""
 

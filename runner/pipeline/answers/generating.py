@@ -140,5 +140,5 @@ def draw_mistakes(generator: Generator, llm: LLM) -> list[str]:
         return []
     return [
         f"llm.temperature: got 0, at which all {generator.n_draws} draws of {type(generator).__name__} are one and the "
-        "same answer; wanted more, e.g. llm.temperature=0.7"
+        "same answer; expected more, e.g. llm.temperature=0.7"
     ]

@@ -75,7 +75,7 @@ def counts_of_step(step: str, asked: Iterable[Asked]) -> dict[str, AskedCounts]:
 def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
     """Those that a step (by its axis) asks and that are no language models; `writes` says what they are to write."""
     return [
-        f"{step}: got {type(llm).__name__} to write {writes}, wanted a language model: for the cell (llm=openai "
+        f"{step}: got {type(llm).__name__} to write {writes}, expected a language model: for the cell (llm=openai "
         f"llm.model=...), or for the {step} alone (+llm@{step}.llm=openai {step}.llm.model=...)"
         for llm in models
         if not is_language_model(llm)

@@ -9,13 +9,15 @@ from runner.engine.broken_contracts import broken_contract
 def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np.float32]:
     """Return float32[n_pairs]. Raises ComponentError, which names the class, for anything but finite numbers."""
     return _checked(
-        scores, (n_pairs,), reranker, f"scores of shape {{}} for {n_pairs} pairs, wanted one finite score each"
+        scores, (n_pairs,), reranker, f"scores of shape {{}} for {n_pairs} pairs, expected one finite score each"
     )
 
 
 def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers."""
-    return _checked(vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, wanted a row each")
+    return _checked(
+        vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, expected a row each"
+    )
 
 
 def _checked(values: object, shape: tuple[int | None, ...], component: object, expected: str) -> NDArray[np.float32]:
@@ -25,7 +27,7 @@ def _checked(values: object, shape: tuple[int | None, ...], component: object, e
         raise broken_contract(component, f"returned {type(values).__name__} that is no array ({error})") from error
     if array.dtype.kind not in "fiub":
         raise broken_contract(
-            component, f"returned {type(values).__name__} of {array.dtype}, wanted an array of numbers"
+            component, f"returned {type(values).__name__} of {array.dtype}, expected an array of numbers"
         )
     if len(array.shape) != len(shape) or any(n not in (None, own) for n, own in zip(shape, array.shape, strict=True)):
         raise broken_contract(component, f"got {expected.format(array.shape)}")
@@ -34,5 +36,5 @@ def _checked(values: object, shape: tuple[int | None, ...], component: object, e
         numbers = np.asarray(array, dtype=np.float32)
     if not np.isfinite(numbers).all():
         n_wrong, n_all = int((~np.isfinite(numbers)).sum()), numbers.size
-        raise broken_contract(component, f"{n_wrong} of {n_all} numbers are not finite, wanted finite numbers")
+        raise broken_contract(component, f"{n_wrong} of {n_all} numbers are not finite, expected finite numbers")
     return numbers

@@ -21,7 +21,7 @@ def check_origins(origins: Origins, texts: Sequence[str], originals: Sequence[st
 def _mistake(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(origins, Origins):
-        return f"returned {type(origins).__name__} as origins, wanted Origins"
+        return f"returned {type(origins).__name__} as origins, expected Origins"
     columns = vars(origins).values()
     if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns):
         return "returned Origins with other columns than arrays of one dimension"
@@ -30,7 +30,7 @@ def _mistake(origins: object, texts: Sequence[str], originals: Sequence[str]) ->
     ):
         return "returned Origins with other columns than integers, and booleans in is_copy"
     if len({len(column) for column in columns}) > 1:
-        return f"returned Origins with columns of {[len(column) for column in columns]} rows, wanted equal lengths"
+        return f"returned Origins with columns of {[len(column) for column in columns]} rows, expected equal lengths"
     return _misplaced(origins, text_lengths(texts), text_lengths(originals)) or _changed(origins, texts, originals)
 
 
@@ -38,20 +38,20 @@ def _misplaced(origins: Origins, lengths: NDArray[np.int64], original_lengths: N
     document, start, end = origins.document, origins.start, origins.end
     first, last = origins.original_start, origins.original_end
     for row in _first((document < 0) | (document >= len(lengths))):
-        return f"piece {row} is of document {document[row]}, wanted 0 to {len(lengths) - 1}"
+        return f"piece {row} is of document {document[row]}, expected 0 to {len(lengths) - 1}"
     for row in _first((start < 0) | (start >= end) | (end > lengths[document])):
         return (
             f"piece {row} is characters {start[row]} to {end[row]} of the refined document {document[row]}, which has "
-            f"{lengths[document[row]]}; wanted 0 <= start < end <= characters"
+            f"{lengths[document[row]]}; expected 0 <= start < end <= characters"
         )
     for row in _first((first < 0) | (first >= last) | (last > original_lengths[document])):
         return (
             f"piece {row} comes from characters {first[row]} to {last[row]} of document {document[row]}, which has "
-            f"{original_lengths[document[row]]}; wanted 0 <= original_start < original_end <= characters"
+            f"{original_lengths[document[row]]}; expected 0 <= original_start < original_end <= characters"
         )
     is_behind = (document[1:] > document[:-1]) | ((document[1:] == document[:-1]) & (start[1:] >= end[:-1]))
     for row in _first(~is_behind):
-        return f"piece {row + 1} begins before the end of piece {row}, wanted pieces sorted by document and start"
+        return f"piece {row + 1} begins before the end of piece {row}, expected pieces sorted by document and start"
     return ""
 
 
@@ -62,7 +62,7 @@ def _changed(origins: Origins, texts: Sequence[str], originals: Sequence[str]) -
         if is_copy and texts[document][start:end] != originals[document][first:last]:
             return (
                 f"piece {row} is a copy, but characters {start} to {end} of the refined document {document} differ "
-                f"from characters {first} to {last} of the document; wanted equal texts, or is_copy=False"
+                f"from characters {first} to {last} of the document; expected equal texts, or is_copy=False"
             )
     return ""
 

@@ -26,23 +26,23 @@ def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -
 def _mistake(spans: object, lengths: NDArray[np.integer]) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(spans, Spans):
-        return f"returned {type(spans).__name__}, wanted Spans"
+        return f"returned {type(spans).__name__}, expected Spans"
     columns = spans.document, spans.start, spans.end
     if not all(isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iu" for column in columns):
         return "returned Spans with other columns than integer arrays of one dimension"
     document, start, end = columns
     if not len(document) == len(start) == len(end):
-        return f"returned columns of {len(document)}, {len(start)} and {len(end)} rows, wanted equal lengths"
+        return f"returned columns of {len(document)}, {len(start)} and {len(end)} rows, expected equal lengths"
     for row in _first((document < 0) | (document >= len(lengths))):
-        return f"chunk {row} is of document {document[row]}, wanted 0 to {len(lengths) - 1}"
+        return f"chunk {row} is of document {document[row]}, expected 0 to {len(lengths) - 1}"
     for row in _first((start < 0) | (start >= end) | (end > lengths[document])):
         return (
             f"chunk {row} is characters {start[row]} to {end[row]} of document {document[row]}, which has "
-            f"{lengths[document[row]]}; wanted 0 <= start < end <= characters"
+            f"{lengths[document[row]]}; expected 0 <= start < end <= characters"
         )
     is_sorted = (document[1:] > document[:-1]) | ((document[1:] == document[:-1]) & (start[1:] >= start[:-1]))
     for row in _first(~is_sorted):
-        return f"chunk {row + 1} begins before chunk {row}, wanted chunks sorted by document and start"
+        return f"chunk {row + 1} begins before chunk {row}, expected chunks sorted by document and start"
     return ""
 
 

@@ -92,11 +92,11 @@ class AskedHeaders(Stage[WrittenHeaders]):
 def _checked(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
     if len(headers) != n_chunks:
         raise broken_contract(
-            writer, f'got {len(headers)} headers for {n_chunks} chunks, wanted one for each, "" for none'
+            writer, f'got {len(headers)} headers for {n_chunks} chunks, expected one for each, "" for none'
         )
     for chunk, header in enumerate(headers):
         if not isinstance(header, str):
-            raise broken_contract(writer, f"the header of chunk {chunk} is {type(header).__name__}, wanted a string")
+            raise broken_contract(writer, f"the header of chunk {chunk} is {type(header).__name__}, expected a string")
     return list(headers)
 
 

@@ -89,16 +89,18 @@ def _part(documents: Documents, own: slice) -> Documents:
 
 def _checked(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
     if not isinstance(refined, RefinedDocuments):
-        raise broken_contract(refinement, f"returned {type(refined).__name__}, wanted RefinedDocuments")
+        raise broken_contract(refinement, f"returned {type(refined).__name__}, expected RefinedDocuments")
     if list(refined.ids) != list(documents.ids) or len(refined.texts) != len(documents.texts):
         raise broken_contract(
             refinement,
-            f"got {len(refined.texts)} refined texts for {len(documents)} documents, wanted one for each in their "
+            f"got {len(refined.texts)} refined texts for {len(documents)} documents, expected one for each in their "
             'order, "" for one that is left out',
         )
     for own, text in zip(documents.ids, refined.texts, strict=True):
         if not isinstance(text, str):
-            raise broken_contract(refinement, f"the text of document {own!r} is {type(text).__name__}, wanted a string")
+            raise broken_contract(
+                refinement, f"the text of document {own!r} is {type(text).__name__}, expected a string"
+            )
     check_origins(refined.origins, refined.texts, documents.texts, refinement)
     return _refined(documents, refined.texts, refined.origins, refined.counts)
 

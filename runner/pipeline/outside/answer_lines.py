@@ -70,7 +70,7 @@ def read_lines(file: Path) -> list[ScoreLine]:
             raise DataError(f"{where}: the id '{line.id}' occurred before. Ids must be unique: remove or rename one.")
         lines[line.id] = line
     if not lines:
-        raise DataError(f"{file}: holds no line. Wanted: {_EXPECTED}.")
+        raise DataError(f"{file}: holds no line. Expected: {_EXPECTED}.")
     return list(lines.values())
 
 
@@ -111,7 +111,7 @@ def _ranking(record: Record, where: str) -> RankingLine:
     ranking = tuple(_text(item, "ranking", where) for item in as_list(record["ranking"], f"{where}, field 'ranking'"))
     if len(set(ranking)) < len(ranking):
         twice = next(item for item in ranking if ranking.count(item) > 1)
-        raise DataError(f"{where}: 'ranking' holds '{twice}' twice. Wanted: distinct document ids, best first.")
+        raise DataError(f"{where}: 'ranking' holds '{twice}' twice. Expected: distinct document ids, best first.")
     relevant = record["relevant"]
     if isinstance(relevant, list):
         relevant = {_text(item, "relevant", where): 1 for item in relevant}
@@ -130,16 +130,20 @@ def _quest(record: Record, where: str) -> QuestLine:
 
 def _require(record: Record, name: str, beside: str, where: str) -> None:
     if name not in record:
-        raise DataError(f"{where}: has '{beside}' and no '{name}'. Wanted: both. Its fields are: {', '.join(record)}.")
+        raise DataError(
+            f"{where}: has '{beside}' and no '{name}'. Expected: both. Its fields are: {', '.join(record)}."
+        )
 
 
 def _text(item: object, name: str, where: str) -> str:
     if not isinstance(item, str):
-        raise DataError(f"{where}: '{name}' holds {item!r} ({type(item).__name__}), wanted a list of strings.")
+        raise DataError(f"{where}: '{name}' holds {item!r} ({type(item).__name__}), expected a list of strings.")
     return item
 
 
 def _grade(value: object, where: str) -> int:
     if not isinstance(value, int) or abs(value) > LARGEST_GRADE:
-        raise DataError(f"{where}: 'relevant' holds the grade {value!r}, wanted a whole number up to {LARGEST_GRADE}.")
+        raise DataError(
+            f"{where}: 'relevant' holds the grade {value!r}, expected a whole number up to {LARGEST_GRADE}."
+        )
     return int(value)

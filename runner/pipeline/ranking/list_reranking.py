@@ -74,7 +74,7 @@ class AskedHitOrders(Stage[HitOrders]):
         for row, (order, own) in enumerate(zip(orders, texts, strict=True)):
             if sorted(order.order) != list(range(len(own))):
                 raise ComponentError(
-                    f"{type(self.reranker).__name__}: got the order {list(order.order)} for {len(own)} hits, wanted "
+                    f"{type(self.reranker).__name__}: got the order {list(order.order)} for {len(own)} hits, expected "
                     "each place once"
                 )
             places[row, : len(own)] = order.order

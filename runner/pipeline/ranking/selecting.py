@@ -127,7 +127,7 @@ class ChosenByScores(Stage[Chosen]):
         if not can_choose.any():
             raise ComponentError(
                 f"reranker=selected: none of the {len(samples)} samples can be scored by {self.name} on the part that "
-                "chooses; wanted two or more labelled samples of a set that do not depend on one another (see "
+                "chooses; expected two or more labelled samples of a set that do not depend on one another (see "
                 "`runner.datasets describe`), or a reranker that is named"
             )
         sets = np.array([set_of(sample) for sample in samples])
@@ -214,6 +214,6 @@ def selection_mistakes(reranker: RerankerSelection, metrics: Mapping[str, Rankin
     if reranker.metric in names:
         return []
     return [
-        f"reranker.metric: got {reranker.metric!r}, wanted one of the cell's that score rankings: "
+        f"reranker.metric: got {reranker.metric!r}, expected one of the cell's that score rankings: "
         f"{', '.join(names) or 'there is none'}"
     ]

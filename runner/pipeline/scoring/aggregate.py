@@ -141,7 +141,7 @@ def _require_values(name: str, scored: Scored, subsets: Sequence[list[int]], val
         if is_refused and (n := sum(scored.scores.states[row] is ScoreState.VALUE for row in rows)):
             raise ComponentError(
                 f"{type(scored.metric).__name__}.combine: got {value} for {name} from the scores of {n} samples, "
-                "wanted a finite number"
+                "expected a finite number"
             )
 
 

@@ -46,7 +46,7 @@ def scoring(
     flat: dict[str, Scored] = {}
     for metric, scores in scored:
         if set(scores) != set(metric.names):
-            raise broken_contract(metric, f"got {sorted(scores)}, wanted one Scores for each of {list(metric.names)}")
+            raise broken_contract(metric, f"got {sorted(scores)}, expected one Scores for each of {list(metric.names)}")
         for name, score in scores.items():
             _require_finite(metric, name, score, samples)
             _require_shares(metric, name, score, samples)
@@ -61,7 +61,7 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
         raise broken_contract(
             metric,
             f"{name} has {n_rows[0]} rows of statistics, {n_rows[1]} values and {n_rows[2]} states for {len(samples)} "
-            "samples, wanted one each",
+            "samples, expected one each",
         )
     is_wrong = ~np.isfinite(scores.statistics).all(axis=1)
     if not np.isnan(scores.values).all():  # as they are for a metric that exists for a corpus only
@@ -72,7 +72,7 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
             metric,
             f"{name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics are "
             f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
-            "alike); wanted finite numbers, or for a sample without a value zeros and the ScoreState that says why",
+            "alike); expected finite numbers, or for a sample without a value zeros and the ScoreState that says why",
         )
 
 
@@ -85,10 +85,10 @@ def _require_shares(metric: Metric, name: str, scores: Scores, samples: Sequence
     if is_wrong.any():
         row = int(is_wrong.argmax())
         mistake = f"{name} of sample {samples[row].id!r} is {scores.values[row]:g} (n={int(is_wrong.sum())} alike)"
-        raise broken_contract(metric, f"{mistake}, wanted a share from 0 to 1", remedy)
+        raise broken_contract(metric, f"{mistake}, expected a share from 0 to 1", remedy)
     value = float(metric.combine(name, scores.statistics.sum(axis=0)))
     if value < -_ROUNDING or value > 1 + _ROUNDING:
-        raise broken_contract(metric, f"{name} of all samples is {value:g}, wanted a share from 0 to 1", remedy)
+        raise broken_contract(metric, f"{name} of all samples is {value:g}, expected a share from 0 to 1", remedy)
 
 
 def _has_value(scores: Scores) -> NDArray[np.bool_]:

@@ -18,21 +18,21 @@ def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int,
 def _mistake(allowed: object, n_samples: int, n_documents: int) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(allowed, AllowedDocuments):
-        return f"returned {type(allowed).__name__}, wanted AllowedDocuments"
+        return f"returned {type(allowed).__name__}, expected AllowedDocuments"
     group, offsets, document = allowed.group, allowed.offsets, allowed.document
     if not all(
         isinstance(own, np.ndarray) and own.ndim == 1 and own.dtype.kind in "iu" for own in vars(allowed).values()
     ):
         return "returned AllowedDocuments with other columns than integer arrays of one dimension"
     if len(group) != n_samples:
-        return f"returned groups of {len(group)} samples, wanted one for each of {n_samples}"
+        return f"returned groups of {len(group)} samples, expected one for each of {n_samples}"
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(document) or (np.diff(offsets) < 0).any():
         return f"returned offsets that do not rise from 0 to the {len(document)} documents of all groups"
     for row in np.flatnonzero((group < 0) | (group >= len(offsets) - 1))[:1]:
-        return f"sample {row} has the group {group[row]}, wanted 0 to {len(offsets) - 2}"
+        return f"sample {row} has the group {group[row]}, expected 0 to {len(offsets) - 2}"
     for row in np.flatnonzero((document < 0) | (document >= n_documents))[:1]:
-        return f"allows the document {document[row]}, wanted 0 to {n_documents - 1}"
+        return f"allows the document {document[row]}, expected 0 to {n_documents - 1}"
     is_first = np.isin(np.arange(1, len(document)), offsets)
     for row in np.flatnonzero((document[1:] <= document[:-1]) & ~is_first)[:1]:
-        return f"allows document {document[row + 1]} after {document[row]}, wanted each once and ascending in a group"
+        return f"allows document {document[row + 1]} after {document[row]}, expected each once and ascending in a group"
     return ""

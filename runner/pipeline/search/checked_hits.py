@@ -26,21 +26,21 @@ def n_chunks_in(rankings: Sequence[Hits]) -> int:
 def _mistake(hits: object, n_queries: int, n_chunks: int) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(hits, Hits):
-        return f"returned {type(hits).__name__}, wanted Hits"
+        return f"returned {type(hits).__name__}, expected Hits"
     chunk, score = hits.chunk, hits.score
     if not (_is_table(chunk, "iu") and _is_table(score, "f")):
         return "returned Hits with other columns than integers and floats of two dimensions"
     if chunk.shape != score.shape or len(chunk) != n_queries:
-        return f"returned chunks {chunk.shape} and scores {score.shape}, wanted equal shapes of {n_queries} rows"
+        return f"returned chunks {chunk.shape} and scores {score.shape}, expected equal shapes of {n_queries} rows"
     for row, column in np.argwhere((chunk < -1) | (chunk >= n_chunks))[:1]:
-        return f"query {row} has the chunk {chunk[row, column]}, wanted 0 to {n_chunks - 1}, or -1 for no hit"
+        return f"query {row} has the chunk {chunk[row, column]}, expected 0 to {n_chunks - 1}, or -1 for no hit"
     for row, column in np.argwhere((chunk >= 0) & ~np.isfinite(score))[:1]:
-        return f"query {row} has the score {score[row, column]} for chunk {chunk[row, column]}, wanted a finite one"
+        return f"query {row} has the score {score[row, column]} for chunk {chunk[row, column]}, expected a finite one"
     for row, column in np.argwhere((chunk[:, :-1] < 0) & (chunk[:, 1:] >= 0))[:1]:
-        return f"query {row} has no hit at rank {column + 1} but one behind it, wanted -1 at the end alone"
+        return f"query {row} has no hit at rank {column + 1} but one behind it, expected -1 at the end alone"
     ordered = np.sort(chunk, axis=1)
     for row, column in np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))[:1]:
-        return f"query {row} has the chunk {ordered[row, column]} twice, wanted each once"
+        return f"query {row} has the chunk {ordered[row, column]} twice, expected each once"
     return ""
 
 

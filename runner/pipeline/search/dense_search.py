@@ -46,7 +46,7 @@ def dimension_mistakes(retriever: Retriever) -> list[str]:
             known = maker.most_dimensions() if wanted and isinstance(maker, KnowsDimensions) else None
             if wanted and known and wanted > known:
                 mistakes.append(
-                    f"vector_index.dimensions: got {wanted}, but the embedder's vectors have {known}; wanted at most "
+                    f"vector_index.dimensions: got {wanted}, but the embedder's vectors have {known}; expected at most "
                     "as many, or null for all"
                 )
     return mistakes

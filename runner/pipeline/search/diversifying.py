@@ -65,7 +65,7 @@ def _checked(diversity: object, before: Hits, after: Hits) -> Hits:
         found = [chunk for chunk in new if chunk >= 0]
         if not set(found) <= set(old):
             raise broken_contract(
-                diversity, f"of query {row} the hits {found} came for {old}, wanted some or all of them, each once"
+                diversity, f"of query {row} the hits {found} came for {old}, expected some or all of them, each once"
             )
     return after
 

@@ -98,17 +98,17 @@ def _joined(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
 
 def _checked(made: Encodings, n_wanted: int, encoder: ThreeWayEncoder) -> Encodings:
     if not isinstance(made, Encodings):
-        raise broken_contract(encoder, f"returned {type(made).__name__}, wanted Encodings")
+        raise broken_contract(encoder, f"returned {type(made).__name__}, expected Encodings")
     found = [len(made.dense), len(made.weight_offsets) - 1, len(made.vector_offsets) - 1]
     if found != [n_wanted] * 3:
         raise broken_contract(
             encoder,
-            f"got {found[0]} vectors, token weights of {found[1]} and token vectors of {found[2]} texts, wanted each "
+            f"got {found[0]} vectors, token weights of {found[1]} and token vectors of {found[2]} texts, expected each "
             f"of {n_wanted}",
         )
     numbers = [own for field in fields(Encodings) if (own := getattr(made, field.name)).dtype.kind == "f"]
     if not all(np.isfinite(own).all() for own in numbers):
-        raise broken_contract(encoder, "numbers that are not finite came, wanted finite ones")
+        raise broken_contract(encoder, "numbers that are not finite came, expected finite ones")
     return made
 
 

@@ -117,5 +117,5 @@ def gold_answer_mistakes(expander: Expander) -> list[str]:
         return []
     return [
         "expander.with_answers: got true with history=own: the answers that are searched with are those of the data "
-        "set, which were not given in this conversation; wanted false, or history=gold"
+        "set, which were not given in this conversation; expected false, or history=gold"
     ]

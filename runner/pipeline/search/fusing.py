@@ -68,7 +68,7 @@ class OnlyHits(Stage[Hits]):
         if others:
             raise ComponentError(
                 "the expander gave several queries for a sample, and the retriever has no fusion to join their "
-                "rankings; wanted a retriever with one, such as retriever=hybrid"
+                "rankings; expected a retriever with one, such as retriever=hybrid"
             )
         return first
 

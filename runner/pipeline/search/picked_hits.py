@@ -34,6 +34,6 @@ class PickedHits(Stage[Hits]):
         hits = checked_hits(self.arm.pick(samples, documents, chunks, self.n), len(samples), len(chunks), self.arm)
         if hits.chunk.shape[1] > self.n and (hits.chunk[:, self.n :] >= 0).any():
             raise broken_contract(
-                self.arm, f"picked {hits.chunk.shape[1]} chunks for a sample, wanted {self.n} at most"
+                self.arm, f"picked {hits.chunk.shape[1]} chunks for a sample, expected {self.n} at most"
             )
         return hits

@@ -58,17 +58,17 @@ def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) 
 def _mistake(texts: object, n_samples: int) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(texts, list | tuple):
-        return f"returned {type(texts).__name__}, wanted a list with the queries of each sample"
+        return f"returned {type(texts).__name__}, expected a list with the queries of each sample"
     for row, own in enumerate(texts):
         if not isinstance(own, list | tuple):
-            return f"returned {type(own).__name__} for sample {row}, wanted a list or tuple of strings"
+            return f"returned {type(own).__name__} for sample {row}, expected a list or tuple of strings"
         for text in own:
             if not isinstance(text, str):
-                return f"returned {type(text).__name__} as a query of sample {row}, wanted a string"
+                return f"returned {type(text).__name__} as a query of sample {row}, expected a string"
     n_with = sum(bool(own) for own in texts)
     if len(texts) != n_samples or n_with != n_samples:
         return (
-            f"queries came for {n_with} of {n_samples} samples, wanted one or more for each; give the question where "
+            f"queries came for {n_with} of {n_samples} samples, expected one or more for each; give the question where "
             "there is nothing better"
         )
     return ""

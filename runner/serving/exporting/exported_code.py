@@ -34,7 +34,7 @@ def _copy_package(name: str, folder: Path) -> None:
     file = Path(getattr(module, "__file__", None) or "")
     if not places and not file.is_file():
         raise DataError(
-            f"run.plugins: {name} has no files that could be copied; wanted a package or a module in a file"
+            f"run.plugins: {name} has no files that could be copied; expected a package or a module in a file"
         )
     for place in places:
         shutil.copytree(place, folder / name, ignore=_LEFT_OUT, dirs_exist_ok=True)

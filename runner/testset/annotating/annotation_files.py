@@ -34,7 +34,9 @@ def read_annotations(
     for file in files:
         suffix = file.suffix.lower()
         if suffix not in (".json", ".csv"):
-            raise DataError(f"{file}: the ending '{file.suffix}' came; wanted .json (Label Studio) or .csv (a sheet).")
+            raise DataError(
+                f"{file}: the ending '{file.suffix}' came; expected .json (Label Studio) or .csv (a sheet)."
+            )
         is_one_person = suffix == ".csv" or annotator_from is AnnotatorFrom.FILE
         if is_one_person and names.setdefault(file.stem, file) != file:
             raise DataError(

@@ -28,11 +28,11 @@ def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
     found: list[Annotation] = []
     n_skipped = n_drafts = n_untouched = n_of_removed = 0
     others: set[str] = set()
-    for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, f"{file}: wanted {_EXPECTED}"), start=1):
+    for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, f"{file}: expected {_EXPECTED}"), start=1):
         where = f"{file}, task {number}"
         record = as_record(task, where)
         if "annotations" not in record:
-            raise DataError(f"{where}: {_what_it_is(record)}. Wanted: {_EXPECTED}.")
+            raise DataError(f"{where}: {_what_it_is(record)}. Expected: {_EXPECTED}.")
         data = as_record(record.get("data"), f"{where}, field 'data'")
         sample = known.sample_of(required_id(data, where), required_text(data, "version", where), where)
         annotations = [as_record(own, where) for own in as_list(record["annotations"], where)]
@@ -130,7 +130,7 @@ class _Results:
             for value in self._values.get(f"gold_{number}", ()):
                 start, end, text = (value.get(field) for field in ("start", "end", "text"))
                 if type(start) is not int or type(end) is not int or not isinstance(text, str | None):
-                    raise DataError(f"{self._where}: the mark {dict(value)} came; wanted whole numbers and a text.")
+                    raise DataError(f"{self._where}: the mark {dict(value)} came; expected whole numbers and a text.")
                 yield Mark(name, start, end, text)
 
     def _choice(self, name: str) -> str | None:

@@ -29,7 +29,7 @@ _CHECKER = "checker"
 def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
     """The configuration that overrides of conf/NAME.yaml ask for, plain and resolved. Raises ConfigError."""
     if flags := [override for override in overrides if override.startswith("-")]:
-        raise ConfigError(f"{flags[0]}: unknown option; wanted overrides, e.g. corpus.path=my_docs out=my_set")
+        raise ConfigError(f"{flags[0]}: unknown option; expected overrides, e.g. corpus.path=my_docs out=my_set")
     try:
         with own_hydra(conf=CONF) as hydra:
             long = [_long(override) for override in readable(overrides)]
@@ -62,7 +62,7 @@ def _told(error: Exception, name: str, checker: list[str]) -> str:
         return f"{several[1]}: several values came; a run makes one set: take one of them, or a list in brackets"
     if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
         options = ", ".join(_options(option[1]))
-        return f"{option[1]}: got {option[2]}, which is no option; wanted some of {options}"
+        return f"{option[1]}: got {option[2]}, which is no option; expected some of {options}"
     return message
 
 

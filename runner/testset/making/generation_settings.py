@@ -32,12 +32,12 @@ class WaveSettings:
         """Numbers out of range."""
         least = {"first": 1, "growth": 1, "largest": self.first, "most_tries": 1}
         mistakes = [
-            f"{name}: got {getattr(self, name)}, wanted at least {low}"
+            f"{name}: got {getattr(self, name)}, expected at least {low}"
             for name, low in least.items()
             if getattr(self, name) < low
         ]
         if self.max_documents is not None and self.max_documents < 1:
-            mistakes.append(f"max_documents: got {self.max_documents}, wanted at least 1, or null for all")
+            mistakes.append(f"max_documents: got {self.max_documents}, expected at least 1, or null for all")
         return mistakes
 
     def size(self, wave: int) -> int:
@@ -64,9 +64,9 @@ class TopicSettings:
         """One without the other; a number out of range."""
         mistakes = []
         if (self.tree is None) != (self.voting is None):
-            mistakes.append("tree, voting: one came without the other; wanted both, or topics=none")
+            mistakes.append("tree, voting: one came without the other; expected both, or topics=none")
         if self.min_documents < 1:
-            mistakes.append(f"min_documents: got {self.min_documents}, wanted at least 1")
+            mistakes.append(f"min_documents: got {self.min_documents}, expected at least 1")
         return mistakes
 
 
@@ -122,18 +122,18 @@ class GenerationSettings:
         """What is missing or out of range."""
         mistakes = []
         if not self.out.strip():
-            mistakes.append("out: is empty; wanted a folder for the set, e.g. out=my_set")
+            mistakes.append("out: is empty; expected a folder for the set, e.g. out=my_set")
         elif path := getattr(self.corpus, "path", ""):
             mistakes += _within(Path(path).resolve(), {"out": self.out, "run.store_dir": self.run.store_dir})
         if not self.tasks:
-            mistakes.append("tasks: got none, wanted at least one, e.g. tasks=[extractive]")
+            mistakes.append("tasks: got none, expected at least one, e.g. tasks=[extractive]")
         if self.per_cell < 1:
-            mistakes.append(f"per_cell: got {self.per_cell}, wanted at least 1")
+            mistakes.append(f"per_cell: got {self.per_cell}, expected at least 1")
         if not 0 < self.removable_share < 1:
-            mistakes.append(f"removable_share: got {self.removable_share:g}, wanted a share between 0 and 1")
+            mistakes.append(f"removable_share: got {self.removable_share:g}, expected a share between 0 and 1")
         for name, budget in vars(self.budget).items():
             if budget is not None and not budget > 0:
-                mistakes.append(f"budget.{name}: got {budget}, wanted more than 0, or null for no limit")
+                mistakes.append(f"budget.{name}: got {budget}, expected more than 0, or null for no limit")
         return mistakes
 
     @property
@@ -148,7 +148,7 @@ def _within(corpus: Path, places: Mapping[str, str]) -> list[str]:
     for name, written in places.items():
         place = Path(written).resolve()
         if place.is_relative_to(corpus):
-            mistakes.append(f"{name}: {written} is in the corpus, {corpus}; wanted a place outside of it")
+            mistakes.append(f"{name}: {written} is in the corpus, {corpus}; expected a place outside of it")
         elif corpus.is_relative_to(place):
-            mistakes.append(f"{name}: the corpus, {corpus}, is in {written}; wanted a place beside it")
+            mistakes.append(f"{name}: the corpus, {corpus}, is in {written}; expected a place beside it")
     return mistakes

@@ -167,7 +167,7 @@ class Drafts(Stage[WrittenDraft]):
         if lost := [own.id for own in evidence if own.id not in ended]:
             raise ComponentError(
                 f"{type(self.task).__name__}: nothing came of {len(lost)} of {len(evidence)} evidence sets, e.g. "
-                f"{lost[0]}; wanted drafts, or a word why there are none"
+                f"{lost[0]}; expected drafts, or a word why there are none"
             )
         return written
 
@@ -235,7 +235,8 @@ class GateVerdicts(Stage[Gated]):
         given = self.gate.verdicts(applied, self.search.read(run, leaves_of(run, self.topics)), ask) if applied else []
         if len(given) != len(applied):
             raise ComponentError(
-                f"{type(self.gate).__name__}: {len(given)} verdicts came for {len(applied)} drafts, wanted one for each"
+                f"{type(self.gate).__name__}: {len(given)} verdicts came for {len(applied)} drafts, expected one "
+                "for each"
             )
         verdicts = {draft.id: verdict for draft, verdict in zip(applied, given, strict=True)}
         judged = [Judged(draft, self.name, verdicts.get(draft.id, PASSED)) for draft in drafts]

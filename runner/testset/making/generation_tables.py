@@ -28,7 +28,7 @@ def show_bound(console: Console, made: Made, parts: Sequence[BoundPart], setting
     """The corpus, the matrix, and what may be asked for."""
     for line in corpus_lines(made.counts):
         console.print(line, markup=False, soft_wrap=True)
-    console.print(f"corpus:   {len(made.documents):,} documents; wanted: {_wanted(made, settings)}", markup=False)
+    console.print(f"corpus:   {len(made.documents):,} documents; expected: {_wanted(made, settings)}", markup=False)
     console.print(f"models:   {_models(settings)}", markup=False, soft_wrap=True)
     if settings.run.plan_only:
         table = Table("asked for", "requests", "tokens", "requests at most", "tokens at most", title="requests")

@@ -9,5 +9,5 @@ from components.records import Answer, Request
 def ask_nobody(requests: Sequence[Request]) -> list[Answer]:
     """For components whose `llm` is None. Raises ComponentError."""
     raise ComponentError(
-        f"{len(requests)} requests came from a component that says that it asks no model; wanted `llm`"
+        f"{len(requests)} requests came from a component that says that it asks no model; expected `llm`"
     )

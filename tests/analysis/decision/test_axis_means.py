@@ -90,8 +90,8 @@ def test_a_metric_that_ranks_nothing_can_be_looked_at_too(grid: LoadedSweep) -> 
 @pytest.mark.parametrize(
     ("axis", "by", "message"),
     [
-        ("sise", "", "--axis sise: wanted one of the axes that vary: size, retriever, k"),
-        ("size", "size", "--by size: wanted one of the axes that vary: retriever, k"),
+        ("sise", "", "--axis sise: expected one of the axes that vary: size, retriever, k"),
+        ("size", "size", "--by size: expected one of the axes that vary: retriever, k"),
     ],
 )
 def test_an_axis_that_does_not_vary(grid: LoadedSweep, axis: str, by: str, message: str) -> None:

@@ -148,7 +148,7 @@ class TestSamples:
             DataError, match=r"columns: no cell has 'rouge_l'; did you mean 'score/rouge_l'\? there are: id, "
         ):
             tiny.samples(["rouge_l"])
-        with pytest.raises(DataError, match=r"columns: got the text 'id', wanted a list of names, e\.g\. \['id'\]"):
+        with pytest.raises(DataError, match=r"columns: got the text 'id', expected a list of names, e\.g\. \['id'\]"):
             tiny.samples("id")
 
     def test_of_a_cell_whose_file_is_gone_are_missed(self, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ class TestMatrix:
     def test_of_another_field(self, with_matrix: Sweep) -> None:
         assert with_matrix.matrix(field="pooled").loc["基金 Funds", "Extractive QA"] == 0.45
         assert with_matrix.matrix(field="n").loc["bonds", "All"] == 2
-        with pytest.raises(DataError, match="field: got 'mean', wanted one of: value, ci_low"):
+        with pytest.raises(DataError, match="field: got 'mean', expected one of: value, ci_low"):
             with_matrix.matrix(field="mean")
 
     def test_of_data_without_tasks(self, tiny: Sweep) -> None:

@@ -6,7 +6,7 @@ from analysis.report.classes import CLASSES, class_of
 
 
 @pytest.mark.parametrize(
-    ("failure", "outcome", "stage", "wanted"),
+    ("failure", "outcome", "stage", "expected"),
     [
         ("", "not_judged", "in_context", "reached"),
         ("", "not_judged", "no_gold", "unknown"),

@@ -107,7 +107,7 @@ def test_a_number_of_samples_is_checked(samples: Command, capsys: pytest.Capture
     with pytest.raises(SystemExit) as ended:
         main(["samples", str(samples.sweep.folder), "best", "--worst", "0"])
     assert ended.value.code == 2
-    assert "wanted a number of samples, at least 1" in capsys.readouterr().err
+    assert "expected a number of samples, at least 1" in capsys.readouterr().err
 
 
 def test_a_damaged_list_of_documents_is_told(

@@ -217,7 +217,9 @@ def test_a_request_without_any_answer_is_the_models_mistake(tmp_path: Path) -> N
         def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
             return iter(())
 
-    with pytest.raises(ComponentError, match=r"Silent: 2 requests got no answer at all, e\.g\. 's:a'; wanted one each"):
+    with pytest.raises(
+        ComponentError, match=r"Silent: 2 requests got no answer at all, e\.g\. 's:a'; expected one each"
+    ):
         asking(Silent(), tmp_path)([request("a"), request("b")])
 
 
@@ -264,7 +266,7 @@ FIRST = object()
 def test_a_wrong_answer_is_refused_before_it_is_stored(name: str, value: object, tmp_path: Path) -> None:
     requests = [request("a"), request("b")]
     with pytest.raises(
-        ComponentError, match=rf"^WrongSecond.generate: Answer\.{name}: got .*, wanted|wanted one answer"
+        ComponentError, match=rf"^WrongSecond.generate: Answer\.{name}: got .*, expected|wanted one answer"
     ):
         asking(WrongSecond(wrong=(name, value)), tmp_path)(requests)
     model = CountingModel()

@@ -24,5 +24,5 @@ def test_a_secret_is_hidden_before_a_value_is_cut(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("MINE_API_KEY", KEY)
     llm: Any = Mine()
     request: Any = type("Asked", (), {"id": "a"})()
-    with pytest.raises(ComponentError, match=r"Answer\.error: got ValueError\('\*\*\*'\), wanted a string"):
+    with pytest.raises(ComponentError, match=r"Answer\.error: got ValueError\('\*\*\*'\), expected a string"):
         list(checked_answers(llm, [request]))

@@ -199,7 +199,7 @@ class OfBytes:
     ("component", "message"),
     [
         (OfMissingFile(), r"OfMissingFile: content_hash failed \(FileNotFoundError: table.txt; .*, line \d+\)"),
-        (OfBytes(), "OfBytes: content_hash returned bytes, wanted a string"),
+        (OfBytes(), "OfBytes: content_hash returned bytes, expected a string"),
     ],
 )
 def test_a_content_hash_that_cannot_be_used_is_an_error_of_its_class(component: object, message: str) -> None:

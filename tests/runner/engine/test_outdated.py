@@ -84,7 +84,9 @@ class TestPlans:
         assert [stage.kind for stage in plan.outdated] == ["right"], "what was discarded is kept no more"
 
     def test_refuse_unknown_kinds(self, top: Top, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match=r"run\.fresh: got chunkz, wanted kinds of stages of this sweep \(left, "):
+        with pytest.raises(
+            ConfigError, match=r"run\.fresh: got chunkz, expected kinds of stages of this sweep \(left, "
+        ):
             run(top, tmp_path, "chunkz")
 
 

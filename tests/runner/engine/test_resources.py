@@ -77,4 +77,4 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
 def test_settings_for_a_kind_that_is_not_there_are_a_mistake() -> None:
     (mistake,) = Processes({"gredy": Resources()}).check()
     assert mistake.startswith("resources.gredy: no stage is of this kind; did you mean greedy")
-    assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, wanted at least 0"]
+    assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, expected at least 0"]

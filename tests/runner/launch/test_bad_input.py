@@ -89,7 +89,7 @@ class TestCommandLine:
     def test_a_value_that_replaces_settings(self, tmp_path: Path, arguments: list[str]) -> None:
         code, error = self.run(tmp_path, *arguments)
         assert code == EXIT_NOT_RUN
-        assert error == "run: got null, wanted a mapping; set one of its fields, e.g. run.results_dir=...\n"
+        assert error == "run: got null, expected a mapping; set one of its fields, e.g. run.results_dir=...\n"
 
     def test_an_option_that_is_too_long(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, f"prompt={'x' * 5000}")
@@ -108,7 +108,7 @@ class TestCommandLine:
         assert error.startswith("an option that is added (+group@place=option) cannot follow `language`; choose it at")
 
     @pytest.mark.parametrize(
-        ("typed", "wanted"),
+        ("typed", "expected"),
         [
             (
                 ["-m", "vector_index=flat,int8", "vector_index.oversampling=2,4"],
@@ -148,7 +148,7 @@ class TestCommandLine:
     def test_an_option_that_needs_a_field_of_another(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "examples=held_out")
         assert code == EXIT_NOT_RUN
-        wanted = "examples.dataset.of: takes the value of dataset.of, which is not there; wanted dataset=part\n"
+        wanted = "examples.dataset.of: takes the value of dataset.of, which is not there; expected dataset=part\n"
         assert error.endswith(wanted)
 
     def test_a_glob_over_what_has_no_options(self, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ class TestCommandLine:
     def test_mistakes_of_all_cells_of_a_grid(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "-m", "top_k=2,x,500", "chunk.overlap=0,30")
         assert code == EXIT_NOT_RUN
-        assert error.startswith("3 mistakes in the configuration:")
+        assert error.startswith("3 errors in the configuration:")
         assert all(each in error for each in ("top_k: got 'x'", "top_k: got 500", "chunk.overlap: got 30"))
 
     @pytest.mark.parametrize("multirun", [[], ["-m"]], ids=["single", "multirun"])
@@ -210,17 +210,17 @@ class TestConfiguration:
         ("overrides", "expected"),
         [
             (["+chunk.sise=3"], "chunk.sise: unknown; did you mean chunk.size?"),
-            (["chunk.size=abc"], "chunk.size: got 'abc' (str), wanted a whole number"),
-            (["chunk.unit=word"], "chunk.unit: got 'word' (str), wanted one of token, char"),
-            (["chunk.overlap=1"], "chunk.overlap: got 1.0, wanted a fraction of the size in [0, 1)"),
+            (["chunk.size=abc"], "chunk.size: got 'abc' (str), expected a whole number"),
+            (["chunk.unit=word"], "chunk.unit: got 'word' (str), expected one of token, char"),
+            (["chunk.overlap=1"], "chunk.overlap: got 1.0, expected a fraction of the size in [0, 1)"),
             (["chunk.overlap=-0.1"], "chunk.overlap: got -0.1"),
-            (["chunk.size=1"], "chunk.size: got 1, wanted at least 4"),
-            (["chunk.unit=char", "chunk.size=0"], "chunk.size: got 0, wanted at least 1"),
+            (["chunk.size=1"], "chunk.size: got 1, expected at least 4"),
+            (["chunk.unit=char", "chunk.size=0"], "chunk.size: got 0, expected at least 1"),
             (["top_k=101"], "top_k: got 101, more than retriever.depth=100"),
             (["dataset.limit=0"], "dataset.limit:"),
-            (["run.results_dir="], "run.results_dir: got '', wanted a folder of its own"),
-            (["run.results_dir=/"], "run.results_dir: got '/', wanted a folder of its own"),
-            (["run.workers=-1"], "run.workers: got -1, wanted at least 1"),
+            (["run.results_dir="], "run.results_dir: got '', expected a folder of its own"),
+            (["run.results_dir=/"], "run.results_dir: got '/', expected a folder of its own"),
+            (["run.workers=-1"], "run.workers: got -1, expected at least 1"),
             (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
             (["tracking.uri='postgresql://host/db?password=x'"], "tracking.uri: holds a user name or password"),
             (
@@ -228,13 +228,13 @@ class TestConfiguration:
                 "metrics.scores: 'em' is computed by em and by again",
             ),
             (["llm._target_=os.system"], "llm._target_: got 'os.system'"),
-            (["dataset=crud_rag"], "dataset.root: is empty; wanted the folder"),
+            (["dataset=crud_rag"], "dataset.root: is empty; expected the folder"),
             (
                 ["retriever=bm25", "retriever.sparse_index.k1=1e308"],
-                "k1: got 1e+308, wanted a number in [0, 1,000,000]",
+                "k1: got 1e+308, expected a number in [0, 1,000,000]",
             ),
-            (["experiment.name='\udc80x'"], "experiment.name: got '\\udc80x' (str), wanted text in UTF-8"),
-            (["run.store_dir='\udc80x'"], "run.store_dir: got '\\udc80x' (str), wanted text in UTF-8"),
+            (["experiment.name='\udc80x'"], "experiment.name: got '\\udc80x' (str), expected text in UTF-8"),
+            (["run.store_dir='\udc80x'"], "run.store_dir: got '\\udc80x' (str), expected text in UTF-8"),
             (
                 ["retriever=dense", "embedder=sentence_transformers", f"embedder.model={'x' * 5000}"],
                 "embedder: cannot look for 'xxx",
@@ -244,12 +244,12 @@ class TestConfiguration:
     )
     def test_one_mistake(self, refused: Refusal, overrides: list[str], expected: str) -> None:
         error = refused(*overrides)
-        assert error.startswith("1 mistake in the configuration:\n")
+        assert error.startswith("1 error in the configuration:\n")
         assert expected in error
 
     def test_several_at_once(self, refused: Refusal) -> None:
         error = refused("chunk.overlap=1.5", "top_k=200", "+llm.temprature=1", "run.progress=maybe")
-        assert error.startswith("4 mistakes in the configuration:\n")
+        assert error.startswith("4 errors in the configuration:\n")
         for path in ("chunk.overlap", "top_k", "llm.temprature", "run.progress"):
             assert f"  - {path}:" in error
 

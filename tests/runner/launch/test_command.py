@@ -181,7 +181,7 @@ class TestExitCodes:
     def test_2_for_a_mistake(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, *SMALL, *QUIET, "top_k=0")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("1 mistake in the configuration:\n  - top_k: got 0")
+        assert done.stderr.startswith("1 error in the configuration:\n  - top_k: got 0")
 
 
 @pytest.mark.parametrize(

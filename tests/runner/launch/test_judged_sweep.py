@@ -348,7 +348,7 @@ class TestAgreement:
     @pytest.mark.parametrize(
         ("labels", "message"),
         [
-            ({"accuracy": 3}, "item '1': the label 3 of accuracy is no grade of the judge; wanted one of 0, 1, 2"),
+            ({"accuracy": 3}, "item '1': the label 3 of accuracy is no grade of the judge; expected one of 0, 1, 2"),
             ({"beauty": 1}, "--judge: labels came for beauty, which this judge does not grade"),
             ({"relevance": 1}, "item '1': relevance grades a passage; 2 came, one was wanted"),
             ({"accuracy": 1, "-": "answer"}, "item '1': has no field 'answer', which accuracy grades"),

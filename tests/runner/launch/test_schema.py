@@ -86,7 +86,7 @@ class TestMistakes:
         assert mistakes_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
 
     @pytest.mark.parametrize(
-        ("path", "value", "wanted"),
+        ("path", "value", "expected"),
         [
             ("chunk__size", "64", "a whole number"),
             ("chunk__size", 64.0, "a whole number"),
@@ -110,25 +110,25 @@ class TestMistakes:
     def test_a_wrong_type_says_where_what_and_what_was_wanted(
         self, default: Any, path: str, value: object, wanted: str
     ) -> None:
-        expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), wanted {wanted}"
+        expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), expected {wanted}"
         assert mistakes_of(default, **{path: value}) == (expected,)
 
     def test_a_wrong_item_says_which(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, metrics__scores__trec__measures=["mrr", 3])
-        assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), wanted a text"
+        assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), expected a text"
 
     def test_a_missing_key_without_default(self, default: Any) -> None:
         assert mistakes_of(default, retriever__sparse_index=MISSING) == (
-            "retriever.sparse_index: missing, wanted SparseIndex",
+            "retriever.sparse_index: missing, expected SparseIndex",
         )
 
     def test_a_missing_group(self, default: Any) -> None:
-        assert mistakes_of(default, llm=MISSING) == ("llm: missing, wanted LLM",)
+        assert mistakes_of(default, llm=MISSING) == ("llm: missing, expected LLM",)
 
     @pytest.mark.parametrize("value", [None, "x", 3, []])
     def test_a_value_in_the_place_of_the_settings(self, default: Any, value: object) -> None:
         (mistake,) = mistakes_of(default, run=value)
-        assert mistake == f"run: got {value!r} ({type(value).__name__}), wanted a mapping for RunSettings"
+        assert mistake == f"run: got {value!r} ({type(value).__name__}), expected a mapping for RunSettings"
 
     def test_all_are_reported_at_once(self, default: Any) -> None:
         found = mistakes_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=-1, top=1)
@@ -143,7 +143,7 @@ class TestMistakes:
         with pytest.raises(ConfigError) as caught:
             build_cell(changed(default, chunk__size="x", top=1))
         first, *lines = str(caught.value).splitlines()
-        assert first == "2 mistakes in the configuration:"
+        assert first == "2 errors in the configuration:"
         assert len(lines) == 2
         assert all(line.startswith("  - ") for line in lines)
 
@@ -176,15 +176,15 @@ class TestTargets:
     def test_must_lie_under_components(self, default: Any, target: object) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
         assert mistake.startswith(f"llm._target_: got {target!r}")
-        assert "wanted the dotted path of a class under components.*; for your own code" in mistake
+        assert "expected the dotted path of a class under components.*; for your own code" in mistake
 
     def test_of_executors_lie_among_these_and_of_components_do_not(self, default: Any) -> None:
         target = "runner.engine.executors.local.Local"
         (mistake,) = mistakes_of(default, llm___target_=target)
-        assert "wanted the dotted path of a class under components.*;" in mistake
+        assert "expected the dotted path of a class under components.*;" in mistake
         assert built({**default, "executor": {"_target_": target}}).executor == Local()
         (mistake,) = mistakes_of(default, executor___target_="components.rerankers.none.NoReranker")
-        assert "wanted the dotted path of a class under runner.engine.executors.*;" in mistake
+        assert "expected the dotted path of a class under runner.engine.executors.*;" in mistake
 
     def test_of_executors_know_the_kinds_of_stages(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, executor__resources={"vector": {"cpus": 4}})
@@ -199,12 +199,12 @@ class TestTargets:
     @pytest.mark.parametrize("target", ["components.llms.nothing.Here", "components.llms.scripted.Nothing"])
     def test_must_be_importable(self, default: Any, target: str) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
-        assert mistake.startswith(f"llm._target_: got '{target}' (str), wanted a class that can be imported (")
+        assert mistake.startswith(f"llm._target_: got '{target}' (str), expected a class that can be imported (")
 
     @pytest.mark.parametrize("target", ["components.text.tables.segment", "components.errors.ConfigError"])
     def test_must_be_components(self, default: Any, target: str) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
-        assert mistake == f"llm._target_: got '{target}' (str), wanted a frozen dataclass"
+        assert mistake == f"llm._target_: got '{target}' (str), expected a frozen dataclass"
 
     def test_must_be_there(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, llm={"reply": "yes"})
@@ -214,7 +214,7 @@ class TestTargets:
         (mistake,) = mistakes_of(default, llm={"_target_": "components.rerankers.none.NoReranker"})
         assert mistake == (
             "llm._target_: got 'components.rerankers.none.NoReranker' (str), "
-            "wanted a LLM, but NoReranker lacks answers_from, generate"
+            "expected a LLM, but NoReranker lacks answers_from, generate"
         )
 
     def test_a_metric_must_be_a_metric(self, default: Any) -> None:
@@ -230,12 +230,12 @@ class TestChecks:
     @pytest.mark.parametrize("overlap", [1.0, -0.1, 30.0])
     def test_an_overlap_outside_its_range(self, default: Any, overlap: float) -> None:
         (mistake,) = mistakes_of(default, chunk__overlap=overlap)
-        assert mistake.startswith(f"chunk.overlap: got {overlap}, wanted a fraction of the size in [0, 1)")
+        assert mistake.startswith(f"chunk.overlap: got {overlap}, expected a fraction of the size in [0, 1)")
 
     @pytest.mark.parametrize("size", [0, -1, 3])
     def test_a_size_too_small_for_one_token(self, default: Any, size: int) -> None:
         (mistake,) = mistakes_of(default, chunk__size=size)
-        assert mistake.startswith(f"chunk.size: got {size}, wanted at least 4")
+        assert mistake.startswith(f"chunk.size: got {size}, expected at least 4")
 
     def test_a_top_k_beyond_the_depth(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, top_k=11, retriever__depth=10)
@@ -243,7 +243,7 @@ class TestChecks:
 
     def test_a_top_k_without_hits(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, top_k=0)
-        assert mistake.startswith("top_k: got 0, wanted at least 1")
+        assert mistake.startswith("top_k: got 0, expected at least 1")
 
     def test_an_index_of_more_dimensions_than_the_vectors_will_have(self, default: Any) -> None:
         fields = {"dimensions": 200, "rescore": True, "oversampling": 4.0}

@@ -28,19 +28,19 @@ def mistakes(*overrides: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("group", ["chunk", "language", "llm"])
 def test_null_is_no_option(group: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{group}=null: wanted the name of an option of {group}: \w+"):
+    with pytest.raises(ConfigError, match=rf"{group}=null: expected the name of an option of {group}: \w+"):
         compose_config([f"{group}=null"])
 
 
 def test_null_is_no_option_on_an_axis() -> None:
     (mistake,) = mistakes("chunk=null,sentence")
-    assert mistake.startswith("chunk=null: wanted the name of an option of chunk: ")
+    assert mistake.startswith("chunk=null: expected the name of an option of chunk: ")
 
 
 @pytest.mark.parametrize("value", [DEEP, "(" * 60, "{a:" * 60])
 def test_deep_brackets_are_refused_before_the_parser_recurses(value: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"top_k: got a value with [\d,]+ brackets within each other, wanted at most 50"
+        ConfigError, match=r"top_k: got a value with [\d,]+ brackets within each other, expected at most 50"
     ):
         readable([f"top_k={value}"])
 
@@ -57,7 +57,7 @@ def test_depth_of_brackets(text: str, depth: int) -> None:
         (["chunk.size=64", "128"], "commas without blanks: chunk.size=64,128"),
         (["chunk.size=64", ",128", "256"], "commas without blanks: chunk.size=64,128,256"),
         (["chunk.size=", "64"], "commas without blanks: chunk.size=64"),
-        (["help"], "'help' sets nothing, wanted group=option or key=value"),
+        (["help"], "'help' sets nothing, expected group=option or key=value"),
     ],
 )
 def test_lists_with_blanks(words: list[str], expected: str) -> None:
@@ -74,16 +74,19 @@ def test_deletions_are_no_strays() -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("chunk.size='64 128'", "chunk.size: got '64 128' (str), wanted a whole number; several values have commas"),
+        ("chunk.size='64 128'", "chunk.size: got '64 128' (str), expected a whole number; several values have commas"),
         ("chunk.size=interval()", "; a grid takes no intervals: write the values, as in chunk.size=64,128"),
-        ("chunk.size=1e26", "chunk.size: got 1e+26 (float), wanted a whole number"),
-        (f"chunk.size={10**26}", "wanted a whole number of at most 9223372036854775807"),
-        ("repeat=-1", "repeat: got -1, wanted the number of a draw"),
-        ("judge_repeat=-1", "judge_repeat: got -1, wanted the number of a draw"),
-        ("run.store_dir=", "run.store_dir: got '', wanted a folder, e.g. results/store"),
-        ("run.store_dir=' '", "run.store_dir: got ' ', wanted a folder, e.g. results/store"),
+        ("chunk.size=1e26", "chunk.size: got 1e+26 (float), expected a whole number"),
+        (f"chunk.size={10**26}", "expected a whole number of at most 9223372036854775807"),
+        ("repeat=-1", "repeat: got -1, expected the number of a draw"),
+        ("judge_repeat=-1", "judge_repeat: got -1, expected the number of a draw"),
+        ("run.store_dir=", "run.store_dir: got '', expected a folder, e.g. results/store"),
+        ("run.store_dir=' '", "run.store_dir: got ' ', expected a folder, e.g. results/store"),
         ("hydra.run.dir=elsewhere", "hydra.run.dir: got 'elsewhere', which moves no results; set run.results_dir="),
-        ("hydra.sweep.dir=else/where", "hydra.sweep.dir: got 'else/where', wanted a folder in run.results_dir=results"),
+        (
+            "hydra.sweep.dir=else/where",
+            "hydra.sweep.dir: got 'else/where', expected a folder in run.results_dir=results",
+        ),
     ],
 )
 def test_values_that_cannot_be_meant(
@@ -144,10 +147,10 @@ class TestAxes:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--resolve"], "wanted --cfg job --resolve"),
+        (["--resolve"], "expected --cfg job --resolve"),
         (["-m", "--cfg", "job"], "--multirun and --cfg ask for different things"),
         (["-m", "chunk.size=64,", "128"], "chunk.size=64,128"),
-        (["language=null"], "language=null: wanted the name of an option of language: de, en, "),
+        (["language=null"], "language=null: expected the name of an option of language: de, en, "),
         (["-m", "top_k=range(0,0)"], "top_k=range(0,0): is an empty range"),
     ],
 )
@@ -192,4 +195,4 @@ class TestForeignPlugins:
 
     def test_a_sweeper_of_the_users_own_must_extend_hydras(self) -> None:
         (mistake,) = mistakes("run.plugins=[json]", "hydra.sweeper._target_=json.JSONDecoder")
-        assert "wanted a subclass of hydra._internal.core_plugins.basic_sweeper.BasicSweeper" in mistake
+        assert "expected a subclass of hydra._internal.core_plugins.basic_sweeper.BasicSweeper" in mistake

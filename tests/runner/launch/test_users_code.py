@@ -104,7 +104,7 @@ class Picky:
     version: ClassVar[int] = 1
 
     def __post_init__(self):
-        raise ValueError("level: got 0, wanted 1")
+        raise ValueError("level: got 0, expected 1")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class TestClasses:
     def test_typed_into_a_notebook(self, importable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         module = importlib.import_module("users_code.parts")
         monkeypatch.setattr(module, "__file__", None)
-        assert "wanted a class in a file" in mistake("users_code.parts.Answered", "run.plugins=[users_code]")
+        assert "expected a class in a file" in mistake("users_code.parts.Answered", "run.plugins=[users_code]")
 
     def test_are_rebuilt_from_a_result_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
@@ -198,10 +198,10 @@ class TestClasses:
                 "parts.Answered",
                 "but Answered lacks tokenizer, depth, score of a Reranker",
             ),
-            ("parts.Thawed", "wanted a frozen dataclass"),
+            ("parts.Thawed", "expected a frozen dataclass"),
             ("parts.Missing", "has no attribute 'Missing'"),
             ("broken.Anything", "(ZeroDivisionError: division by zero)"),
-            ("parts.Picky", "reranker: Picky cannot be made of these values: level: got 0, wanted 1"),
+            ("parts.Picky", "reranker: Picky cannot be made of these values: level: got 0, expected 1"),
         ],
     )
     def test_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:
@@ -218,7 +218,9 @@ class TestClasses:
         with pytest.raises(ConfigError) as caught:
             build_cell(config)
         assert len(caught.value.mistakes) == 2, "the package that is not there, and the one that is not named"
-        assert any(found.startswith("run.plugins: got 'users_cdoe', wanted a pack") for found in caught.value.mistakes)
+        assert any(
+            found.startswith("run.plugins: got 'users_cdoe', expected a pack") for found in caught.value.mistakes
+        )
 
     @pytest.mark.parametrize("plugins", ["[a-b]", "['']", "[os.path;]"])
     def test_a_plugin_that_is_no_package(self, plugins: str) -> None:
@@ -248,11 +250,11 @@ class TestMisbehaviour:
     @pytest.mark.parametrize(
         ("how", "reason"),
         [
-            ("exit", "a component called sys.exit(0), wanted an exception that says why" + CLASS),
-            ("base", "a component raised Unusual, wanted an exception that says why" + CLASS),
+            ("exit", "a component called sys.exit(0), expected an exception that says why" + CLASS),
+            ("base", "a component raised Unusual, expected an exception that says why" + CLASS),
             ("none", "answer scores: AttributeError: 'NoneType' object has no attribute 'items'" + CLASS),
             ("short", "answer scores: ValueError: zip() argument 2 is shorter than argument 1" + CLASS),
-            ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike); wanted finite"),
+            ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike); expected finite"),
         ],
     )
     def test_is_the_failure_of_its_cell(self, how: str, reason: str, importable: Path) -> None:
@@ -267,7 +269,7 @@ class TestMisbehaviour:
         done = run_command(folder, *SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")
         assert done.returncode == 1, done.stderr
         (cell,) = read_cells(only_sweep(folder))
-        assert f"(os._exit), wanted an exception that says why{CLASS}" in cell.reason
+        assert f"(os._exit), expected an exception that says why{CLASS}" in cell.reason
 
     def test_the_command_that_it_ends_names_the_class(self, folder: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
@@ -275,13 +277,13 @@ class TestMisbehaviour:
         done = run_command(folder, *job)
         assert done.returncode == 3
         expected = (
-            "answer scores: a component ended the process with code 3 (os._exit), wanted an exception that says why"
+            "answer scores: a component ended the process with code 3 (os._exit), expected an exception that says why"
         )
         assert expected + CLASS in done.stderr.splitlines()
 
     def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Misnamed}"
-        with pytest.raises(ConfigError, match=r"metrics\.scores\.mine: Misnamed names a metric '\.\./x/<b>', wanted"):
+        with pytest.raises(ConfigError, match=r"metrics\.scores\.mine: Misnamed names a metric '\.\./x/<b>', expected"):
             build_cell(compose_config(["run.plugins=[users_code]", mine]))
 
     def test_a_data_set_with_a_mapping_is_loaded_once(

@@ -146,7 +146,7 @@ def test_a_report_is_added_and_one_that_came_later_takes_its_place(traced: Trace
 def test_a_number_of_traces_that_is_none(traced: Traced, argument: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         traced.log(f"--traces={argument}")
-    assert f"got '{argument}', wanted a number of samples, e.g. 100, or all" in capsys.readouterr().err
+    assert f"got '{argument}', expected a number of samples, e.g. 100, or all" in capsys.readouterr().err
 
 
 HOSTILE = "<script>alert(1)</script> \u202egnp \x00 \udcff '; drop table runs; -- `x` | {{7*7}}"

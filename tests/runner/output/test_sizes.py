@@ -61,7 +61,7 @@ class TestPictures:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, ("run.pictures=some",)) == 2
-        assert "run.pictures: got 'some' (str), wanted one of headline, all, none" in capsys.readouterr().err
+        assert "run.pictures: got 'some' (str), expected one of headline, all, none" in capsys.readouterr().err
 
 
 def test_leaderboards_read_no_more_of_a_cell_than_is_held_in_memory(tmp_path: Path) -> None:

@@ -215,6 +215,8 @@ class Undefined(Broken):
 @pytest.mark.parametrize("metric", [Broken(), Undefined()])
 def test_a_combined_value_that_is_no_number_is_refused(metric: Broken) -> None:
     broken = {"length": Scored(metric, mean_scores([1.0, 2.0, *[ScoreState.FAILED] * 4]))}
-    wanted = f"{type(metric).__name__}.combine: got .* for length from the scores of 2 samples, wanted a finite number"
+    wanted = (
+        f"{type(metric).__name__}.combine: got .* for length from the scores of 2 samples, expected a finite number"
+    )
     with pytest.raises(ComponentError, match=wanted):
         aggregate(broken, SAMPLES, INTERVAL)

@@ -101,4 +101,4 @@ def test_what_is_no_language_model_is_said_before_work(step: str) -> None:
 def test_a_refiner_that_is_not_known_is_one_mistake() -> None:
     with pytest.raises(ConfigError) as raised:
         small_request("refiner=combined", "refiner.use=[dedup]")
-    assert raised.value.mistakes == ("refiner.use: got 'dedup', wanted some of dedupe, headings, tables, summary",)
+    assert raised.value.mistakes == ("refiner.use: got 'dedup', expected some of dedupe, headings, tables, summary",)

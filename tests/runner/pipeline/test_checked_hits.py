@@ -28,17 +28,17 @@ def test_sound_hits_pass() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (None, "returned NoneType, wanted Hits"),
+        (None, "returned NoneType, expected Hits"),
         (Hits(HITS.chunk.tolist(), HITS.score.tolist()), "other columns than integers and floats of two dimensions"),
         (Hits(HITS.chunk.ravel(), HITS.score.ravel()), "other columns than integers and floats of two dimensions"),
         (Hits(HITS.score, HITS.score), "other columns than integers and floats of two dimensions"),
-        (Hits(HITS.chunk[:1], HITS.score[:1]), "chunks (1, 2) and scores (1, 2), wanted equal shapes of 2 rows"),
-        (Hits(HITS.chunk, HITS.score[:, :1]), "chunks (2, 2) and scores (2, 1), wanted equal shapes of 2 rows"),
-        (changed([[0, 1], [2, 3]]), "query 1 has the chunk 3, wanted 0 to 2, or -1 for no hit"),
-        (changed([[0, 1], [2, -2]]), "query 1 has the chunk -2, wanted 0 to 2, or -1 for no hit"),
+        (Hits(HITS.chunk[:1], HITS.score[:1]), "chunks (1, 2) and scores (1, 2), expected equal shapes of 2 rows"),
+        (Hits(HITS.chunk, HITS.score[:, :1]), "chunks (2, 2) and scores (2, 1), expected equal shapes of 2 rows"),
+        (changed([[0, 1], [2, 3]]), "query 1 has the chunk 3, expected 0 to 2, or -1 for no hit"),
+        (changed([[0, 1], [2, -2]]), "query 1 has the chunk -2, expected 0 to 2, or -1 for no hit"),
         (changed([[0, 1], [2, 0]], [[1.0, np.nan], [1.0, 0.5]]), "query 0 has the score nan for chunk 1"),
         (changed([[0, 1], [-1, 2]]), "query 1 has no hit at rank 1 but one behind it"),
-        (changed([[0, 1], [2, 2]]), "query 1 has the chunk 2 twice, wanted each once"),
+        (changed([[0, 1], [2, 2]]), "query 1 has the chunk 2 twice, expected each once"),
     ],
 )  # fmt: skip
 def test_other_hits_are_errors(wrong: Hits, message: str) -> None:

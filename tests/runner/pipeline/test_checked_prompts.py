@@ -47,9 +47,9 @@ def refused(message: str) -> Any:
 @pytest.mark.parametrize(
     ("messages", "message"),
     [
-        ("who?", "got str for sample 'a', wanted a tuple of Message"),
-        ((), "got a tuple of 0 for sample 'a', wanted a tuple of Message"),
-        (({"role": "user"},), "got dict for sample 'a', wanted a Message with a string"),
+        ("who?", "got str for sample 'a', expected a tuple of Message"),
+        ((), "got a tuple of 0 for sample 'a', expected a tuple of Message"),
+        (({"role": "user"},), "got dict for sample 'a', expected a Message with a string"),
         ((Message("user", None),), "got Message('user', NoneType) for sample 'a'"),  # type: ignore[arg-type]
         ((Message("human", "x"),), "one of system, user, assistant as its role"),
     ],
@@ -63,9 +63,9 @@ def test_other_messages_are_errors(messages: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ([[0, 1], [0, 1]], "returned a list of 2, wanted an array of integers with 2 rows of 2"),
+        ([[0, 1], [0, 1]], "returned a list of 2, expected an array of integers with 2 rows of 2"),
         (np.array([[0], [1]]), "returned int64 of shape (2, 1)"),
-        (np.array([[0, 1], [0, 5]]), "sample 'b' has the example 5, wanted 0 to 4"),
+        (np.array([[0, 1], [0, 5]]), "sample 'b' has the example 5, expected 0 to 4"),
         (np.array([[0, 1], [1, 1]]), "sample 'b' has the example 1 twice"),
         (np.array([[0, 1], [0, 3]]), "the example 'e' has no reference, or no gold in its corpus"),
         (np.array([[0, 1], [0, 4]]), "the example 'f' has no reference, or no gold in its corpus"),
@@ -82,12 +82,12 @@ def test_other_examples_are_errors(chosen: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("earlier", "message"),
     [
-        (None, "returned NoneType, wanted a list with a tuple per sample"),
-        ([(), (), ()], "returned a list of 3, wanted a list with a tuple per sample"),
-        ([(), 0], "sample 'b': got int, wanted a tuple of positions"),
-        ([(), ()], "sample 'b': got 0 positions, wanted one for each of its 1 earlier turns"),
-        ([(), (2,)], "sample 'b': got the position 2, wanted 0 to 1"),
-        ([(), (1,)], "sample 'b': got a sample with 1 earlier turns as turn 1, wanted one with 0"),
+        (None, "returned NoneType, expected a list with a tuple per sample"),
+        ([(), (), ()], "returned a list of 3, expected a list with a tuple per sample"),
+        ([(), 0], "sample 'b': got int, expected a tuple of positions"),
+        ([(), ()], "sample 'b': got 0 positions, expected one for each of its 1 earlier turns"),
+        ([(), (2,)], "sample 'b': got the position 2, expected 0 to 1"),
+        ([(), (1,)], "sample 'b': got a sample with 1 earlier turns as turn 1, expected one with 0"),
     ],
 )
 def test_other_turns_are_errors(earlier: Any, message: str) -> None:
@@ -101,13 +101,13 @@ def test_other_turns_are_errors(earlier: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (iter(DONE), "returned list_iterator, wanted a list of one GeneratedAnswer per task (2)"),
-        (DONE[:1], "returned 1 answers, wanted a list of one GeneratedAnswer per task (2)"),
-        (DONE[::-1], "got the answer 'b' in the place of sample 'a', wanted its id and order"),
-        ([DONE[0], DONE[1].answer], "got Answer for sample 'b', wanted a GeneratedAnswer"),
+        (iter(DONE), "returned list_iterator, expected a list of one GeneratedAnswer per task (2)"),
+        (DONE[:1], "returned 1 answers, expected a list of one GeneratedAnswer per task (2)"),
+        (DONE[::-1], "got the answer 'b' in the place of sample 'a', expected its id and order"),
+        ([DONE[0], DONE[1].answer], "got Answer for sample 'b', expected a GeneratedAnswer"),
         ([DONE[0], replace(DONE[1], answer=Answer("b", AnswerState.OK, None))], "Answer.text: got None"),  # type: ignore[arg-type]
         ([DONE[0], replace(DONE[1], path=None)], "got NoneType as the path"),  # type: ignore[arg-type]
-        ([DONE[0], replace(DONE[1], prompt=())], "got a tuple of 0 for sample 'b', wanted a tuple of Message"),
+        ([DONE[0], replace(DONE[1], prompt=())], "got a tuple of 0 for sample 'b', expected a tuple of Message"),
     ],
 )
 def test_other_generations_are_errors(made: Any, message: str) -> None:
@@ -130,11 +130,11 @@ def origins(row: int, **changes: int | bool) -> Origins:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (None, "returned NoneType as origins, wanted Origins"),
+        (None, "returned NoneType as origins, expected Origins"),
         (replace(REFINED.origins, start=[0, 3, 0]), "other columns than arrays of one dimension"),
         (replace(REFINED.origins, is_copy=np.array([1, 0, 1])), "other columns than integers, and booleans in is_copy"),
         (replace(REFINED.origins, end=REFINED.origins.end[:2]), "columns of [3, 3, 2, 3, 3, 3] rows"),
-        (origins(2, document=2), "piece 2 is of document 2, wanted 0 to 1"),
+        (origins(2, document=2), "piece 2 is of document 2, expected 0 to 1"),
         (origins(2, end=6), "piece 2 is characters 0 to 6 of the refined document 1, which has 5"),
         (origins(2, original_end=6), "piece 2 comes from characters 0 to 6 of document 1, which has 5"),
         (origins(1, original_start=-1), "piece 1 comes from characters -1 to 3"),

@@ -25,17 +25,17 @@ def test_chunks_of_documents_are_returned_as_they_are(rows: tuple[tuple[int, int
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (spans((0, 0, 5), (1, 0, 3)), r"chunk 1 is characters 0 to 3 of document 1, which has 2; wanted 0 <= start"),
+        (spans((0, 0, 5), (1, 0, 3)), r"chunk 1 is characters 0 to 3 of document 1, which has 2; expected 0 <= start"),
         (spans((0, -1, 5)), "chunk 0 is characters -1 to 5"),
         (spans((0, 4, 4)), "chunk 0 is characters 4 to 4"),
-        (spans((3, 0, 1)), "chunk 0 is of document 3, wanted 0 to 2"),
+        (spans((3, 0, 1)), "chunk 0 is of document 3, expected 0 to 2"),
         (spans((-1, 0, 1)), "chunk 0 is of document -1"),
         (spans((1, 0, 1), (0, 0, 1)), "chunk 1 begins before chunk 0"),
         (spans((0, 2, 3), (0, 1, 3)), "chunk 1 begins before chunk 0"),
         (Spans(*(np.zeros(1),) * 3), "other columns than integer arrays"),
         (Spans(*(np.zeros((1, 1), dtype=np.int32),) * 3), "other columns than integer arrays"),
         (Spans(np.zeros(1, np.int32), np.zeros(2, np.int32), np.ones(2, np.int32)), "columns of 1, 2 and 2 rows"),
-        (None, "returned NoneType, wanted Spans"),
+        (None, "returned NoneType, expected Spans"),
     ],
 )
 def test_chunks_that_break_the_contract(wrong: Spans, message: str) -> None:

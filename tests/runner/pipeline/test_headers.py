@@ -73,7 +73,7 @@ def test_headers_are_found_and_not_read(tmp_path: Path) -> None:
 def test_a_header_for_each_chunk_is_wanted(tmp_path: Path) -> None:
     store = Store(tmp_path)
     result = graph_in(store, fixed_cell(retriever=bm25(), header=EveryOther(n_lacking=1))).result
-    with pytest.raises(AssertionError, match="EveryOther: got 8 headers for 9 chunks, wanted one for each"):
+    with pytest.raises(AssertionError, match="EveryOther: got 8 headers for 9 chunks, expected one for each"):
         run_all(store, result)
 
 

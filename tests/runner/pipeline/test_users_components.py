@@ -49,7 +49,7 @@ def scored(metric: Any, scores: Scores) -> float:
 
 @pytest.mark.parametrize("value", [1.5, -0.5])
 def test_a_share_outside_its_bounds_is_refused(value: float) -> None:
-    message = rf"mine of sample '1' is {value} \(n=1 alike\), wanted a share from 0 to 1\. .* `is_share = False`"
+    message = rf"mine of sample '1' is {value} \(n=1 alike\), expected a share from 0 to 1\. .* `is_share = False`"
     with pytest.raises(ComponentError, match=ME + message):
         scored(Mine(), mean_scores([0.5, value]))
     assert scored(Unbounded(), mean_scores([0.5, value])) == (0.5 + value) / 2
@@ -57,7 +57,7 @@ def test_a_share_outside_its_bounds_is_refused(value: float) -> None:
 
 def test_a_share_of_a_corpus_outside_its_bounds_is_refused() -> None:
     scores = mean_scores([0.5, 0.5])
-    with pytest.raises(ComponentError, match=ME + r"mine of all samples is 1\.5, wanted a share from 0 to 1"):
+    with pytest.raises(ComponentError, match=ME + r"mine of all samples is 1\.5, expected a share from 0 to 1"):
         scored(Tripling(), Scores(scores.statistics, scores.states, np.full(2, np.nan)))
 
 
@@ -75,12 +75,12 @@ def test_scores_of_other_samples_are_refused(n: int) -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (None, "returned NoneType, wanted a list"),
-        ("ab", "returned str, wanted a list"),
-        ((text for text in "ab"), "returned generator, wanted a list"),
+        (None, "returned NoneType, expected a list"),
+        ("ab", "returned str, expected a list"),
+        ((text for text in "ab"), "returned generator, expected a list"),
         (["a", "b"], "returned str for sample 0"),
         ([["a"], None], "returned NoneType for sample 1"),
-        ([["a"], [7]], "returned int as a query of sample 1, wanted a string"),
+        ([["a"], [7]], "returned int as a query of sample 1, expected a string"),
         ([["a"], []], "queries came for 1 of 2 samples"),
         ([["a"]], "queries came for 1 of 2 samples"),
         ([["a"], ["b"], ["c"]], "queries came for 3 of 2 samples"),
@@ -104,12 +104,12 @@ def test_sound_filters_pass() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (None, "returned NoneType, wanted AllowedDocuments"),
+        (None, "returned NoneType, expected AllowedDocuments"),
         (AllowedDocuments([0], [0], []), "returned AllowedDocuments with other columns"),  # type: ignore[arg-type]
-        (allowed([0], [0, 1], [1]), "returned groups of 1 samples, wanted one for each of 2"),
-        (allowed([0, 1], [0, 1], [1]), "sample 1 has the group 1, wanted 0 to 0"),
+        (allowed([0], [0, 1], [1]), "returned groups of 1 samples, expected one for each of 2"),
+        (allowed([0, 1], [0, 1], [1]), "sample 1 has the group 1, expected 0 to 0"),
         (allowed([0, 0], [0, 2], [1]), "returned offsets that do not rise"),
-        (allowed([0, 0], [0, 1], [3]), "allows the document 3, wanted 0 to 2"),
+        (allowed([0, 0], [0, 1], [3]), "allows the document 3, expected 0 to 2"),
         (allowed([0, 0], [0, 2], [1, 1]), "allows document 1 after 1"),
         (allowed([0, 0], [0, 2], [2, 1]), "allows document 1 after 2"),
     ],

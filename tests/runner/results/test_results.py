@@ -117,7 +117,7 @@ class TestSweeps:
 
 class TestErrors:
     def test_a_folder_that_is_no_sweep(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"sweep\.json: not there; wanted the folder of a sweep"):
+        with pytest.raises(DataError, match=r"sweep\.json: not there; expected the folder of a sweep"):
             read_sweep(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
@@ -140,13 +140,13 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("field", "value", "message"),
         [
-            ("axes", [], "axes: got a list, wanted an object"),
-            ("overrides", "top_k=5", "overrides: got a text, wanted a list"),
-            ("overrides", [5], r"overrides\.0: got a number, wanted a text"),
-            ("metrics", {"overall": {"mrr": 0.5}}, r"metrics\.overall\.mrr: got a number, wanted an object"),
-            ("seconds", {"answers": None}, r"seconds\.answers: got null, wanted a number"),
-            ("larger_is_better", {"mrr": "yes"}, r"larger_is_better\.mrr: got a text, wanted a truth value or null"),
-            ("counts", {"ok": True}, r"counts\.ok: got a truth value, wanted a number"),
+            ("axes", [], "axes: got a list, expected an object"),
+            ("overrides", "top_k=5", "overrides: got a text, expected a list"),
+            ("overrides", [5], r"overrides\.0: got a number, expected a text"),
+            ("metrics", {"overall": {"mrr": 0.5}}, r"metrics\.overall\.mrr: got a number, expected an object"),
+            ("seconds", {"answers": None}, r"seconds\.answers: got null, expected a number"),
+            ("larger_is_better", {"mrr": "yes"}, r"larger_is_better\.mrr: got a text, expected a truth value or null"),
+            ("counts", {"ok": True}, r"counts\.ok: got a truth value, expected a number"),
         ],
     )
     def test_a_field_of_another_type(self, tmp_path: Path, field: str, value: object, message: str) -> None:
@@ -243,7 +243,7 @@ def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
 )
 def test_a_count_that_is_no_number_is_named(changes: dict[str, Any], where: str, tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, **changes), {})
-    with pytest.raises(DataError, match=re.escape(f"{folder / 'cell.json'}: {where}, wanted a number; the file was")):
+    with pytest.raises(DataError, match=re.escape(f"{folder / 'cell.json'}: {where}, expected a number; the file was")):
         read_cell(folder)
 
 
@@ -253,16 +253,16 @@ def test_a_note_of_a_data_set_may_be_anything(tmp_path: Path) -> None:
 
 
 def test_a_sweep_that_cannot_be_looked_at(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot be read \(File name too long\); wanted the folder of a sweep"):
+    with pytest.raises(DataError, match=r"cannot be read \(File name too long\); expected the folder of a sweep"):
         find_sweep("x" * 300, tmp_path)
 
 
 def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, status="ok"), {})
-    with pytest.raises(DataError, match=r"cell\.json: .*status: got 'ok', wanted one of OK, FAILED"):
+    with pytest.raises(DataError, match=r"cell\.json: .*status: got 'ok', expected one of OK, FAILED"):
         read_cell(folder)
     write_sweep(tmp_path, replace(SWEEP, status="DONE"))
-    with pytest.raises(DataError, match=r"sweep\.json: .*status: got 'DONE', wanted one of OK, FAILED, RUNNING"):
+    with pytest.raises(DataError, match=r"sweep\.json: .*status: got 'DONE', expected one of OK, FAILED, RUNNING"):
         read_sweep(tmp_path)
 
 
@@ -278,7 +278,7 @@ def test_lists_and_mappings_as_values_of_axes_are_read_as_text(tmp_path: Path) -
 
 def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, CELL, {}).rename(tmp_path / "another")
-    with pytest.raises(DataError, match=r"cell\.json: is the result of cell '0123456789ab', wanted that of the cell"):
+    with pytest.raises(DataError, match=r"cell\.json: is the result of cell '0123456789ab', expected that of the cell"):
         read_cell(folder)
 
 

@@ -44,5 +44,5 @@ def test_requests_that_ask_nothing() -> None:
     for asked in (request(), request(("system", "Be brief.")), request(("user", "Who?"), ("assistant", "She."))):
         with pytest.raises(DataError, match="the last is a question of a user"):
             question_of(asked)
-    with pytest.raises(DataError, match="unknown are mood; wanted some of kind, subset"):
+    with pytest.raises(DataError, match="unknown are mood; expected some of kind, subset"):
         question_of(request(("user", "Who?"), mood="good"))

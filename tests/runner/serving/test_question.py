@@ -12,12 +12,12 @@ from runner.serving.asked_question import Choices, Defaults, Question, as_sample
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"text": 5}, "question: got 5, wanted a text"),
-        ({"kind": ["qa"]}, r"kind: got \['qa'\], wanted a text"),
-        ({"history": 5}, "history: got 5, wanted a list of turns"),
-        ({"history": {"question": "answer"}}, "history: got .*, wanted a list of turns"),
-        ({"subset": 5, "corpus": None}, "subset: got 5, wanted a text; corpus: got None, wanted a text"),
-        ({"where": [1]}, r"where: got \[1\], wanted an object"),
+        ({"text": 5}, "question: got 5, expected a text"),
+        ({"kind": ["qa"]}, r"kind: got \['qa'\], expected a text"),
+        ({"history": 5}, "history: got 5, expected a list of turns"),
+        ({"history": {"question": "answer"}}, "history: got .*, expected a list of turns"),
+        ({"subset": 5, "corpus": None}, "subset: got 5, expected a text; corpus: got None, expected a text"),
+        ({"where": [1]}, r"where: got \[1\], expected an object"),
     ],
 )
 def test_what_is_of_another_type_is_told(asked: dict[str, Any], message: str) -> None:

@@ -64,7 +64,7 @@ def test_short_texts_are_wholly_contained_or_not_at_all() -> None:
     assert strict.verdicts([half], SmallCorpus({}), ask_nobody) == [PASSED]
     assert GATE.verdicts([half], SmallCorpus({}), ask_nobody)[0].reason == "text_half_contained"
     assert strict.verdicts([_draft(TRAM, TRAM)], SmallCorpus({}), ask_nobody)[0].reason == "text_contained"
-    assert replace(GATE, shortest=1).check() == ["shortest: got 1, wanted at least 16"]
+    assert replace(GATE, shortest=1).check() == ["shortest: got 1, expected at least 16"]
 
 
 @pytest.mark.parametrize("shares", [(0.0, 0.9), (0.9, 0.5), (0.5, 1.1)])

@@ -92,6 +92,6 @@ def test_english() -> None:
 
 def test_unknown_reasons_are_a_mistake() -> None:
     assert replace(GATE, only_tagged=("phone",), shortest_question=0).check() == [
-        "shortest_question: got 0, wanted at least 1",
-        f"only_tagged: got 'phone', wanted some of {', '.join(REASONS)}",
+        "shortest_question: got 0, expected at least 1",
+        f"only_tagged: got 'phone', expected some of {', '.join(REASONS)}",
     ]

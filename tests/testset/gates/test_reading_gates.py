@@ -130,7 +130,7 @@ def test_one_document_is_left_alone_and_too_many_are_refused_unasked() -> None:
     three = draft("Which?", "this", "tram", "bank", "fair")
     ask = ScriptedJudge(failed)
     (verdict,) = replace(EACH_DOCUMENT, most_documents=2).verdicts([three], CORPUS, ask)
-    assert (verdict.reason, verdict.detail) == ("too_many_documents", "gold in 3 documents; wanted at most 2")
+    assert (verdict.reason, verdict.detail) == ("too_many_documents", "gold in 3 documents; expected at most 2")
     assert ask.calls == []
 
 

@@ -37,6 +37,6 @@ class TestConversation(AskingTaskContract):
 
     def test_one_turn_is_no_conversation(self) -> None:
         assert replace(COMPONENT, least_turns=1, most_turns=0).check() == [
-            "least_turns: got 1, wanted at least 2",
-            "most_turns: got 0, wanted at least 1",
+            "least_turns: got 1, expected at least 2",
+            "most_turns: got 0, expected at least 1",
         ]

@@ -65,7 +65,7 @@ def answer(text: str) -> Answer:
 def test_what_is_wrong_is_said() -> None:
     wording = replace(question("extractive").wording, instruction="{documents}")
     assert replace(question("extractive"), n_documents=0, wording=wording).check() == [
-        "n_documents: got 0, wanted at least 1",
+        "n_documents: got 0, expected at least 1",
         "instruction: has no {topic}",
     ]
 

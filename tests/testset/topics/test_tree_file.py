@@ -85,7 +85,7 @@ MISTAKES = {
     "empty": ("", "has no topics"),
     "an empty list": ("[]", "has no topics"),
     "a blank name": ("A: ['  ']", "blank name"),
-    "no text": ("A: [yes, 2024]", r"True \(bool\) came as a topic's name; wanted a text: quote it"),
+    "no text": ("A: [yes, 2024]", r"True \(bool\) came as a topic's name; expected a text: quote it"),
     "a name twice": ("A: [B, B]", "'B' came twice"),
     "a key twice": ("A: [B]\nA: [C]", "'A' came twice"),
     "a leaf that is a branch": ("- A\n- A: [B]", "'A' came twice"),
@@ -104,7 +104,7 @@ MISTAKES = {
     "a number": ("A: 5", "5 came below A"),
     "no YAML": ("A: [", "cannot be read as a topic tree"),
     "a list as a name": ("? [a]\n: b", "cannot be read as a topic tree"),
-    "no tree": ("just words", "str came; wanted a mapping"),
+    "no tree": ("just words", "str came; expected a mapping"),
 }
 
 
@@ -122,14 +122,14 @@ def test_each_mistake_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
 def test_mistakes_of_json_and_of_files(tmp_path: Path) -> None:
     for text, message in (
         ('{"A": 1, "A": 2}', "'A' came twice"),
-        ('{"topic_name": "all", "sub_topics": [{"sub_topics": []}]}', "wanted a mapping with 'topic_name'"),
+        ('{"topic_name": "all", "sub_topics": [{"sub_topics": []}]}', "expected a mapping with 'topic_name'"),
         ('{"topic_name": "all"}', "'topic_name' and a list of 'sub_topics'"),
         ("[" * 100_000, "cannot be read"),
     ):
         assert message in given(tmp_path, text, ".json").check()[0]
     assert "no such file" in GivenTopics(str(tmp_path / "missing.yaml")).check()[0]
-    assert "wanted a topic tree as .yaml" in given(tmp_path, "A", ".txt").check()[0]
-    assert given(tmp_path, "[A]", depth=0).check() == ["depth: got 0, wanted at least 1"]
+    assert "expected a topic tree as .yaml" in given(tmp_path, "A", ".txt").check()[0]
+    assert given(tmp_path, "[A]", depth=0).check() == ["depth: got 0, expected at least 1"]
 
 
 def test_its_content_stands_for_it(tmp_path: Path) -> None:

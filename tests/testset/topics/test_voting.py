@@ -137,10 +137,10 @@ def test_agreement_of_the_voters() -> None:
 
 
 def test_mistakes() -> None:
-    assert TopicVoting({}, VOTER).check() == ["voters: got none, wanted at least one; three are usual"]
+    assert TopicVoting({}, VOTER).check() == ["voters: got none, expected at least one; three are usual"]
     assert "adjudicator's name" in TopicVoting({"adjudicator": VOTER}, VOTER).check()[0]
     assert Voter(Scripted(), Wording("", "{text}", ""), n_characters=0).check() == [
-        "n_characters: got 0, wanted at least 1",
+        "n_characters: got 0, expected at least 1",
         "wording.instruction: has no {options}",
     ]
 

@@ -110,7 +110,7 @@ class TestTheSettings:
     @pytest.mark.parametrize("address", ["ray://head:10001", " "])
     def test_name_a_cluster_of_which_this_machine_is_a_node(self, address: str) -> None:
         (mistake,) = RayCluster(address).check()
-        assert f"address: got {address!r}, wanted auto, local or HOST:PORT" in mistake
+        assert f"address: got {address!r}, expected auto, local or HOST:PORT" in mistake
 
     @pytest.mark.parametrize("address", ["me:hunter2@head:6379", "ray://me:hunter2@head:10001"])
     def test_refuse_a_password_without_repeating_it(self, address: str) -> None:

@@ -212,8 +212,8 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("settings", "mistake"),
         [
-            ({"time_min": 0}, "time_min: got 0, wanted more than 0"),
-            ({"mem_gb": -1}, "mem_gb: got -1, wanted at least 0"),
+            ({"time_min": 0}, "time_min: got 0, expected more than 0"),
+            ({"mem_gb": -1}, "mem_gb: got -1, expected at least 0"),
             ({"resources": {"source": Resources(gpus=1)}}, "resources.source.gpus: got 1, but a worker has 0: raise"),
             ({"setup": ("export OPENAI_API_KEY=a",)}, "setup: sets OPENAI_API_KEY, which would be written into files"),
             ({"additional": {"export": "ALL,HF_TOKEN=a"}}, "additional.export: sets HF_TOKEN, which would be written"),

@@ -329,7 +329,7 @@ class TestHandingOver:
         assert other.find(KIND, KEY).compared == set()
 
     def test_an_address_of_neither_a_folder_nor_a_bucket_is_refused(self) -> None:
-        with pytest.raises(ConfigError, match=r"run\.store_dir: got ftp://, wanted a folder, or a bucket"):
+        with pytest.raises(ConfigError, match=r"run\.store_dir: got ftp://, expected a folder, or a bucket"):
             open_store("ftp://there/store", "cache")
 
     def test_a_folder_stays_where_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,7 +489,9 @@ class TestFormat:
     def test_a_folder_in_its_place_is_named(self, store: Store) -> None:
         (store.root / "store.json").unlink()
         (store.root / "store.json").mkdir()
-        with pytest.raises(StoreError, match=rf"^{store.root / 'store.json'}: a folder, wanted a store's description"):
+        with pytest.raises(
+            StoreError, match=rf"^{store.root / 'store.json'}: a folder, expected a store's description"
+        ):
             Store(store.root)
 
 

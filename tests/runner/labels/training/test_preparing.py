@@ -108,7 +108,7 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
         ([{**records()[0], "labels": {"accuracy": 3}}], (), "the label 3 of accuracy is no grade of the judge"),
         ([records()[0], {**records()[0], "labels": {"accuracy": 2}}], (), "labels disagree: accuracy of 'q0'"),
         (records(2), (), "2 groups of questions that have to stay together came, 3 or more were wanted"),
-        (records(), ("--split", "5:0:5"), "--split: got '5:0:5', wanted three numbers above 0"),
+        (records(), ("--split", "5:0:5"), "--split: got '5:0:5', expected three numbers above 0"),
         (records(), ("--sweep", "nowhere"), "nowhere: no sweep here"),
     ],
 )

@@ -207,9 +207,9 @@ def test_the_options_use_it(trained: Path) -> None:
     ("more", "said"),
     [
         (("--strict",), "--strict: 2 pairs are longer than the model's window or --max-length, e.g. q12, "),
-        (("--max-length", "20"), "training pairs has 20 tokens or fewer; wanted some"),
-        (("--at-once", "3", "--epochs", "0"), "epochs: got 0, wanted at least 1"),
-        (("--model", "owner/model"), "revision: got '', wanted the commit of 'owner/model'"),
+        (("--max-length", "20"), "training pairs has 20 tokens or fewer; expected some"),
+        (("--at-once", "3", "--epochs", "0"), "epochs: got 0, expected at least 1"),
+        (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],
 )
 def test_mistakes(
@@ -228,7 +228,7 @@ def test_mistakes(
             CHAT_TEMPLATE.replace("message.content", "message.content if message.role == 'user'"),
             "leaves out what a reply says",
         ),
-        (None, "has no chat template; wanted a model that was tuned for chats"),
+        (None, "has no chat template; expected a model that was tuned for chats"),
     ],
 )
 def test_a_template_that_does_not_suit_is_refused(

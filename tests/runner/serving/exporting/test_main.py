@@ -142,22 +142,22 @@ def test_what_a_question_may_not_be(folder: Path, capsys: pytest.CaptureFixture[
     pipeline = load_pipeline(folder)
     with pytest.raises(DataError, match="question: is empty"):
         pipeline.answer(" ")
-    with pytest.raises(DataError, match="kind: got 'poem', wanted one of qa, long_form"):
+    with pytest.raises(DataError, match="kind: got 'poem', expected one of qa, long_form"):
         pipeline.answer("Who?", kind="poem")
-    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*wanted some of kind, history"):
+    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*expected some of kind, history"):
         pipeline.answer("Who?", mood="good")
-    with pytest.raises(DataError, match="history: wanted a question and its answer"):
+    with pytest.raises(DataError, match="history: expected a question and its answer"):
         pipeline.answer("Who?", history=["before"])
     with pytest.raises(DataError, match=r"corpus: got 'x', but there is one.*where: this pipeline has no filter"):
         pipeline.answer("Who?", corpus="x", where={"year": 1})
-    with pytest.raises(DataError, match="n: got 0, wanted at least 1"):
+    with pytest.raises(DataError, match="n: got 0, expected at least 1"):
         pipeline.search("Who?", n=0)
     assert answer(folder, []) == 2
     assert answer(folder, ["Who?", "--check"]) == 2
     assert answer(folder, ["--check", "--limit", "0"]) == 2
     told = capsys.readouterr().err
-    assert told.count("wanted a question") == 2
-    assert "--limit: got 0, wanted at least 1" in told
+    assert told.count("expected a question") == 2
+    assert "--limit: got 0, expected at least 1" in told
     with pytest.raises(SystemExit):
         answer(folder, ["Who?", "--history", "no.json"])
     assert "no JSON, nor a file that holds some" in capsys.readouterr().err
@@ -331,7 +331,7 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=r"cannot be used .*export the cell again"):
             load_pipeline(other)
-    with pytest.raises(DataError, match=r"wanted a folder that `python -m runner\.export"):
+    with pytest.raises(DataError, match=r"expected a folder that `python -m runner\.export"):
         load_pipeline(tmp_path / "nowhere")
 
 

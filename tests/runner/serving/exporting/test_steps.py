@@ -132,7 +132,7 @@ def test_conditions_of_a_question(folder: Path) -> None:
         asked, where={"year": ("2004",)}
     )
     for nothing in ({}, {"at_last": 3}, None, float("nan"), [[]]):
-        with pytest.raises(DataError, match=r"where.year: .* came, wanted a text or a number, a list of them"):
+        with pytest.raises(DataError, match=r"where.year: .* came, expected a text or a number, a list of them"):
             pipeline.search(asked, where={"year": nothing})
 
 
@@ -141,7 +141,7 @@ def test_a_reranker_for_each_set(folder: Path) -> None:
     assert set(pipeline.description.rerankers) == {"", "acme", "bolt"}
     assert pipeline.search("When did acme sell tea?", subset="acme")[0].document_id == "acme-tea"
     assert pipeline.search("When did acme sell tea?")
-    with pytest.raises(DataError, match="subset: got 'other', wanted one of acme, bolt, or none"):
+    with pytest.raises(DataError, match="subset: got 'other', expected one of acme, bolt, or none"):
         pipeline.search("When?", subset="other")
 
 

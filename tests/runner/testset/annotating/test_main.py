@@ -230,10 +230,10 @@ def test_parts(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str])
     ("words", "message"),
     [
         (["export", "SET", "--to", "t.json", "--per-cell", "0"], "--per-cell: got 0"),
-        (["export", "SET", "--to", "t.xml"], "wanted a file that ends in .json for --format label-studio"),
+        (["export", "SET", "--to", "t.xml"], "expected a file that ends in .json for --format label-studio"),
         (["export", "SET", "--to", "t.json", "--format", "csv"], "ends in .csv for --format csv"),
         (["accept", "SET", "EXPORT"], "5 annotations came, and not one rating"),
-        (["split", "SET", "--out", "p", "--sizes", "a=1", "a=2"], "'a=2' came; wanted NAME=SHARE"),
+        (["split", "SET", "--out", "p", "--sizes", "a=1", "a=2"], "'a=2' came; expected NAME=SHARE"),
         (["split", "SET", "--out", "p", "--sizes", "../a=1"], "'../a=1' came"),
         (["split", "SET", "--out", "p", "--sizes", "a=x"], "'a=x' came"),
         (["split", "SET", "--out", "p", "--sizes", *(f"a{n}=1" for n in range(6))], "6 parts of 2 groups"),

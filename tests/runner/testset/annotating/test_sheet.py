@@ -187,5 +187,5 @@ def test_an_encoding_of_other_times(tmp_path: Path) -> None:
 
 
 def test_an_ending_that_is_neither(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the ending '.xlsx' came; wanted .json"):
+    with pytest.raises(DataError, match=r"the ending '.xlsx' came; expected .json"):
         read_annotations([tmp_path / "a.xlsx"], SET, AnnotatorFrom.FILE, of_parent=False)

@@ -69,7 +69,7 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["tasks=[nonsense]"], "tasks: got nonsense, which is no option; wanted some of continuation, contrast"),
+        (["tasks=[nonsense]"], "tasks: got nonsense, which is no option; expected some of continuation, contrast"),
         (["corpus.path=???"], "corpus.path: is missing"),
         (["per_cells=3"], "per_cells: unknown; did you mean per_cell?"),
         (["topics.tree.path=tree.yaml"], "the option of topics that is chosen has no such field; .* auto, demo, file"),

@@ -30,7 +30,7 @@ def test_credentials_are_refused_and_not_repeated(address: str) -> None:
 @pytest.mark.parametrize("address", ["http://host/bucket", "s3:///prefix", "s3://bucket/../other", "ftp://host"])
 def test_what_is_no_bucket_is_said(address: str) -> None:
     (mistake,) = address_mistakes(address)
-    assert "wanted" in mistake
+    assert "expected" in mistake
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_is_no_bucket_is_said(address: str) -> None:
 )
 def test_a_slash_too_few_makes_no_folder(typed: str, meant: str) -> None:
     (mistake,) = address_mistakes(typed)
-    assert mistake == f"got {typed!r}, wanted a folder, or a bucket: {meant} (a folder of that name is ./{typed})"
+    assert mistake == f"got {typed!r}, expected a folder, or a bucket: {meant} (a folder of that name is ./{typed})"
     assert address_mistakes(f"./{typed}") == []
 
 
@@ -58,7 +58,7 @@ def test_the_address_of_the_service_is_looked_at(monkeypatch: pytest.MonkeyPatch
     skip_without("obstore")
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     (mistake,) = address_mistakes("s3://bucket/prefix")
-    assert mistake.startswith("the environment's AWS_ENDPOINT_URL is no address of a service; wanted http://HOST")
+    assert mistake.startswith("the environment's AWS_ENDPOINT_URL is no address of a service; expected http://HOST")
     assert address_mistakes("gs://bucket/prefix") == []
 
 
