@@ -87,7 +87,7 @@ def test_other_examples_are_errors(chosen: Any, message: str) -> None:
         ([(), 0], "sample 'b': got int, expected a tuple of positions"),
         ([(), ()], "sample 'b': got 0 positions, expected one for each of its 1 earlier turns"),
         ([(), (2,)], "sample 'b': got the position 2, expected 0 to 1"),
-        ([(), (1,)], "sample 'b': got a sample with 1 earlier turns as turn 1, expected one with 0"),
+        ([(), (1,)], "sample 'b': got a sample with 1 earlier turns as turn 1, expected 0 of them"),
     ],
 )
 def test_other_turns_are_errors(earlier: Any, message: str) -> None:
