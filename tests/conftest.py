@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
+from runner.console.private_parts import VARIABLE
 from tests.fork_server import PLACE
 from tests.forked import stop_server
 
@@ -186,3 +187,9 @@ def _is_this_machine(host: object) -> bool:
     except ValueError:
         return False
     return address.is_loopback or address.is_unspecified
+
+
+@pytest.fixture
+def shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test is about shortcuts through private parts of libraries: `make check-plain` takes them here, too."""
+    monkeypatch.delenv(VARIABLE, raising=False)

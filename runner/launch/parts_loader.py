@@ -23,6 +23,7 @@ from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, flag_override
 
+from runner.console.private_parts import HYDRA, may_use_private_parts
 from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
 from runner.launch.search_places import read_as_data
@@ -64,6 +65,9 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
                 raise HydraException(f"{override.input_line}: expected the name of an option of {group}: {known}")
 
     def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:
+        if not may_use_private_parts(HYDRA):
+            plain: DictConfig = super()._compose_config_from_defaults_list(defaults, repo)
+            return plain
         made = repo.delegate.made
         composed = DictConfig({})
         with flag_override(composed, "no_deepcopy_set_nodes", True):

@@ -5,6 +5,8 @@ from typing import Any
 
 from hydra._internal import defaults_list
 
+from runner.console.private_parts import HYDRA, may_use_private_parts
+
 _interpolation_map = defaults_list._create_interpolation_map
 
 
@@ -12,7 +14,8 @@ def make_no_unused_maps() -> None:
     """For each file that it loads Hydra makes a configuration of all options that are chosen so far, for interpolations
     such as `llm: ${language}` in the file's own list of defaults. Here it makes one where there are any.
     """
-    defaults_list._create_interpolation_map = _map_where_needed
+    if may_use_private_parts(HYDRA):
+        defaults_list._create_interpolation_map = _map_where_needed
 
 
 def _map_where_needed(overrides: Any, defaults: Sequence[Any], self_added: bool) -> Any:

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from components.json_value import Json
+from runner.console.private_parts import MLFLOW, may_use_private_parts
 from runner.output.artifacts import Client, Content, local_folder, log_files, put_files
 
 _METRIC = {"key", "value", "timestamp", "step", "is_nan", "run_uuid"}
@@ -103,6 +104,8 @@ def _store(client: Client) -> Client:
 
 def _tables() -> dict[str, Any]:
     """MLflow's tables by name; none if any is not made as this module knows it."""
+    if not may_use_private_parts(MLFLOW):
+        return {}
     try:
         from mlflow.store.tracking.dbmodels import models
     except ImportError:

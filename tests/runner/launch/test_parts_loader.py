@@ -16,6 +16,8 @@ from runner.launch import grid_launcher
 from runner.launch.hydra_state import own_hydra
 from runner.launch.parts_loader import PartsLoader
 
+pytestmark = pytest.mark.usefixtures("shortcuts")
+
 
 def search_path(folder: Path | None = None) -> ConfigSearchPath:
     grid_launcher.register()
@@ -48,6 +50,15 @@ def write(folder: Path, option: str, text: str) -> None:
     path = folder / "llm" / f"{option}.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def test_without_shortcuts_hydra_composes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    overrides = ["retriever=hybrid", "reranker=lexical", "top_k=7"]
+    quick = composed(PartsLoader(search_path()), overrides)
+    parts: list[str] = []
+    monkeypatch.setattr(PartsLoader, "_make", lambda *arguments: parts.append("made"))
+    monkeypatch.setenv("RAG_GRID_PLAIN", "hydra")
+    assert (composed(PartsLoader(search_path()), overrides), parts) == (quick, [])
 
 
 def test_a_mapping_that_meets_a_reference_to_another_part(tmp_path: Path) -> None:

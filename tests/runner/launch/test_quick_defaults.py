@@ -4,6 +4,8 @@ from hydra._internal import defaults_list
 from runner.launch.compose import compose_config
 from runner.launch.quick_defaults import _interpolation_map, _map_where_needed
 
+pytestmark = pytest.mark.usefixtures("shortcuts")
+
 
 @pytest.mark.parametrize(
     "overrides",

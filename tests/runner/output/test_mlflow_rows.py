@@ -77,6 +77,7 @@ def _known(value: object, names: dict[str, str]) -> object:
     return value
 
 
+@pytest.mark.usefixtures("shortcuts")
 def test_both_ways_give_the_same_rows_of_all_tables(
     client: "MlflowClient", experiment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +88,7 @@ def test_both_ways_give_the_same_rows_of_all_tables(
     expected_place = client.get_experiment(
         client.create_experiment(f"{experiment.name} expected", artifact_location=experiment.artifact_location)
     )
-    monkeypatch.setattr(mlflow_rows, "_COLUMNS", {})
+    monkeypatch.setenv("RAG_GRID_PLAIN", "mlflow")
     for run in (RUN, OTHER, replace(RUN, tags={"mlflow.runName": "later"})):
         log_runs(client, expected_place, [run])
     expected = rows_of(client, expected_place.experiment_id)
@@ -101,6 +102,7 @@ def test_both_ways_give_the_same_rows_of_all_tables(
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("shortcuts")
 def test_the_fast_way_is_open(client: "MlflowClient") -> None:
     """MLflow's tables are those that this project knows; if not, sweeps are logged slowly, as the client does it."""
     assert set(mlflow_rows._tables()) == set(mlflow_rows._COLUMNS) != set()
@@ -133,6 +135,7 @@ def test_files_of_one_run_are_held_at_a_time(client: "MlflowClient", experiment:
     assert [run.files for run in logged.values()] == [{}, {}, {}]
 
 
+@pytest.mark.usefixtures("shortcuts")
 def test_it_is_all_or_nothing(client: "MlflowClient", experiment: Any) -> None:
     impossible: Any = {"overall/f1": None}
     with pytest.raises(Exception, match="NOT NULL constraint failed"):

@@ -258,6 +258,7 @@ class TestTwice:
             counts = [len(run.data.metrics) for run in children(runs_in(uri)).values()]
             assert max(counts) > 400, "the shorter form takes nothing back"
 
+    @pytest.mark.usefixtures("shortcuts")
     @pytest.mark.parametrize("step", ["put_files", "_data_ids"])
     def test_a_cell_whose_logging_broke_off_is_logged_whole(
         self, tracked_run: Path, tmp_path: Path, bm25: CellResult, monkeypatch: pytest.MonkeyPatch, step: str
