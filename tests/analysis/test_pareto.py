@@ -142,7 +142,10 @@ def test_what_passages_take_in_a_prompt_is_known_without_a_language_model(
     folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])
     for cell, n_tokens in zip(tiny_sweep.CELLS, (512.0, 128.0), strict=False):
         result = results.read_cell(folder / cell.cell_id)
-        metrics = {**result.metrics, "overall": {**result.metrics["overall"], "context_tokens": {"value": n_tokens}}}
+        metrics = {
+            **result.metrics,
+            "overall": {**result.metrics["overall"], "context_tokens": {"value": n_tokens, "n": 2}},
+        }
         results.write_cell(folder, replace(result, metrics=metrics, tokens={}), {})
     rows = rows_of(folder, capsys, "--against", "context_tokens")
     assert rows[0] == "rouge_l of all samples against tokens of passages per prompt".split()

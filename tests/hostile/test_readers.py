@@ -38,7 +38,6 @@ KNOWN = {
     "runner/engine/plugins/named_code.py": {"import_module"},  # packages that run.plugins names
     "runner/launch/parts_loader.py": {"pickle.loads"},  # what this process made
     "runner/launch/preloading.py": {"import_module"},
-    "runner/launch/preset_source.py": {"pickle.loads"},  # what this process made
     "runner/pipeline/building.py": {"importlib.import_module"},  # ours, and what run.plugins names
     "runner/output/logging_process.py": {"importlib.import_module"},
     "runner/serving/nodes.py": {"import_module"},  # of nodes that were checked

@@ -92,8 +92,8 @@ class TestCells:
         changed = [base, {**base, "a": 2}, {**base, "b": 2}, {**base, "c": 2}, {**base, "d": [2, 3]}]
         cells = [replace(FIRST, cell_id=f"c{number}", axes=axes) for number, axes in enumerate(changed)]
         frame = analysis.load(tiny_sweep.write(tmp_path / "s", cells)).cells
-        assert frame["name"].tolist() == ["the base", "a=2", "b=2", "c=2", "d=[2, 3]"]
-        assert frame["d"].tolist() == [1, 1, 1, 1, "[2, 3]"]
+        assert frame["name"].tolist() == ["the base", "a=2", "b=2", "c=2", "d=[2,3]"]
+        assert frame["d"].tolist() == [1, 1, 1, 1, "[2,3]"]
 
 
 class TestMetrics:
