@@ -35,7 +35,7 @@ class CrudRag:
     merged, found and added.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     subsets: tuple[str, ...] = tuple(SUBSETS)

@@ -74,6 +74,11 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
     counts = sum((Counter(content.counts) for content in contents.values()), Counter[str]())
     documents = _as_documents(contents)
     _require_columns(path, contents.values(), options)
+    if not len(documents) and (n_passed_over := counts["n_json_files_without_texts"]):
+        raise DataError(
+            f"{path}: none of its {n_passed_over} JSON files begins with a record that has a field 'text', so no "
+            f"document was read. Expected: {_EXPECTED_FILE}. Rename the field that holds the text."
+        )
     return documents, {
         "n_files_of_other_kinds": others.total(),
         "files_of_other_kinds": said(others),

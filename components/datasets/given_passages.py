@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 
-from components.datasets.json_fields import Record, as_list, as_record, optional_text, required_text
+from components.datasets.json_fields import Record, as_list, as_record, optional_text, required_id, required_text
 from components.errors import DataError
 from components.records import Documents
 
@@ -52,7 +52,7 @@ class GivenPassages:
     def _document(self, passage: Record, where: str) -> str:
         """The id of the document that a passage is."""
         if "document" in passage:
-            document_id = required_text(passage, "document", where)
+            document_id = required_id(passage, where, "document")
             if document_id not in self._texts:
                 raise DataError(f"{where}: names the document '{document_id}', which is not there. Give its text.")
             return document_id

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from components.datasets.json_fields import Record, as_list, as_record, required_text
+from components.datasets.json_fields import Record, as_list, as_record, required_id, required_text
 from components.errors import DataError
 from components.records import Evidence
+from components.text.normalize import answer_form
 
 _FIELDS = ("document", "quote", "start", "end", "grade")
 _N_SHOWN = 60
@@ -16,9 +17,10 @@ def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list
     """Read `gold` and `gold_any` as sets of alternatives: a question needs one unit of every set.
 
     `gold` is a unit or a list. Each entry of the list is needed; an entry that is itself a list is a set of
-    alternatives. `gold_any` is one such set. A unit is the id of a document, or {"document"} with a "quote" (which
-    occurs in it once, ignoring line breaks) or "start" and "end" (in characters, end exclusive) or both, and a "grade"
-    if relevance is graded. `texts` are the documents' texts by id. Returns [] for a question without either field.
+    alternatives. `gold_any` is one such set. A unit is the id of a document (a text or a whole number), or {"document"}
+    with a "quote" (which occurs in it once, ignoring line breaks) or "start" and "end" (in characters, end exclusive)
+    or both, and a "grade" if relevance is graded. `texts` are the documents' texts by id. Returns [] for a question
+    without either field.
     Raises DataError.
     """
     sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", where)]
@@ -44,16 +46,16 @@ def _entries(record: Record, name: str, where: str) -> list[object]:
     value = record.get(name)
     if value is None or value == "":
         return []
-    return [value] if isinstance(value, str | dict) else as_list(value, f"{where}, field '{name}'")
+    return [value] if isinstance(value, str | dict) or _is_number(value) else as_list(value, f"{where}, field '{name}'")
 
 
 def _unit(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
-    if isinstance(unit, str):
-        return Evidence(unit)
+    if isinstance(unit, str) or _is_number(unit):
+        return Evidence(str(unit))
     record = as_record(unit, f"{where}, field 'gold'")
     if unknown := [name for name in record if name not in _FIELDS]:
         raise DataError(f"{where}: gold holds the field '{unknown[0]}'. Known are: {', '.join(_FIELDS)}.")
-    document_id = required_text(record, "document", where)
+    document_id = required_id(record, where, "document")
     start, end = (_whole_number(record, name, where) for name in ("start", "end"))
     grade = _whole_number(record, "grade", where)
     if grade is not None and grade < 1:
@@ -73,6 +75,11 @@ def _whole_number(record: Record, name: str, where: str) -> int | None:
     return value
 
 
+def _is_number(value: object) -> bool:
+    """True for a whole number, which stands for the text of an id as in documents."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _place(
     quote: str, document_id: str, start: int | None, end: int | None, text: str | None, where: str
 ) -> tuple[int, int]:
@@ -88,6 +95,8 @@ def _place(
     if len(places) != 1:
         instead = "give start and end" if start is None and end is None else "leave the quote out"
         what = "is not there" if text is None else f"holds it {len(places)} times"
+        if not places and text and (form := answer_form(quote)) and form in answer_form(text):
+            what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if places else "Take it from the text as it was read"
         raise DataError(
             f"{where}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}. Expected: a "

@@ -17,6 +17,8 @@ RUN = 10
 """Characters of a run: long enough that few runs are shared by chance, short enough that an edit costs little."""
 
 _BATCH = 1024
+_MOST_PAIRS = 2_000_000
+"""Places that are compared for one passage and document: several copies of a filing fit, endless dots do not."""
 _N_CODES, _LAST_SPACE = 0x110000, 0x3000
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -115,20 +117,55 @@ class SharedPassages:
 
 
 def segments(passage: str, document: str) -> Iterator[Segment]:
-    """What a passage and a document share, in the order of the passage; runs that a document holds more than once count
-    where they stand first.
+    """Equal characters of a passage and a document, in the order of the passage.
+
+    Each shared character of the passage has one place. If the document holds it several times, the place in the longest
+    equal stretch counts, then the earliest. Where runs repeat endlessly, only the first places of each are compared.
     """
     own, other = _compact(passage), _compact(document)
-    runs, first = np.unique(_hashes(other.codes), return_index=True)
-    place, is_shared = _find(_hashes(own.codes), runs)
-    positions = np.flatnonzero(is_shared)
-    if not len(positions):
-        return
-    places = first[place[is_shared]]
-    breaks = np.flatnonzero((np.diff(positions) != 1) | (np.diff(places) != 1)) + 1
-    for piece, at in zip(np.split(positions, breaks), np.split(places, breaks), strict=True):
-        n = len(piece) + RUN - 1
-        yield from _in_original(own.places[piece[0] : piece[0] + n], other.places[at[0] : at[0] + n])
+    position, place = _shared_runs(_hashes(own.codes), _hashes(other.codes))
+    for start, at, n in sorted(_longest_first(position, place)):
+        yield from _in_original(own.places[start : start + n], other.places[at : at + n])
+
+
+def _shared_runs(own: Hashes, other: Hashes) -> tuple[Ints, Ints]:
+    """Positions of equal runs in both, int64[n_pairs] each."""
+    order = np.argsort(other, kind="stable")
+    ordered = other[order]
+    first = np.searchsorted(ordered, own, side="left")
+    n = np.minimum(np.searchsorted(ordered, own, side="right") - first, max(1, _MOST_PAIRS // max(1, len(own))))
+    places = order[np.arange(n.sum()) + np.repeat(first - np.cumsum(n) + n, n)]
+    return np.repeat(np.arange(len(own)), n), places
+
+
+def _longest_first(position: Ints, place: Ints) -> Iterator[tuple[int, int, int]]:
+    """(position, place, number of characters) of stretches of equal runs, the longest first. A stretch loses the
+    characters that a longer one holds.
+    """
+    shift = place - position
+    order = np.lexsort((position, shift))
+    position, shift = position[order], shift[order]
+    is_first = np.append(True, (np.diff(position) != 1) | (np.diff(shift) != 0))[: len(position)]
+    first = np.flatnonzero(is_first)
+    lengths = np.diff(np.append(first, len(position))) + RUN - 1
+    is_free = np.ones(int(position.max(initial=-RUN)) + RUN, dtype=bool)
+    n_left = int(np.count_nonzero(_covered(position, len(is_free))))
+    for piece in np.lexsort((shift[first], -lengths)).tolist():
+        start, by = int(position[first[piece]]), int(shift[first[piece]])
+        free = np.flatnonzero(is_free[start : start + lengths[piece]]) + start
+        for part in np.split(free, np.flatnonzero(np.diff(free) != 1) + 1) if len(free) else ():
+            yield int(part[0]), int(part[0]) + by, len(part)
+        is_free[free] = False
+        n_left -= len(free)
+        if not n_left:
+            return
+
+
+def _covered(position: Ints, n_characters: int) -> NDArray[np.bool_]:
+    """Which characters lie in a run that begins at one of the positions."""
+    steps = np.bincount(position, minlength=n_characters + 1) - np.bincount(position + RUN, minlength=n_characters + 1)
+    covered: NDArray[np.bool_] = np.cumsum(steps)[:n_characters] > 0
+    return covered
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

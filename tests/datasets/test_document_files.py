@@ -270,3 +270,9 @@ def test_a_folder_in_which_nothing_can_be_looked_at(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Path, "is_symlink", refuse)
     with pytest.raises(DataError, match=r"sub: cannot be read \(Permission denied\)"):
         read_documents(tmp_path)
+
+
+def test_a_folder_whose_json_files_have_another_field_than_text(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"content": "a bridge"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match="none of its 1 JSON files begins with a record that has a field 'text'"):
+        read_documents(tmp_path)

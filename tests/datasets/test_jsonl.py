@@ -253,7 +253,7 @@ class TestBadInput:
             (["x"], "line 1: a list came where an object was wanted"),
             ({**QUESTION, "id": 1.5}, "field 'id' is a number, expected a string"),
             ({**QUESTION, "references": [1]}, "field 'references' holds a number"),
-            ({**QUESTION, "gold": 3}, "line 1, field 'gold': a number came where a list was wanted"),
+            ({**QUESTION, "gold": 3}, "the corpus has no document '3'"),
             ({**QUESTION, "history": "x"}, "line 1, field 'history': a string came where a list was wanted"),
             ({**QUESTION, "gold": [{"quote": "x"}]}, "no field 'document'"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which holds it 2 times"),

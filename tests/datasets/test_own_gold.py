@@ -1,5 +1,6 @@
 """The gold of a user's questions, and which of it are alternatives."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,13 @@ def test_offsets_tell_which_of_several_places_a_quote_means(tmp_path: Path, star
         ({"gold": {"document": "a.md", "quote": "a tunnel", "start": 0, "end": 8}}, "or leave the quote out"),
         ({"gold": ["a.md", []]}, "line 1: field 'gold' holds an empty list of alternatives"),
         ({"gold": [[["a.md"]]]}, "line 1, field 'gold': a list came where an object was wanted"),
-        ({"gold_any": 3}, "line 1, field 'gold_any': a number came where a list was wanted"),
-        ({"gold": 0}, "line 1, field 'gold': a number came where a list was wanted"),
+        ({"gold_any": 3}, "the corpus has no document '3'"),
+        ({"gold": 0}, "the corpus has no document '0'"),
+        ({"gold": 3.5}, "line 1, field 'gold': a number came where a list was wanted"),
+        (
+            {"gold": {"document": "a.md", "quote": "the “Bridge”"}},
+            "which holds it 0 times, but has its words with other punctuation, case or Unicode characters",
+        ),
         ({"gold": False}, "line 1, field 'gold': a boolean came where a list was wanted"),
         ({"gold_any": ["c.md"]}, "the corpus has no document 'c.md'"),
     ],
@@ -90,3 +96,12 @@ def test_mistakes_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any]
         load(tmp_path, {**QUESTION, **fields})
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("gold", [7, [7], {"document": 7}, {"document": 7, "quote": "a bridge"}])
+def test_ids_of_documents_may_be_numbers_in_gold_as_in_documents(tmp_path: Path, gold: object) -> None:
+    documents, questions = tmp_path / "documents.jsonl", tmp_path / "samples.jsonl"
+    documents.write_text('{"id": 7, "text": "a bridge"}\n', encoding="utf-8")
+    questions.write_text(json.dumps({"id": 1, "question": "What?", "gold": gold}) + "\n", encoding="utf-8")
+    (sample,) = Jsonl(documents=str(documents), samples=str(questions)).load().samples
+    assert [unit.document_id for unit in sample.gold] == ["7"]

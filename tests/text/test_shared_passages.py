@@ -1,6 +1,6 @@
 """Runs of characters that passages and documents share."""
 
-from components.text.shared_passages import RUN, SharedPassages, segments, share_of_numbers
+from components.text.shared_passages import RUN, Segment, SharedPassages, segments, share_of_numbers
 
 TEXT = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -47,6 +47,26 @@ def test_segments_are_equal_characters_in_places_of_both_texts() -> None:
         )
     own = {place for segment in found for place in range(segment.start, segment.start + segment.length)}
     assert own >= set(range(5)) | set(range(18, 27))
+
+
+def test_a_passage_in_a_document_that_repeats_its_phrases_is_one_segment() -> None:
+    passage = "The Company reported higher revenue. The Company reported lower costs."
+    document = (
+        f"The Company reported nothing. Lower costs. The Company reported higher. {passage} The Company reported."
+    )
+    assert list(segments(passage, document)) == [Segment(0, document.index(passage), len(passage))]
+
+
+def test_each_shared_character_has_one_place_in_the_longest_stretch() -> None:
+    passage, document = f"{TEXT}__{TEXT[:12]}", f"{TEXT[3:15]}..{TEXT}"
+    found = list(segments(passage, document))
+    assert found == [Segment(0, 14, 36), Segment(38, 14, 12)]
+    assert sum(segment.length for segment in found) == covered(passage, document)[0]
+
+
+def test_endless_repeats_end_in_time() -> None:
+    found = list(segments("." * 3_000, "." * 4_000))
+    assert sum(segment.length for segment in found) == 3_000
 
 
 def test_numbers() -> None:

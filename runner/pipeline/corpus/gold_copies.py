@@ -16,7 +16,7 @@ class FoundCopies(Stage[GoldCopies]):
     """Copies and near-copies of the gold in the corpus."""
 
     kind: ClassVar[str] = "gold_copies"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[GoldCopies]] = Columns(GoldCopies)
 
