@@ -13,7 +13,7 @@ skip_without("transformers")
 
 
 @pytest.mark.parametrize(
-    ("files", "expected"),
+    ("files", "wanted"),
     [
         ({"chat_template.jinja": "own file", "tokenizer_config.json": '{"chat_template": "x"}'}, "own file"),
         ({"tokenizer_config.json": '{"chat_template": "in the settings"}'}, "in the settings"),
@@ -57,7 +57,7 @@ def test_one_that_writes_what_is_asked_is_good(template: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "expected"),
+    ("template", "wanted"),
     [
         ("{% for message in messages %}", "TemplateSyntaxError"),
         ("{{ messages[0].text.strip() }}", "UndefinedError"),

@@ -27,7 +27,7 @@ POOLING = modules("Transformer", "Pooling")
 
 
 @pytest.mark.parametrize(
-    ("files", "expected"),
+    ("files", "wanted"),
     [
         ({}, 32),
         ({"modules.json": POOLING, "1_Pooling/config.json": {"pooling_mode": "mean"}}, 32),
@@ -56,7 +56,7 @@ def test_modules_of_sentence_transformers_count(tmp_path: Path, files: dict[str,
     assert (text_dimensions(model, ""), token_dimensions(model, "")) == (wanted, 32)
 
 
-@pytest.mark.parametrize(("config", "expected"), [({"text_config": {"hidden_size": 7}}, 7), ({}, None), ([], None)])
+@pytest.mark.parametrize(("config", "wanted"), [({"text_config": {"hidden_size": 7}}, 7), ({}, None), ([], None)])
 def test_a_config_may_hold_another_or_say_nothing(tmp_path: Path, config: Json, wanted: int | None) -> None:
     assert token_dimensions(write(tmp_path, {"config.json": config}), "") == wanted
 

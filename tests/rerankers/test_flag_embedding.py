@@ -154,7 +154,7 @@ def test_bars_of_the_package_are_not_drawn(qwen2: Path, capfd: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("mistakes", "expected"),
+    ("mistakes", "wanted"),
     [
         (FlagCrossEncoder("", batch_size=1).check(), "model: is empty"),
         (FlagCrossEncoder("owner/name", "0" * 40, dtype=Dtype.BFLOAT16).check(), "dtype: got bfloat16, expected"),

@@ -6,7 +6,7 @@ from analysis.report.classes import CLASSES, class_of
 
 
 @pytest.mark.parametrize(
-    ("failure", "outcome", "stage", "expected"),
+    ("failure", "outcome", "stage", "wanted"),
     [
         ("", "not_judged", "in_context", "reached"),
         ("", "not_judged", "no_gold", "unknown"),

@@ -108,7 +108,7 @@ class TestCommandLine:
         assert error.startswith("an option that is added (+group@place=option) cannot follow `language`; choose it at")
 
     @pytest.mark.parametrize(
-        ("typed", "expected"),
+        ("typed", "wanted"),
         [
             (
                 ["-m", "vector_index=flat,int8", "vector_index.oversampling=2,4"],

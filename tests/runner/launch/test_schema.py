@@ -86,7 +86,7 @@ class TestMistakes:
         assert mistakes_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
 
     @pytest.mark.parametrize(
-        ("path", "value", "expected"),
+        ("path", "value", "wanted"),
         [
             ("chunk__size", "64", "a whole number"),
             ("chunk__size", 64.0, "a whole number"),

@@ -84,7 +84,7 @@ def test_a_server_that_is_away_is_a_mistake(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("overrides", "expected"), [(["llm=extractive"], "no component with a model"), (["llm=none-such"], "none-such")]
+    ("overrides", "wanted"), [(["llm=extractive"], "no component with a model"), (["llm=none-such"], "none-such")]
 )
 def test_without_a_model_there_is_nothing_to_check(
     overrides: list[str], wanted: str, capsys: pytest.CaptureFixture[str]

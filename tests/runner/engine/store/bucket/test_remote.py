@@ -334,7 +334,7 @@ def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("described", "expected"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
+    ("described", "wanted"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
 )
 def test_what_is_no_store_is_not_written_into(
     address: str, objects: Objects, tmp_path: Path, described: bytes, wanted: str
