@@ -74,11 +74,11 @@ def test_what_falls_first_no_longer_hides_what_falls_next() -> None:
     assert beside.critical > 2.8
 
 
-def test_rounds_take_what_chance_makes_from_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
     n_measured = n_rounds = 0
     largest_of_first, of = best_module._largest_of_first, best_module._LargestByChance.of
 
-    def counted(measure: best_module.Measure, order: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+    def counted(measure: best_module.BestMeasure, order: NDArray[np.int64]) -> list[NDArray[np.float64]]:
         nonlocal n_measured
         n_measured += 1
         return largest_of_first(measure, order)
