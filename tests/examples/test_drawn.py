@@ -51,7 +51,7 @@ def test_a_follow_up_asks_the_same_only_after_the_same_questions() -> None:
 
 
 def test_too_few_are_an_error() -> None:
-    with pytest.raises(DataError, match=r"4 of 10 samples .* do for sample 'a', expected examples.n=5"):
+    with pytest.raises(DataError, match=r"got 4 examples for sample 'a' from 10 samples .* expected examples.n=5"):
         DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
 
 
@@ -59,5 +59,5 @@ def test_mistakes() -> None:
     assert DrawnExamples(None, n=-1, max_tokens=0).check() == [
         "n: got -1, expected at least 0",
         "max_tokens: got 0, expected at least 1",
-        "dataset: got none, expected one that holds the examples",
+        "dataset: got none, expected a data set with the examples",
     ]
