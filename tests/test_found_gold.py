@@ -48,7 +48,7 @@ def test_spans_hold_the_gold_of_their_own_sample_alone() -> None:
     assert pieces(places) == []
 
 
-def test_what_stands_in_a_copy_counts_as_what_it_copies() -> None:
+def test_text_in_a_copy_counts_as_the_gold() -> None:
     # Of the first unit, characters 12 to 22 of document 0 stand at 40 in document 1.
     copies = GoldCopies(*(np.array([value], dtype=np.int32) for value in (0, 0, 12, 1, 40, 10)))
     places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, copies)

@@ -50,7 +50,7 @@ class TestByDefinition:
             assert rankings_of(hits)[query] == sorted(scores, key=lambda c: -scores[c])[:4]
             np.testing.assert_allclose(hits.score[query], sorted(scores.values(), reverse=True)[:4], atol=1e-5)
 
-    def test_what_has_no_vector_finds_nothing_and_is_not_found(self) -> None:
+    def test_a_text_without_vectors_finds_nothing_and_is_not_found(self) -> None:
         hits = search(QUERIES, CHUNKS, 100)
         assert hits.chunk.shape == (4, 7)
         assert rankings_of(hits)[2] == []

@@ -1,8 +1,8 @@
 """Detection of questions that nearly repeat a question of the set.
 
-Questions are compared by their parts: words, numbers, and pairs of neighbouring Chinese or Japanese characters. Unlike
-runs of five characters, even short questions have such parts. An index over the rarest parts of each question finds all
-near duplicates, because two sets with a Jaccard similarity of t share one of these parts.
+Questions are compared by their parts: words, numbers, and pairs of neighbouring Chinese or Japanese characters. Even
+short questions have such parts, but may have no run of five characters. An index over the rarest parts of each question
+finds all near duplicates, because two sets with a Jaccard similarity of t share one of these parts.
 Source: Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search" (prefix filtering).
 """
 

@@ -34,7 +34,7 @@ def test_the_draw_is_that_of_the_seed_and_alike_for_samples_of_a_kind() -> None:
     ],
     ids=["references", "gold", "gold elsewhere", "length", "same question", "same question, otherwise written"],
 )
-def test_what_is_no_example_is_passed_over(changes: dict[str, object]) -> None:
+def test_unusable_samples_are_skipped_as_examples(changes: dict[str, object]) -> None:
     chooser = DrawnExamples(Demo(), n=3, max_tokens=50, tokenizer=PlainWords())
     chosen = chooser.choose(SAMPLES[:1], POOL, DOCUMENTS)[0, 0]
     changed = [replace(sample, **changes) if place == chosen else sample for place, sample in enumerate(POOL)]  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ def test_a_follow_up_asks_the_same_only_after_the_same_questions() -> None:
         chooser.choose([sample], [replace(other, history=sample.history)], DOCUMENTS)
 
 
-def test_too_few_are_an_error() -> None:
+def test_too_few_examples_are_an_error() -> None:
     with pytest.raises(DataError, match=r"got 4 examples for sample 'a' from 10 samples .* expected examples.n=5"):
         DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
 

@@ -50,7 +50,7 @@ def test_without_gold_nothing_is_lost() -> None:
     assert stage_of([unit(n_characters=0)], TOP_K).stage is EvidenceStage.NO_GOLD
 
 
-def test_how_much_is_enough_can_be_chosen() -> None:
+def test_theta_sets_the_required_share_of_a_unit() -> None:
     half = unit((1, 0, 50), n_in_context=50)
     assert stage_of([half], TOP_K, theta=0.5).stage is EvidenceStage.IN_CONTEXT
     assert stage_of([half], TOP_K).stage is EvidenceStage.CUT

@@ -102,5 +102,5 @@ def test_signature_names_the_tokenizer_and_the_smoothing(language: str, tokenize
     assert Bleu(language).signature == expected
 
 
-def test_an_unknown_language_is_a_mistake() -> None:
+def test_an_unknown_language_is_an_error() -> None:
     assert Bleu("fr").check() == ["language: got 'fr', expected one of zh, en, char"]

@@ -25,7 +25,7 @@ def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None
     assert np.array_equal(not_cached.sums(rows), in_one_block), "drawn again, they are the same"
 
 
-def test_of_no_rows_all_sums_are_zero() -> None:
+def test_sums_of_no_rows_are_zero() -> None:
     assert Draws(0, 100, (0,)).sums(np.zeros((2, 0))).tolist() == [[0.0] * 100] * 2
 
 

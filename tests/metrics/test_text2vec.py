@@ -107,5 +107,5 @@ def test_blank_texts_never_reach_the_model() -> None:
     assert scores.states == (ScoreState.VALUE,) * 2 + (ScoreState.NOT_APPLICABLE,) * 2
 
 
-def test_an_empty_batch_is_a_mistake(encoder: str) -> None:
+def test_an_empty_batch_is_an_error(encoder: str) -> None:
     assert Text2VecSimilarity(encoder, "", batch_size=0).check() == ["batch_size: got 0, expected at least 1"]

@@ -60,7 +60,7 @@ def test_a_cell_may_fall_to_one_that_is_not_the_best() -> None:
     assert found.p[2] > 0.2
 
 
-def test_what_falls_first_no_longer_hides_what_falls_next() -> None:
+def test_a_cell_set_aside_no_longer_hides_the_next_one() -> None:
     """Alone, the second would fall; beside many noisy bad cells, only after these have fallen."""
     random = np.random.default_rng(5)
     first, noise = random.normal(size=N), random.normal(size=N)
@@ -116,7 +116,7 @@ def test_few_clusters_show_nothing(n_clusters: int, may_fall: bool) -> None:
     assert (found.p[0] <= 0.05) == may_fall
 
 
-def test_without_cells_or_samples_there_is_nothing_to_say() -> None:
+def test_without_cells_or_samples_the_result_is_empty() -> None:
     found = best(scores_of([np.zeros(0), np.zeros(0)], np.zeros(0, dtype=np.int64)))
     assert np.isnan(found.p).all()
     assert found.critical is None

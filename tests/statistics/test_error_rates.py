@@ -209,7 +209,7 @@ class TestGroupsOfUnequalSize:
         assert all(held for held, one in zip(holds, found, strict=True) if one.p is not None and one.p > ALPHA)
 
     @pytest.mark.parametrize(("sizes", "n_strata"), [([40, 10, 5, 3, 1, 1] * 2, 2), ([20, 5, 1] * 4, 4)])
-    def test_so_do_intervals_of_means_over_subsets(self, sizes: list[int], n_strata: int) -> None:
+    def test_intervals_of_means_over_subsets_cover_the_difference(self, sizes: list[int], n_strata: int) -> None:
         noise, clusters = self.differences(sizes)
         strata = np.repeat(np.arange(n_strata), len(sizes) // n_strata)[clusters]
         found = TEST.compare(scores_of([np.zeros(len(clusters)), *noise.T], clusters, strata), ALPHA)

@@ -109,7 +109,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_each_mistake_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
+def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
     text, message = MISTAKES[mistake]
     source = given(tmp_path, text)
     (found,) = source.check()

@@ -122,7 +122,7 @@ def test_a_document_is_material() -> None:
     assert len(shown) <= 1000
 
 
-def test_nobody_is_asked_without_documents() -> None:
+def test_without_documents_no_model_is_asked() -> None:
     ask = ScriptedJudge(failed)
     assert TopicVoting({"voter": VOTER}, VOTER).classify([], [], TOPICS, lambda _: ask) == []
     assert ask.calls == []
