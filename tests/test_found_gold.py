@@ -1,4 +1,4 @@
-"""What of the gold spans hold."""
+"""Gold that spans contain."""
 
 import numpy as np
 
@@ -22,12 +22,12 @@ SAMPLES = [
 
 
 def spans(*rows: tuple[int, int, int, int]) -> SpansOfSamples:
-    """Of (sample, document, start, end)."""
+    """Return spans from (sample, document, start, end)."""
     return SpansOfSamples(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
 
 
 def pieces(places: GoldPlaces, *rows: tuple[int, int, int, int]) -> list[tuple[int, ...]]:
-    """As (span, gold, start, end)."""
+    """Return the pieces as (span, gold, start, end)."""
     held = places.held_by(spans(*rows))
     return sorted(zip(*(column.tolist() for column in (held.span, held.gold, held.start, held.end)), strict=True))
 

@@ -10,7 +10,7 @@ from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
 
 
 def texts(*lengths: int, seed: int = 0) -> MultiVectors:
-    """Texts of so many unit vectors of 8 dimensions."""
+    """Return texts with these numbers of unit vectors of 8 dimensions."""
     vectors = np.random.default_rng(seed).standard_normal((sum(lengths), 8))
     ends = np.cumsum([0, *lengths])
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

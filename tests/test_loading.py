@@ -8,7 +8,7 @@ from components.loading import loaded_once, loading, seconds_of_loading
 
 
 class Clock:
-    """Goes on when it is told to."""
+    """A clock that advances on demand."""
 
     def __init__(self) -> None:
         self.now = 100.0

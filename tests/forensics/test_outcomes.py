@@ -1,4 +1,4 @@
-"""What became of an answer."""
+"""Outcomes of answers."""
 
 from dataclasses import replace
 

@@ -12,7 +12,7 @@ TOP_K = 2
 
 
 def unit(*found: tuple[int, int, int], n_in_context: int = 0, n_characters: int | None = 100) -> GoldUnit:
-    """A unit of which pieces (rank, start, end) were found."""
+    """Return a unit with these found pieces (rank, start, end)."""
     return GoldUnit(n_characters, n_in_context, [FoundPiece(*piece) for piece in found])
 
 

@@ -23,7 +23,9 @@ def cells(seed: int, *means: float) -> list[NDArray[np.float64]]:
 
 
 def test_two_cells_are_a_permutation_test_of_their_difference() -> None:
-    """At least: by chance one tail is heavier than the other one, and p then rises up to twofold."""
+    """P is at least that of a permutation test. By chance one tail is heavier than the other, and p then rises up to
+    twofold.
+    """
     first, second = cells(1, 0.15, 0.0)
     expected = stats.permutation_test(
         (first - second,),

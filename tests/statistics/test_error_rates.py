@@ -1,4 +1,4 @@
-"""How often the tests are wrong, and how often they find what is there, over hundreds of simulated sweeps at once."""
+"""Error rates and power of the tests, over hundreds of sweeps simulated together."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ class TestTheBestOfManyCells:
     fewest, most = stats.binom.interval(0.998, n_sweeps, ALPHA)
 
     def fallen(self, means: list[float]) -> NDArray[np.bool_]:
-        """Whether each cell is called worse than the best, bool[n_sweeps, n_cells]."""
+        """Return True for each cell that is called worse than the best, bool[n_sweeps, n_cells]."""
         values = sweeps(4, means)
         found = [
             best_cells(

@@ -1,4 +1,4 @@
-"""What a planned sweep can show: by the spread of other cells, and by an assumed one."""
+"""Detectable differences of a planned sweep, from the spread of other cells and from an assumed spread."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What an effect adds to the variance of scores that are 0 or 1, and the differences that are then detectable."""
+"""Effect of a difference on the variance of scores that are 0 or 1, and the detectable differences."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ class TestWhatCellsAreLike:
 
 class TestTheDifferenceWithItsOwnVariance:
     def test_the_correction_matches_mcnemars_table(self) -> None:
-        """Of n independent pairs, on a share q + d of which cells disagree, the variance is (q + d - d^2) / n."""
+        """If cells disagree on a share q + d of n independent pairs, the variance is (q + d - d^2) / n."""
         n, disagreement, critical = 200, 0.05, 2.8
         d = RightOrWrong(disagreement, 1.0).with_effect(critical * (disagreement / n) ** 0.5)
         assert d == pytest.approx(critical * ((disagreement + d - d**2) / n) ** 0.5)
@@ -92,8 +92,10 @@ class TestTheDifferenceWithItsOwnVariance:
 def pairs_of_cells(
     n_pairs: int, share_right: float, gain: NDArray[np.float64], random: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Float64[n_samples, 2, n_pairs]: the second of two cells is right more often by `gain`, of which a half
-    is taken from the first one where there is room for the other half. Samples in groups, cells agree on what is hard.
+    """Return scores, float64[n_samples, 2, n_pairs], in which the second of two cells is right more often by `gain`.
+
+    Half of the gain is taken from the first cell where there is room for the other half. Samples are in groups, and
+    cells agree on hard samples.
     """
     clusters = np.repeat(np.arange(100), np.resize([1, 5, 3], 100))
 

@@ -16,7 +16,7 @@ SETTINGS = EvidenceSettings(n_characters=200, least_characters=10, characters_pe
 
 @dataclass(frozen=True)
 class Wanted:
-    """A task of which the evidence alone matters."""
+    """A task that only determines the evidence."""
 
     n_documents: int = 1
     removes_source: bool = False

@@ -1,4 +1,4 @@
-"""Quotes are found whatever became of their marks, and not if a number or a negation changed."""
+"""Quotes are found despite changed marks, but not with a changed number or negation."""
 
 import json
 import random
