@@ -1,4 +1,4 @@
-"""Which samples depend on one another: the groups that intervals and tests take as a whole."""
+"""Groups of dependent samples. Confidence intervals and tests treat each group as one unit."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -13,14 +13,14 @@ from components.records import Sample
 
 
 class Groups(StrEnum):
-    """Which samples are taken to depend on one another.
+    """The rule by which samples count as dependent.
 
     - document: samples that share a gold document, and turns of one conversation, directly or through other samples;
-    - source: samples with the same first gold document, from which they are taken to be made. A conversation belongs to
-      the first gold document of its first turn. Other gold documents tie nothing, so samples form no chains;
-    - none: no samples. Every sample is a group of its own, turns of conversations included.
+    - source: samples with the same first gold document, assumed to be written from it. A conversation belongs to the
+      first gold document of its first turn. Other gold documents link nothing, so samples do not form chains;
+    - none: no dependence. Every sample is its own group, including turns of conversations.
 
-    Every group of `source` is inside a group of `document`.
+    Every group of `source` lies inside a group of `document`.
     """
 
     DOCUMENT = "document"
@@ -29,18 +29,21 @@ class Groups(StrEnum):
 
 
 def groups_field() -> Any:
-    """The field `groups` of a data set: `document` unless the user chooses otherwise."""
-    return runtime_only(Groups.DOCUMENT, "it changes nothing that is loaded; the keys of intervals hold it")
+    """Return the dataclass field `groups` of a data set, with default `document`."""
+    return runtime_only(Groups.DOCUMENT, "it does not change the loaded data; the keys of intervals include it")
 
 
 def groups_of(dataset: object) -> Groups:
-    """The `groups` of a data set, `document` for one without this field. Raises ValueError for an unknown name."""
+    """Return the `groups` of a data set, or `document` if it has no such field. Raise ValueError for an unknown
+    rule.
+    """
     return Groups(getattr(dataset, "groups", Groups.DOCUMENT))
 
 
 def clusters_of(samples: Sequence[Sample], groups: Groups = Groups.DOCUMENT) -> NDArray[np.int64]:
-    """Ids of the groups of samples, int64[n_samples], as `connected` numbers them. Groups come from all of a data set:
-    two samples of a subset may belong together through one that is not in it.
+    """Return the group id of each sample, int64[n_samples], numbered by first appearance.
+
+    Pass all samples of a data set: two samples of a subset may be linked by a sample outside it.
     """
     if groups is Groups.NONE:
         return np.arange(len(samples), dtype=np.int64)
@@ -55,8 +58,8 @@ def clusters_of(samples: Sequence[Sample], groups: Groups = Groups.DOCUMENT) -> 
 
 
 def _openings(samples: Sequence[Sample]) -> list[str | None]:
-    """The question that began each sample's conversation, None for a sample that is in none. No data set names its
-    conversations.
+    """Return the first question of each sample's conversation, or None for a sample outside conversations. Data sets do
+    not name their conversations.
     """
     conversations = {sample.history[0].question for sample in samples if sample.history}
     openings = [sample.history[0].question if sample.history else sample.question for sample in samples]
@@ -64,7 +67,7 @@ def _openings(samples: Sequence[Sample]) -> list[str | None]:
 
 
 def _sources(samples: Sequence[Sample], openings: Sequence[str | None]) -> list[list[Hashable]]:
-    """At most one tie per sample."""
+    """Return at most one tie per sample."""
     first_turns: dict[str, Sample] = {}
     for sample in samples:
         if not sample.history:
@@ -80,8 +83,10 @@ def _sources(samples: Sequence[Sample], openings: Sequence[str | None]) -> list[
 
 
 def connected(ties: Sequence[Iterable[Hashable]]) -> NDArray[np.int64]:
-    """Ids, int64[n], numbered as they appear: items with a tie in common have the same one, and so has whatever they
-    are connected with (connected components). An item without ties is a group of its own.
+    """Return the ids of connected components, int64[n], numbered by first appearance.
+
+    Items that share a tie belong to the same component, directly or through other items. An item without ties is its
+    own component.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -96,8 +101,9 @@ def connected(ties: Sequence[Iterable[Hashable]]) -> NDArray[np.int64]:
 
 
 class LargestGroup(NamedTuple):
-    """The largest group of samples: its size, and its documents that are gold of at least two of its samples, each with
-    the number of these samples, the commonest first.
+    """The size of the largest group of samples, and the gold documents that at least two of its samples share.
+
+    `shared_documents` maps each such document to its number of samples, most frequent first.
     """
 
     n_samples: int
@@ -105,8 +111,10 @@ class LargestGroup(NamedTuple):
 
 
 def largest_group(samples: Sequence[Sample], clusters: NDArray[np.int64], groups: Groups) -> LargestGroup:
-    """The largest of the groups `clusters`, int64[n_samples], that `clusters_of` made for `groups`; of equally large
-    ones the first. An empty one without samples. For `source` only first gold documents count as shared.
+    """Return the largest of the groups that `clusters_of` found: `clusters` int64[n_samples] under the rule `groups`.
+
+    Of equally large groups, return the first. Without samples, return an empty one. Under `source`, only first gold
+    documents count as shared.
     """
     if not len(clusters):
         return LargestGroup(0, {})

@@ -1,4 +1,4 @@
-"""Texts as models with several heads encode them: one vector, a weight per token, and a vector per token."""
+"""Encodings of texts by models with several heads: one vector per text, one weight per token, one vector per token."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,11 @@ Rows = slice | NDArray[np.integer]
 
 @dataclass(frozen=True)
 class SparseVectors:
-    """Text i has the weights `weights[first[i]:last[i]]`, float32 and above 0, at the dimensions `ids` (int32,
-    increasing within a text). All other dimensions are 0. `first`, `last` int64[n_texts].
+    """Sparse vectors of texts. Text i has the weights `weights[first[i]:last[i]]` in the dimensions `ids` at the same
+    places.
+
+    Weights are float32 and positive. `ids` are int32, increasing within each text. All other dimensions are 0. `first`
+    and `last` are int64[n_texts].
     """
 
     ids: NDArray[np.int32]
@@ -23,14 +26,16 @@ class SparseVectors:
         return len(self.first)
 
     def rows(self, chosen: Rows) -> "SparseVectors":
-        """Some of the texts; copies no weight."""
+        """Return the chosen texts without copying weights."""
         return SparseVectors(self.ids, self.weights, self.first[chosen], self.last[chosen])
 
 
 @dataclass(frozen=True)
 class MultiVectors:
-    """Text i has the vectors `vectors[first[i]:last[i]]`, float16[n, d] of unit length, in the order of its tokens.
-    `first`, `last` int64[n_texts], non-decreasing for the texts of one encoding.
+    """Token vectors of texts. Text i has the vectors `vectors[first[i]:last[i]]`, float16[n, d] of unit length, in
+    token order.
+
+    `first` and `last` are int64[n_texts], non-decreasing for the texts of one encoding.
     """
 
     vectors: NDArray[np.float16]
@@ -41,17 +46,17 @@ class MultiVectors:
         return len(self.first)
 
     def rows(self, chosen: Rows) -> "MultiVectors":
-        """Some of the texts; copies no vector."""
+        """Return the chosen texts without copying vectors."""
         return MultiVectors(self.vectors, self.first[chosen], self.last[chosen])
 
 
 @dataclass(frozen=True)
 class Encodings:
-    """What one pass of a model makes of texts; nothing (zeros, no token) of blank ones.
+    """All encodings of texts from one pass of a model. A blank text has a zero vector and no tokens.
 
-    `dense` float32[n_texts, d], unit length. Text i owns the token weights `weight_offsets[i]` to
-    `weight_offsets[i + 1]` and the token vectors `vector_offsets[i]` to `vector_offsets[i + 1]` (int64[n_texts + 1]):
-    see SparseVectors and MultiVectors.
+    `dense` is float32[n_texts, d] of unit length. Text i owns the token weights `weight_offsets[i]` to
+    `weight_offsets[i + 1]` and the token vectors `vector_offsets[i]` to `vector_offsets[i + 1]`. Offsets are
+    int64[n_texts + 1]. See SparseVectors and MultiVectors.
     """
 
     dense: NDArray[np.float32]
@@ -66,10 +71,10 @@ class Encodings:
 
     @property
     def sparse(self) -> SparseVectors:
-        """The weights of tokens."""
+        """Return the token weights."""
         return SparseVectors(self.weight_ids, self.weights, self.weight_offsets[:-1], self.weight_offsets[1:])
 
     @property
     def multi(self) -> MultiVectors:
-        """The vectors of tokens."""
+        """Return the token vectors."""
         return MultiVectors(self.vectors, self.vector_offsets[:-1], self.vector_offsets[1:])

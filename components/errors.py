@@ -1,17 +1,17 @@
 """Every exception that this project raises on purpose.
 
     RagGridError
-    ├── ConfigError        a configuration that cannot be built: nothing was run
-    ├── DataError          a file or record that cannot be used: says which file, where in it, what was expected
-    ├── MissingExtraError  an optional package is needed: names the install command
-    ├── ComponentError     a component was given input outside its contract, or broke its own
+    ├── ConfigError        a configuration that cannot be built; nothing was run
+    ├── DataError          a file or record that cannot be used; names the file, the place in it and what was expected
+    ├── MissingExtraError  an optional package is missing; names the install command
+    ├── ComponentError     a component got input outside its contract, or broke its contract
     ├── LLMError           one request to a language model failed for good
-    ├── BudgetReached      a budget of the sweep lets no further request through: what was answered is kept
+    ├── BudgetReached      a budget of the sweep allows no further request; answers so far are stored
     └── StoreError         the store cannot be read or written
-        └── DamagedEntryError  an entry does not match its manifest: it is recomputed
+        └── DamagedEntryError  an entry does not match its manifest; it is recomputed
 
-A message says where, what came, what was wanted and what to do, and hides secrets (`components.secrets.mask`).
-`ConfigError` may carry several mistakes at once.
+A message says where the error is, what the code got, what it expected and what to do. Messages hide secrets
+(`components.secrets.mask`). A `ConfigError` may carry several errors.
 """
 
 import shlex
@@ -25,30 +25,32 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _MOST_SHOWN = 10
-"""Of the mistakes in a file."""
+"""Errors of one file that a message lists."""
 
 
 class RagGridError(Exception):
-    """Root of the tree: catch this to catch everything that the project raises on purpose. Messages hide secrets."""
+    """Root of the tree. Catch it to catch every error that the project raises on purpose. Messages hide secrets."""
 
     def __str__(self) -> str:
         return masked(super().__str__())
 
 
 class ConfigError(RagGridError):
-    """One or more mistakes in a configuration, all reported together."""
+    """One or more errors in a configuration, reported together."""
 
     def __init__(self, mistakes: Sequence[str] | str) -> None:
         self.mistakes: tuple[str, ...] = (mistakes,) if isinstance(mistakes, str) else tuple(mistakes)
-        shown = _equal_ones_once(self.mistakes)
+        shown = _merge_equal(self.mistakes)
         n = len(shown)
         head = "1 error in the configuration:" if n == 1 else f"{n} errors in the configuration:"
         super().__init__("\n".join([head, *(f"  - {mistake}" for mistake in shown)]))
 
 
-def _equal_ones_once(mistakes: Sequence[str]) -> list[str]:
-    """The same mistake in several places ("judge.scores.accuracy.llm.model: ...") with the number of the others. A
-    group and where it is used ("vector_index: ...", "retriever.vector_index: ...") are one place: it is chosen once.
+def _merge_equal(mistakes: Sequence[str]) -> list[str]:
+    """Merge equal errors in several places ("judge.scores.accuracy.llm.model: ...") into one line with a count.
+
+    A group and its use ("vector_index: ...", "retriever.vector_index: ...") are one place, because the user chooses it
+    once.
     """
     places: dict[tuple[str, str], list[str]] = {}
     for mistake in mistakes:
@@ -56,27 +58,27 @@ def _equal_ones_once(mistakes: Sequence[str]) -> list[str]:
         is_path = " " not in path
         places.setdefault((path.rpartition(".")[2], text) if is_path else ("", mistake), []).append(path)
     return [
-        (f"{paths[0]}: {text}" if field else text) + (_further(paths[1:]) if paths[0] != field else "")
+        (f"{paths[0]}: {text}" if field else text) + (_more_places(paths[1:]) if paths[0] != field else "")
         for (field, text), paths in places.items()
     ]
 
 
-def _further(places: Sequence[str]) -> str:
+def _more_places(places: Sequence[str]) -> str:
     return f" (and {len(places)} more {'places' if places[1:] else 'place'} alike)" if places else ""
 
 
 class DataError(RagGridError):
-    """A file or a record that cannot be used. Of several mistakes each is a line, and the first ones are shown."""
+    """A file or record that cannot be used. A message has one line per error and lists the first errors."""
 
     def __init__(self, mistakes: Sequence[str] | str) -> None:
         lines = [mistakes] if isinstance(mistakes, str) else list(mistakes)
         if n_more := len(lines[_MOST_SHOWN:]):
-            lines[_MOST_SHOWN:] = [f"... and {n_more} more mistakes"]
+            lines[_MOST_SHOWN:] = [f"... and {n_more} more errors"]
         super().__init__("\n".join(lines))
 
 
 def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """What is read of each item. Raises one DataError with the mistakes of all items that cannot be read."""
+    """Return `read(item)` for each item. Raise one DataError that lists every item that cannot be read."""
     results, mistakes = [], []
     for item in items:
         try:
@@ -101,8 +103,9 @@ class MissingExtraError(RagGridError):
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra from any working directory: with the tested versions where this is a clone,
-    which has the list of them.
+    """Return the command that installs an extra from any working directory.
+
+    In a clone, the command pins the tested versions of `constraints.txt`.
     """
     root = Path(__file__).resolve().parents[1]
     constraints = root / "constraints.txt"
@@ -114,7 +117,7 @@ def install_command(extra: str) -> str:
 
 
 class ComponentError(RagGridError):
-    """A component was given input outside its contract, or broke its own."""
+    """A component got input outside its contract, or broke its contract."""
 
 
 class LLMError(RagGridError):
@@ -122,7 +125,7 @@ class LLMError(RagGridError):
 
 
 class BudgetReached(RagGridError):
-    """A request that a budget of the sweep does not let through; the message says which one."""
+    """A budget of the sweep does not allow this request. The message names the budget."""
 
 
 class StoreError(RagGridError):

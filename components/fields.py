@@ -1,8 +1,8 @@
-"""How a component, or a stage, marks the fields that do not belong to its identity.
+"""Markers for dataclass fields that are not part of the identity of a component or stage.
 
-Every field counts towards the key of what is computed, save those made with `runtime_only`, and those made with
-`added_later` while they have their default. A wrong mark is a wrong result that looks kept, so `runtime_only` carries
-its reason.
+Every field is part of the key of a computed result, with two exceptions: fields created with `runtime_only`, and fields
+created with `added_later` while they have their default. A wrong mark makes a wrong result look cached, so
+`runtime_only` requires a reason.
 """
 
 from dataclasses import Field, field
@@ -14,10 +14,10 @@ RUNS = "runs"
 
 
 def runtime_only(default: Any, reason: str, *, runs: str = "") -> Any:
-    """A dataclass field that changes how fast or where a component works, never what it returns. `runs` is as in
-    `naming_code`, "" for a field that names no code.
+    """Return a dataclass field that changes how fast or where a component works, but never its result.
 
-    Raises ValueError without a reason.
+    `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raise ValueError
+    without a reason.
     """
     if not reason.strip():
         raise ValueError("a runtime-only field needs the reason why it cannot change a result")
@@ -25,30 +25,33 @@ def runtime_only(default: Any, reason: str, *, runs: str = "") -> Any:
 
 
 def naming_code(runs: str) -> dict[str, str]:
-    """The metadata of a dataclass field whose value names code that is not ours, unless it is false or empty. `runs`
-    says what runs: "the program". A folder that somebody else wrote may name anything there.
+    """Return the metadata of a dataclass field whose value, unless false or empty, names code from outside this
+    project.
+
+    `runs` says what the field runs, such as "the program". A folder from another author may name any code there.
     """
     return {RUNS: runs}
 
 
 def what_runs(a_field: "Field[Any]") -> str:
-    """The code that the field names: `runs` of `naming_code` or `runtime_only`, "" for other fields."""
+    """Return the code that the field names: `runs` of `naming_code` or `runtime_only`, "" for other fields."""
     return str(a_field.metadata.get(RUNS, ""))
 
 
 def is_runtime_only(a_field: "Field[Any]") -> bool:
-    """True for a field made with `runtime_only`."""
+    """Return True for a field created with `runtime_only`."""
     return RUNTIME_ONLY in a_field.metadata
 
 
 def added_later(default: Any) -> Any:
-    """A dataclass field that a class got when results of it were kept already. At its default, which means what the
-    class did without the field, it stands in no key, so that these results are found still. The default must never
-    change: another one would be another result under the same key.
+    """Return a dataclass field that was added to a class after its results were stored.
+
+    The default must mean what the class did without the field. A field at its default is in no key, so those results
+    are still found. Never change the default: a new default would put another result under the same key.
     """
     return field(default=default, metadata={ADDED_LATER: True})
 
 
 def counts(a_field: "Field[Any]", value: object) -> bool:
-    """True if a field with this value belongs to the identity of what has it."""
+    """Return True if a field with this value is part of the identity of its owner."""
     return not is_runtime_only(a_field) and not (ADDED_LATER in a_field.metadata and value == a_field.default)

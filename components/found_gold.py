@@ -1,4 +1,4 @@
-"""Which characters of the gold chunks hold: of its own documents, and of copies of them that count as gold."""
+"""Characters of gold in spans of documents. Copies of gold documents that count as gold are included."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SpansOfSamples:
-    """Spans of documents as columns of equal length, int64: `sample` is the position of the sample that they belong to,
-    `document` that of their document in the corpus, `start` and `end` are characters of it.
+    """Spans of documents, as int64 columns of equal length.
+
+    `sample` is the position of the span's sample, and `document` the position of its document in the corpus. `start`
+    and `end` are character positions in the document.
     """
 
     sample: Ints
@@ -26,10 +28,10 @@ class SpansOfSamples:
 
 @dataclass(frozen=True)
 class GoldPieces:
-    """Characters of gold that spans hold, as columns of equal length, int64.
+    """Characters of gold that spans contain, as int64 columns of equal length.
 
-    `span` is a position among the spans, non-decreasing; `gold` one among the gold units of all samples in a row.
-    `start` and `end` are characters of the unit, from 0.
+    `span` is a position among the spans, non-decreasing. `gold` is a position among the gold units of all samples in
+    sequence. `start` and `end` are character positions in the unit, from 0.
     """
 
     span: Ints
@@ -38,7 +40,7 @@ class GoldPieces:
     end: Ints
 
     def n_characters(self, n_units: int) -> Ints:
-        """How many characters of each unit the spans hold between them, int64[n_units]: each counts once."""
+        """Return how many distinct characters of each unit the spans contain together, int64[n_units]."""
         order = np.lexsort((self.start, self.gold))
         gold, start, end = self.gold[order], self.start[order], self.end[order]
         # Units are laid end to end on one number line, so that one running maximum serves all of them.
@@ -50,13 +52,15 @@ class GoldPieces:
 
 
 class GoldPlaces:
-    """Where the gold of samples stands in a corpus."""
+    """Places of the samples' gold in a corpus."""
 
     def __init__(
         self, samples: Sequence[Sample], positions: Mapping[str, int], lengths: NDArray[np.int32], copies: GoldCopies
     ) -> None:
-        """`positions` are those of gold documents that are in the corpus, by id; `lengths` int32[n_documents] are the
-        characters of all documents; `copies` are those of these samples' gold.
+        """Index the gold of `samples`.
+
+        `positions` maps the ids of gold documents in the corpus to their positions. `lengths` int32[n_documents] are
+        the characters of all documents. `copies` are the copies of these samples' gold.
         """
         number = {unit: i for i, unit in enumerate(gold_units(samples))}
         units = [(row, unit) for row, sample in enumerate(samples) for unit in sample.gold]
@@ -89,11 +93,13 @@ class GoldPlaces:
 
     @property
     def lengths(self) -> Sequence[int | None]:
-        """Characters of each gold unit of all samples in a row; None for one whose document is not in the corpus."""
+        """Return the characters of each gold unit of all samples in sequence, or None if its document is not in the
+        corpus.
+        """
         return self._length
 
     def held_by(self, spans: SpansOfSamples) -> GoldPieces:
-        """What of its sample's gold each span holds."""
+        """Return the parts of its sample's gold that each span contains."""
         places = self._places
         keys = places[:, 0] * self._n_documents + places[:, 2]
         wanted = spans.sample * self._n_documents + spans.document

@@ -1,8 +1,9 @@
-"""Documents that hold gold evidence once more: copies and near-copies, which a retriever may find instead of the gold.
+"""Documents that repeat gold evidence: copies and near-copies, which a retriever may find instead of the gold.
 
-News and filings are printed again and again. Whoever retrieves a reprint of the gold document has the evidence, and a
-metric that knows the gold document alone counts a miss. A copy holds at least 80 % of the characters of a gold unit (in
-runs of 10, white space apart) and 80 % of its numbers, so that two filled-in forms are not copies of each other.
+News and filings are often reprinted. A retriever that finds a reprint of the gold document has found the evidence, but
+a metric that knows only the gold document counts a miss. A copy contains at least 80 % of the characters of a gold unit
+(in runs of 10, ignoring white space). It also contains 80 % of its numbers, so that two filled-in forms are not copies
+of each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,9 +17,11 @@ from components.text.shared_passages import SharedPassages, segments, share_of_n
 
 MIN_OVERLAP = 0.8
 MIN_CHARACTERS = 50
-"""Shorter gold units, such as a phrase, occur in documents that are no copies."""
+"""Length below which a gold unit, such as a phrase, also occurs in documents that are not copies."""
 MOST_COPIES = 50
-"""What stands in more documents is boilerplate, such as a notice at the end of every page: finding it is no find."""
+"""Most copies of a gold unit. Text in more documents is boilerplate, such as a notice at the end of every page, and
+finding it earns no credit.
+"""
 
 Span = tuple[int, int, int]
 """(document position, start, end)."""
@@ -27,10 +30,10 @@ _Unit = tuple[str, int | None, int | None]
 
 @dataclass(frozen=True)
 class GoldCopies:
-    """Equal characters of gold units and of their copies, as columns of equal length, sorted by `unit`.
+    """Equal characters of gold units and their copies, as columns of equal length, sorted by `unit`.
 
-    `unit` int32 is a position among `gold_units`; `gold` and `copy` int32 are positions of documents in the corpus;
-    `gold_start`, `copy_start` and `length` int32 are characters of these.
+    `unit` int32 is a position among `gold_units`. `gold` and `copy` int32 are positions of documents in the corpus.
+    `gold_start` and `copy_start` int32 are character positions in these documents, and `length` int32 is in characters.
     """
 
     unit: NDArray[np.int32]
@@ -41,7 +44,7 @@ class GoldCopies:
     length: NDArray[np.int32]
 
     def counts(self) -> dict[str, int]:
-        """How many gold units have copies, how many copies there are, and how many documents these are."""
+        """Return the numbers of gold units with copies, of copies, and of documents that contain copies."""
         pairs = set(zip(self.unit.tolist(), self.copy.tolist(), strict=True))
         return {
             "n_gold_units_with_copies": len({unit for unit, _ in pairs}),
@@ -51,17 +54,19 @@ class GoldCopies:
 
 
 def no_copies() -> GoldCopies:
-    """Where only the gold itself counts."""
+    """Return an empty set of copies, with which only the gold itself counts."""
     return _columns([])
 
 
 def gold_units(samples: Sequence[Sample]) -> list[_Unit]:
-    """The distinct gold units of all samples as (document id, start, end), in order of appearance."""
+    """Return the distinct gold units of all samples as (document id, start, end), in order of appearance."""
     return list(dict.fromkeys(_key(unit) for sample in samples for unit in sample.gold))
 
 
 def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
-    """The copies of all gold units that are in the corpus; within a part of the corpus where samples search parts."""
+    """Return the copies of all gold units in the corpus. A sample that searches one part of the corpus has copies only
+    there.
+    """
     place = {document_id: i for i, document_id in enumerate(documents.ids)}
     prefix = {_key(unit): sample.corpus_prefix for sample in samples for unit in sample.gold}
     units = [(number, unit) for number, unit in enumerate(gold_units(samples)) if unit[0] in place]
@@ -97,7 +102,7 @@ def _key(unit: Evidence) -> _Unit:
 
 
 class Credit:
-    """Counts what is found of copies as what it copies."""
+    """Gives copies of gold the credit of the gold that they repeat."""
 
     def __init__(self, samples: Sequence[Sample], documents: Documents, copies: GoldCopies) -> None:
         self._samples = samples
@@ -108,14 +113,17 @@ class Credit:
         self._rows = {unit: range(bounds[i], bounds[i + 1]) for unit, i in number.items() if bounds[i] < bounds[i + 1]}
 
     def rankings(self, rankings: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-        """The rankings of document ids with the gold in the place of its best copy; a document that is gold itself
-        stays. Rankings without a copy are the same objects.
+        """Return the rankings of document ids with the best-ranked copy of a gold document renamed to that document.
+
+        A copy that is gold itself keeps its id. Rankings without a copy are returned as the same objects.
         """
         pairs = zip(self._samples, rankings, strict=True)
         return [_renamed(ranking, self._gold_of_copies(sample)) for sample, ranking in pairs]
 
     def spans(self, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
-        """The spans of every sample, and what of its gold units stands word for word in those of copies."""
+        """Return the spans of every sample, followed by the spans of its gold that these spans repeat word for word in
+        copies.
+        """
         pairs = zip(self._samples, spans, strict=True)
         return [[*own, *self._mirrored(sample, own)] for sample, own in pairs]
 

@@ -1,7 +1,7 @@
-"""Late interaction: texts are as similar as their tokens, each of the query's with the nearest to it of the chunk's.
+"""Late-interaction similarity: each token of the query is matched with the nearest token of the chunk.
 
-Source: Khattab and Zaharia 2020, "ColBERT", equation 3, as a mean over the query's tokens in place of a sum, which is
-how BGE-M3 was trained (Chen et al. 2024, "M3-Embedding", section 3.2).
+Source: Khattab and Zaharia 2020, "ColBERT", equation 3, with the mean over the query's tokens instead of the sum.
+BGE-M3 was trained with the mean (Chen et al. 2024, "M3-Embedding", section 3.2).
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,16 @@ _RESOLUTION = 6
 """Decimals of a score. BLAS may add in any order, so equal texts tie only after rounding."""
 
 _VECTORS_AT_ONCE = 32_768
-"""Of chunks: as float32 of 1,024 dimensions 128 MiB."""
+"""Chunk vectors per block: 128 MiB as float32 of 1,024 dimensions."""
 
 _QUERY_VECTORS_AT_ONCE = 1024
 
 
 def score_pairs(queries: MultiVectors, chunks: MultiVectors, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-    """float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions: the mean over the query's vectors of the
-    largest inner product with one of the chunk's. 0 where either has no vector.
+    """Return the scores, float32[n_pairs], of (query, chunk) positions, int32[n_pairs, 2].
+
+    A score is the mean, over the query's vectors, of the largest inner product with a vector of the chunk. It is 0 if
+    the query or the chunk has no vector.
     """
     scores = np.zeros(len(pairs), dtype=np.float32)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
@@ -37,10 +39,10 @@ def score_pairs(queries: MultiVectors, chunks: MultiVectors, pairs: NDArray[np.i
 
 
 def search(queries: MultiVectors, chunks: MultiVectors, depth: int) -> Hits:
-    """The `depth` best of all chunks for every query, by the score of `score_pairs`, ties by position; rows are as long
-    as there are chunks where these are fewer. A query or a chunk without a vector finds nothing and is not found.
+    """Return the `depth` best chunks for every query by the score of `score_pairs`, ties by position.
 
-    Every vector of every query meets every vector of every chunk: this is for small corpora.
+    Rows are shorter than `depth` if the corpus has fewer chunks. A query without vectors finds nothing, and a chunk
+    without vectors is never found. The search compares all vectors of queries and chunks, so it suits small corpora.
     """
     depth = min(depth, len(chunks))
     best = empty_hits(len(queries), depth)
@@ -68,7 +70,7 @@ def _vectors(texts: MultiVectors, row: int) -> NDArray[np.float32]:
 def _blocks(
     texts: MultiVectors, rows: NDArray[np.integer], n_vectors: int = _VECTORS_AT_ONCE
 ) -> Iterator[NDArray[np.int64]]:
-    """Places in `rows`, so many in a row that their texts have about `n_vectors` vectors together."""
+    """Yield blocks of consecutive places in `rows` whose texts have about `n_vectors` vectors together."""
     number = np.cumsum(texts.last[rows] - texts.first[rows]) // n_vectors
     for own in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(number)) + 1):
         if len(own):
@@ -78,7 +80,10 @@ def _blocks(
 def _means(
     asked: NDArray[np.float32], lengths: "NDArray[np.int64] | list[int]", chunks: MultiVectors
 ) -> NDArray[np.float32]:
-    """float32[n_queries, n_chunks]; `asked` are the vectors of all queries in a row, `lengths` how many each has."""
+    """Return the scores, float32[n_queries, n_chunks].
+
+    `asked` are the vectors of all queries in sequence, and `lengths` the number of vectors of each.
+    """
     scores = np.zeros((len(lengths), len(chunks)), dtype=np.float32)
     queries, rows = np.flatnonzero(lengths), np.flatnonzero(chunks.last > chunks.first)
     if not len(queries) or not len(rows):

@@ -1,10 +1,10 @@
-"""What components check of the numbers and names in their fields."""
+"""Checks of numbers and names in the fields of components."""
 
 from collections.abc import Collection, Iterable
 
 
 def too_small(component: object, **least: float) -> list[str]:
-    """A mistake for each of the named fields that is below the least number that it may be; None is no number."""
+    """Return an error for each named field below the given least value. None as a value passes."""
     values = {name: getattr(component, name) for name in least}
     return [
         f"{name}: got {value}, expected at least {least[name]}"
@@ -14,7 +14,7 @@ def too_small(component: object, **least: float) -> list[str]:
 
 
 def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
-    """A mistake for each name in the field `use` that is not known, once."""
+    """Return one error for each distinct name in the field `use` that is not known."""
     return [
         f"use: got {name!r}, expected some of {', '.join(known)}" for name in dict.fromkeys(use) if name not in known
     ]

@@ -1,5 +1,6 @@
-"""What a process loads once and keeps in memory, such as packages, vocabularies, models and kept results; and how long
-that takes: whoever runs a pipeline has it loaded, so it is no part of the time of a question.
+"""Objects that a process loads once and keeps in memory, such as packages, vocabularies, models and cached results.
+
+Loading time is measured so that it can be left out of the time per question: a deployed pipeline has everything loaded.
 """
 
 import functools
@@ -23,7 +24,7 @@ _own = _OfThread()
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Counts the time within as loading; what is loaded on the way is counted once."""
+    """Count the time inside the block as loading. Nested blocks are counted once."""
     started = time.perf_counter()
     _own.depth += 1
     try:
@@ -35,12 +36,12 @@ def loading() -> Iterator[None]:
 
 
 def seconds_of_loading() -> float:
-    """Of all that this thread has loaded so far."""
+    """Return the seconds that this thread has spent loading so far."""
     return _own.seconds
 
 
 def loaded_once(load: Callable[P, T]) -> Callable[P, T]:
-    """`functools.cache` for what takes a while to load."""
+    """Cache a slow loader as `functools.cache` does, and count its time as loading."""
 
     @functools.wraps(load)
     def timed(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""What models cost, as price lists say: numbers with a date and a source, which the user may replace."""
+"""Prices of models from dated price lists with a source. Users may replace them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +8,15 @@ from typing import ClassVar
 _PER = 1_000_000
 
 OWN_MACHINES = "own machines"
-"""The host of models that run on machines of the user's: nobody charges for their requests."""
+"""The host of models on the user's machines. Their requests cost nothing."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """Of a million tokens: those of the prompt, those of the prompt that the server had at hand (None: as any other),
-    and those that it writes.
+    """Prices per million tokens: of prompt tokens, of completion tokens, and of prompt tokens that the server had
+    cached.
+
+    `cached` None means the price of any other prompt token.
     """
 
     prompt: float
@@ -22,20 +24,22 @@ class Price:
     cached: float | None = None
 
     def of(self, n_prompt: int, n_completion: int, n_cached: int = 0) -> float:
-        """The price of a request. `n_cached` are among those of the prompt."""
+        """Return the price of a request. `n_prompt` includes the `n_cached` cached tokens."""
         cached = self.prompt if self.cached is None else self.cached
         return (self.prompt * (n_prompt - n_cached) + cached * n_cached + self.completion * n_completion) / _PER
 
     def check(self) -> list[str]:
-        """Prices below 0."""
+        """Return an error for each price below 0."""
         prices = {"prompt": self.prompt, "completion": self.completion, "cached": self.cached or 0.0}
         return [f"{name}: got {price}, expected at least 0" for name, price in prices.items() if not price >= 0]
 
 
 @dataclass(frozen=True)
 class PriceList:
-    """The prices of one provider at a date; `host` is its server ("" for whatever server runs a model of these names),
-    `source` the page that they were read on.
+    """Prices of one provider on one date.
+
+    `host` is the provider's server; "" applies to any server that runs a model of these names. `source` is the page
+    that lists the prices.
     """
 
     as_of: str
@@ -44,7 +48,7 @@ class PriceList:
     host: str = ""
 
     def check(self) -> list[str]:
-        """A date that is none."""
+        """Return an error if `as_of` is not a date."""
         try:
             date.fromisoformat(self.as_of)
         except ValueError:
@@ -54,7 +58,7 @@ class PriceList:
 
 @dataclass(frozen=True)
 class Prices:
-    """All lists that are known, in one currency. Of lists that name the same model the last one counts."""
+    """All known price lists, in one currency. If several lists name a model, the last one counts."""
 
     currency: str
     lists: Mapping[str, PriceList]
@@ -62,8 +66,9 @@ class Prices:
     is_axis: ClassVar[bool] = False
 
     def of(self, model: str, host: str) -> Price | None:
-        """None for a model that no list names at this server: what it costs is not known, which is not 0. On
-        OWN_MACHINES nothing is charged unless a list says what that is worth.
+        """Return the price of a model at a server, or None if no list names it there: an unknown price is not 0.
+
+        On OWN_MACHINES, a model costs nothing unless a list names it.
         """
         found = [prices.models.get(model) for prices in self.lists.values() if prices.host in ("", host)]
         otherwise = Price(0.0) if host == OWN_MACHINES else None

@@ -1,4 +1,4 @@
-"""Worker processes: new interpreters that do not run the main module again, and that end with whoever started them."""
+"""Worker processes: new interpreters that do not run the main module again and that end with their parent."""
 
 import multiprocessing
 import os
@@ -12,14 +12,16 @@ from types import ModuleType
 
 class _Process(SpawnProcess):
     def start(self) -> None:
-        """Starts it."""
+        """Start the process."""
         with _main_hidden():
             super().start()
 
 
 class SpawnWithoutMain(SpawnContext):
-    """New interpreters that do not run the main module again: that may be a script without `if __name__ ==
-    "__main__"`, which would start the whole sweep anew in every worker. What it defines is not there in them.
+    """Spawn context whose new interpreters do not run the main module again.
+
+    The main module may be a script without `if __name__ == "__main__"`, which would start the whole sweep again in
+    every worker. Workers therefore cannot use definitions of the main module.
     """
 
     Process = _Process
@@ -36,14 +38,12 @@ def _main_hidden() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """From now on this process ends when the one that started it does, however that ends, and whatever this one does
-    then: nobody reads the results of an orphan.
-    """
+    """End this process as soon as its parent has ended for any reason, because then no process reads its results."""
     threading.Thread(target=_wait_for_parent, daemon=True).start()
 
 
 def _wait_for_parent() -> None:
     parent = multiprocessing.parent_process()
-    assert parent is not None, "a worker has one"
+    assert parent is not None, "a worker has a parent"
     parent.join()
     os._exit(1)

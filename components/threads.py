@@ -1,35 +1,37 @@
-"""How many threads libraries may use in this process: one for each core, or as many as a worker was allotted.
+"""Number of threads that libraries may use in this process: one per core, or the number allotted to a worker.
 
-Several processes that each take all cores do the same work in more time: their threads wait for one another.
+Several processes that each use all cores are slower than processes that share them, because their threads wait for one
+another.
 """
 
 import os
 import sys
 
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Read by libraries of linear algebra and of parallel loops (FAISS, torch) when they are loaded."""
+"""Read by libraries for linear algebra and for parallel loops (FAISS, torch) when they are loaded."""
 
 
 class _Allotted:
-    """What this process may use, where it was told; and what the user wants of each library at most."""
+    """The threads allotted to this process, if any, and the user's limit for each library."""
 
     n_threads: int | None = None
-    by_user: dict[str, int] = {}  # noqa: RUF012 - of the process
+    by_user: dict[str, int] = {}  # noqa: RUF012 - shared by the process
 
 
 def n_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def n_threads() -> int:
-    """Threads that whoever starts some may start."""
+    """Return the number of threads that code in this process may start."""
     return _Allotted.n_threads or n_cores()
 
 
 def allot_threads(n: int) -> None:
-    """From now on libraries use `n` threads in this process, those that are loaded and those that will be; fewer where
-    the user's environment says so. Called by the thread that goes on to use them.
+    """Limit libraries in this process to `n` threads, or fewer where the user's environment says so.
+
+    The limit covers libraries that are loaded now and later. Call it in the thread that will use them.
     """
     from threadpoolctl import threadpool_limits
 

@@ -54,7 +54,7 @@ def test_a_document_and_a_question_of_one_name_are_not_the_same() -> None:
     assert groups(sample("1", "When?"), sample("And?", after=("When?",))) == [0, 1]
 
 
-def test_nothing_has_no_groups() -> None:
+def test_no_samples_have_no_groups() -> None:
     assert clusters_of([]).tolist() == []
     assert connected([[], ["a"], [], ["a"]]).tolist() == [0, 1, 2, 1]
 

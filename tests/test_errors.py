@@ -1,4 +1,4 @@
-"""What the messages of our errors say."""
+"""Messages of errors."""
 
 import shlex
 from pathlib import Path
@@ -39,9 +39,9 @@ class TestInstallCommand:
 
 
 class TestEqualMistakes:
-    """Of one configuration, in several places."""
+    """Equal errors of one configuration in several places."""
 
-    def test_are_said_once_with_the_number_of_the_others(self) -> None:
+    def test_are_reported_once_with_the_number_of_other_places(self) -> None:
         said = str(
             ConfigError(["llm.model: is empty", "judge.llm.model: is empty", "judge.scores.f.llm.model: is empty"])
         )

@@ -1,4 +1,4 @@
-"""What of the gold spans hold."""
+"""Gold that spans contain."""
 
 import numpy as np
 
@@ -22,12 +22,12 @@ SAMPLES = [
 
 
 def spans(*rows: tuple[int, int, int, int]) -> SpansOfSamples:
-    """Of (sample, document, start, end)."""
+    """Return spans from (sample, document, start, end)."""
     return SpansOfSamples(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
 
 
 def pieces(places: GoldPlaces, *rows: tuple[int, int, int, int]) -> list[tuple[int, ...]]:
-    """As (span, gold, start, end)."""
+    """Return the pieces as (span, gold, start, end)."""
     held = places.held_by(spans(*rows))
     return sorted(zip(*(column.tolist() for column in (held.span, held.gold, held.start, held.end)), strict=True))
 
@@ -48,7 +48,7 @@ def test_spans_hold_the_gold_of_their_own_sample_alone() -> None:
     assert pieces(places) == []
 
 
-def test_what_stands_in_a_copy_counts_as_what_it_copies() -> None:
+def test_text_in_a_copy_counts_as_the_gold() -> None:
     # Of the first unit, characters 12 to 22 of document 0 stand at 40 in document 1.
     copies = GoldCopies(*(np.array([value], dtype=np.int32) for value in (0, 0, 12, 1, 40, 10)))
     places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, copies)

@@ -10,7 +10,7 @@ from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
 
 
 def texts(*lengths: int, seed: int = 0) -> MultiVectors:
-    """Texts of so many unit vectors of 8 dimensions."""
+    """Return texts with these numbers of unit vectors of 8 dimensions."""
     vectors = np.random.default_rng(seed).standard_normal((sum(lengths), 8))
     ends = np.cumsum([0, *lengths])
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -50,7 +50,7 @@ class TestByDefinition:
             assert rankings_of(hits)[query] == sorted(scores, key=lambda c: -scores[c])[:4]
             np.testing.assert_allclose(hits.score[query], sorted(scores.values(), reverse=True)[:4], atol=1e-5)
 
-    def test_what_has_no_vector_finds_nothing_and_is_not_found(self) -> None:
+    def test_a_text_without_vectors_finds_nothing_and_is_not_found(self) -> None:
         hits = search(QUERIES, CHUNKS, 100)
         assert hits.chunk.shape == (4, 7)
         assert rankings_of(hits)[2] == []

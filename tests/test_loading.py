@@ -8,7 +8,7 @@ from components.loading import loaded_once, loading, seconds_of_loading
 
 
 class Clock:
-    """Goes on when it is told to."""
+    """A clock that advances on demand."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -24,7 +24,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_loading_is_counted_once_also_where_one_thing_loads_another(clock: Clock) -> None:
+def test_nested_loading_is_counted_once(clock: Clock) -> None:
     @loaded_once
     def vocabulary(name: str) -> str:
         clock.now += 2
@@ -39,7 +39,7 @@ def test_loading_is_counted_once_also_where_one_thing_loads_another(clock: Clock
     assert seconds_of_loading() - before == 5
 
 
-def test_what_cannot_be_loaded_took_its_time_too(clock: Clock) -> None:
+def test_failed_loading_counts_too(clock: Clock) -> None:
     @loaded_once
     def broken() -> str:
         clock.now += 2

@@ -1,4 +1,4 @@
-"""What models cost."""
+"""Prices of models."""
 
 import pytest
 

@@ -49,5 +49,5 @@ def test_libraries_use_no_more_than_the_user_says() -> None:
     assert told(2, 2, OMP_NUM_THREADS="1")[1]["openmp"] == 1
 
 
-def test_a_process_that_was_told_nothing_has_a_thread_for_each_core() -> None:
+def test_without_an_allotment_a_process_has_a_thread_per_core() -> None:
     assert n_threads() == n_cores() >= 1

@@ -1,4 +1,4 @@
-"""Examples from a training split, in an order that is drawn once."""
+"""Examples from a training split, in an order drawn once."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,16 +21,18 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class DrawnExamples:
-    """Shows each sample the first `n` samples of `dataset`, in an order drawn by `seed`, that are of its kind and not
-    of its cluster: none that asks the same (case, width and punctuation apart) after the same questions, shares a gold
-    document with it, or is of its conversation. So most prompts show the same examples. Few-shot prompting: Brown et
-    al. 2020, "Language Models are Few-Shot Learners", section 2.
+    """Shows each sample the first `n` suitable samples of `dataset`, in an order drawn by `seed`.
 
-    An example is its question with its gold evidence as passages, and its first reference as the answer. One without
-    either, or with more than `max_tokens` tokens in all three, is passed over.
+    An example must be of the sample's kind and outside its cluster: it does not share a gold document or a conversation
+    with the sample. It must not ask the same after the same questions, ignoring case, width and punctuation. Most
+    prompts therefore show the same examples. Few-shot prompting: Brown et al. 2020, "Language Models are Few-Shot
+    Learners", section 2.
+
+    An example consists of its question, its gold evidence as passages, and its first reference as the answer. Samples
+    without gold or reference, or with more than `max_tokens` tokens in total, are skipped.
     """
 
-    dataset: Dataset | None = runtime_only(None, "what it loads stands in the keys itself, wherever it is loaded from")
+    dataset: Dataset | None = runtime_only(None, "the keys contain the loaded data itself, wherever it is loaded from")
     n: int = 2
     max_tokens: int = 2048
     seed: int = 0
@@ -39,12 +41,12 @@ class DrawnExamples:
     version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
-        """Numbers out of range, and no data set."""
+        """Return an error for numbers out of range, or without a data set."""
         mistakes = too_small(self, n=0, max_tokens=1)
-        return mistakes + ([] if self.dataset else ["dataset: got none, expected one that holds the examples"])
+        return mistakes + ([] if self.dataset else ["dataset: got none, expected a data set with the examples"])
 
     def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
-        """Their positions in the pool. Raises DataError if a sample has too few."""
+        """Return the positions of the chosen examples in the pool. Raise DataError if a sample has too few."""
         usable: dict[Kind, list[int]] = defaultdict(list)
         for place in self._usable(pool, documents):
             usable[pool[place].kind].append(place)
@@ -61,16 +63,16 @@ class DrawnExamples:
             own = [place for place, _ in zip(others, range(self.n), strict=False)]
             if len(own) < self.n:
                 raise DataError(
-                    f"examples: {len(own)} of {len(pool)} samples of the examples' data set will do for sample "
-                    f"{sample.id!r}, expected examples.n={self.n}: of its kind ({sample.kind.value}), with a reference "
-                    f"and gold in the corpus, of at most examples.max_tokens={self.max_tokens} tokens, not of its "
-                    "cluster; take fewer, longer ones, or another split"
+                    f"examples: got {len(own)} examples for sample {sample.id!r} from {len(pool)} samples of the "
+                    f"examples' data set, expected examples.n={self.n} of its kind ({sample.kind.value}), with a "
+                    "reference and gold in the corpus, outside its cluster, of at most "
+                    f"examples.max_tokens={self.max_tokens} tokens; lower n, raise max_tokens, or use another split"
                 )
             chosen[row] = own
         return chosen
 
     def _usable(self, pool: Sequence[Sample], documents: Documents) -> list[int]:
-        """In the order drawn."""
+        """Return the positions of usable examples, in the order drawn."""
         position = {document_id: place for place, document_id in enumerate(documents.ids)}
         passages = [gold_passages(sample, documents, position) for sample in pool]
         drawn = np.random.default_rng(self.seed).permutation(len(pool)).tolist()
@@ -84,5 +86,5 @@ class DrawnExamples:
 
 
 def _asked(sample: Sample) -> tuple[str, ...]:
-    """What is asked in a sample: a follow-up means another thing after other questions."""
+    """Return all questions of a sample: a follow-up means something else after other questions."""
     return tuple(answer_form(question) for question in (*(turn.question for turn in sample.history), sample.question))

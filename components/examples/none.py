@@ -1,4 +1,4 @@
-"""No examples."""
+"""Prompts without examples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from components.records import Documents, Sample
 
 @dataclass(frozen=True)
 class NoExamples:
-    """Prompts show the question alone."""
+    """Prompts show only the question."""
 
     version: ClassVar[int] = 1
     n: ClassVar[int] = 0
@@ -20,5 +20,5 @@ class NoExamples:
     dataset: ClassVar[None] = None
 
     def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
-        """None for each sample."""
+        """Return no examples for each sample."""
         return np.zeros((len(samples), 0), dtype=np.int32)

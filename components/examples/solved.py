@@ -1,4 +1,4 @@
-"""What an example shows besides its question and its answer."""
+"""The passages that an example shows."""
 
 from collections.abc import Mapping
 
@@ -6,8 +6,9 @@ from components.records import Documents, Passage, Sample
 
 
 def gold_passages(sample: Sample, documents: Documents, position: Mapping[str, int]) -> tuple[Passage, ...]:
-    """The gold evidence of a sample that is in the corpus, as the passages of its prompt, each document or range of
-    characters once; `position` is that of each document by its id.
+    """Return a sample's gold evidence in the corpus as passages, each document or range of characters once.
+
+    `position` maps document ids to positions.
     """
     units = [(position[unit.document_id], unit.start, unit.end) for unit in sample.gold if unit.document_id in position]
     return tuple(

@@ -1,1 +1,1 @@
-"""Where and why a sample of a cell failed, told without a model: by rules over what the cell kept of it."""
+"""Where and why a sample of a cell failed, determined without a model by rules over the cell's stored results."""

@@ -1,4 +1,4 @@
-"""The class of a failure, from how far the evidence came and what became of the answer."""
+"""Classes of failures, derived from the path of the evidence and the outcome of the answer."""
 
 from enum import StrEnum
 
@@ -8,12 +8,14 @@ from components.forensics.stages import BROKEN, EvidenceStage
 
 
 class Failure(StrEnum):
-    """Why a sample failed; NONE: it did not.
+    """Why a sample failed; NONE if it did not.
 
-    The names of stages: the evidence was lost there. ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, whatever
-    its evidence (a refusal by words only with the evidence in the prompt: without, it is honest). DISTRACTED, UNUSED,
-    WRONG_WITH_EVIDENCE, PARTLY, LOW: with the evidence in the prompt. UNEXPLAINED: an answer that is not right where
-    no evidence is named, or nothing was searched. FALSE_ANSWER: a question that cannot be answered was.
+    - names of stages: the evidence was lost there;
+    - ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, whatever its evidence. A refusal in words is a failure
+      only with the evidence in the prompt: without it, it is honest;
+    - DISTRACTED, UNUSED, WRONG_WITH_EVIDENCE, PARTLY, LOW: failures with the evidence in the prompt;
+    - UNEXPLAINED: an answer that is not right, where the sample names no evidence or the cell retrieves nothing;
+    - FALSE_ANSWER: an answer to an unanswerable question.
     """
 
     NONE = ""
@@ -43,8 +45,10 @@ _WITH_EVIDENCE = {Outcome.REFUSED: Failure.REFUSED, Outcome.PARTLY: Failure.PART
 def failure_of(
     stage: EvidenceStage, outcome: Outcome, use: Use | None, *, answerable: bool, is_filtered: bool
 ) -> Failure:
-    """The class of one sample. `use` is known for wrong answers with evidence in the prompt (None elsewhere);
-    `is_filtered` for an answer that the model's provider refused, whatever was in the prompt.
+    """Return the failure class of one sample.
+
+    `use` is known for wrong answers with evidence in the prompt, and None elsewhere. `is_filtered` marks an answer that
+    the model's provider refused, whatever the prompt contained.
     """
     if outcome in (Outcome.RIGHT, Outcome.TYPICAL):
         return Failure.NONE

@@ -1,19 +1,22 @@
-"""Which of the passages in its prompt an answer was taken from, by runs of characters that both have."""
+"""Passages that an answer was taken from, identified by runs of characters that both contain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 RUN = 8
-"""Characters, white space apart; of a shorter answer all of it."""
+"""Characters in a run, without white space. The whole answer if it is shorter."""
 _BETWEEN = "\n"
-"""No run has one."""
+"""Separator that no run contains."""
 DISTRACTED_FROM, UNUSED_BELOW = 0.3, 0.1
 
 
 class Use(StrEnum):
-    """What an answer that is not right made of the evidence in its prompt: it follows other passages (DISTRACTED), it
-    took nothing from the evidence (UNUSED), or it did and is wrong all the same.
+    """How a wrong answer used the evidence in its prompt.
+
+    - DISTRACTED: it follows other passages;
+    - UNUSED: it took nothing from the evidence;
+    - WRONG_WITH_EVIDENCE: it used the evidence, but is wrong.
     """
 
     DISTRACTED = "distracted"
@@ -23,21 +26,21 @@ class Use(StrEnum):
 
 @dataclass(frozen=True)
 class Shares:
-    """How much of an answer's characters lie in runs that passages with gold have, and that other passages have."""
+    """Shares of an answer's characters in runs of passages with gold, and in runs of other passages."""
 
     gold: float
     others: float
 
 
 def use_of(shares: Shares) -> Use:
-    """What became of the evidence."""
+    """Return how the answer used the evidence."""
     if shares.others >= DISTRACTED_FROM and shares.others > shares.gold:
         return Use.DISTRACTED
     return Use.UNUSED if shares.gold < UNUSED_BELOW else Use.WRONG_WITH_EVIDENCE
 
 
 def shares_of(answer: str, gold: Sequence[str], others: Sequence[str]) -> Shares:
-    """The shares of an answer in the passages of its prompt that hold gold, and in the others; 0 for an empty one."""
+    """Return the shares of an answer in the prompt's passages with gold, and in the others; 0 for an empty answer."""
     text = _compact(answer)
     return Shares(_share(text, gold), _share(text, others))
 

@@ -1,8 +1,8 @@
-"""How far the evidence of a sample came on its way into the prompt.
+"""The stage of the pipeline at which the evidence of a sample was lost on its way into the prompt.
 
-Evidence is counted in characters, as passage coverage is: whatever the chunks, a unit of gold has arrived if chunks
-hold `theta` of its characters between them. Only the sets of what is within a rank and what is in the context count, so
-that the order of hits inside top_k changes nothing.
+Evidence is counted in characters, as in passage coverage. A unit of gold has arrived if chunks together contain `theta`
+of its characters, whatever the chunk boundaries. Only the sets of hits within a rank and in the context count, so the
+order of hits inside top_k does not matter.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 THETA = 0.8
-"""The share of a gold unit's characters that is enough of it."""
+"""The share of a gold unit's characters that counts as the whole unit."""
 
 
 class EvidenceStage(StrEnum):
-    """Where the evidence was lost, in the order of the pipeline; IN_CONTEXT: nowhere. CUT: at a chunk border; IN_PART:
-    it is longer than a chunk, and the first hits hold part of it. NO_GOLD: the sample names no evidence; NOT_SEARCHED:
-    the cell retrieves nothing.
+    """The stage at which the evidence was lost, in the order of the pipeline.
+
+    - CUT: at a chunk border;
+    - IN_PART: the evidence is longer than a chunk, and the first hits contain part of it;
+    - IN_CONTEXT: not lost;
+    - NO_GOLD: the sample names no evidence;
+    - NOT_SEARCHED: the cell retrieves nothing.
     """
 
     NOT_IN_CORPUS = "not_in_corpus"
@@ -38,14 +42,14 @@ BROKEN = (
     EvidenceStage.RANKED_LOW,
     EvidenceStage.DROPPED,
 )
-"""Those that keep evidence out of the prompt, the earliest first."""
+"""Stages that keep evidence out of the prompt, the earliest first."""
 
 _ORDER = {stage: place for place, stage in enumerate((*BROKEN, EvidenceStage.IN_CONTEXT))}
 
 
 @dataclass(frozen=True)
 class FoundPiece:
-    """The characters [start, end) of a gold unit, which the hit at `rank` (from 1) holds, in place or as a copy."""
+    """The characters [start, end) of a gold unit that the hit at `rank` (from 1) contains, in place or as a copy."""
 
     rank: int
     start: int
@@ -54,9 +58,11 @@ class FoundPiece:
 
 @dataclass(frozen=True)
 class GoldUnit:
-    """One unit of a sample's gold: how many characters it has (None if its document is not in the corpus), how many of
-    them are in the context, and what of it was found. `is_document` if it is a whole document. Units with the same
-    `one_of` above 0 are alternatives.
+    """One unit of a sample's gold.
+
+    `n_characters` is None if its document is not in the corpus. `n_in_context` of its characters are in the context,
+    and `found` are the pieces of it in the hits. `is_document` marks a whole document. Units with the same `one_of`
+    above 0 are alternatives.
     """
 
     n_characters: int | None
@@ -68,8 +74,10 @@ class GoldUnit:
 
 @dataclass(frozen=True)
 class UnitStage:
-    """How far one unit came, and the rank down to which the hits hold enough of it; None if all hits do not.
-    `is_document` if the unit is a whole document.
+    """The stage of one unit.
+
+    `rank_needed` is the rank down to which the hits contain enough of it, None if all hits together do not.
+    `is_document` marks a whole document.
     """
 
     stage: EvidenceStage
@@ -79,9 +87,11 @@ class UnitStage:
 
 @dataclass(frozen=True)
 class SampleStage:
-    """How far the evidence of a sample came: as far as its unit that was lost first. `rank_needed` is the rank down to
-    which the hits hold enough of every unit, None if all hits do not. `is_uncertain` if a whole document decided: who
-    labels documents rarely means every sentence of them.
+    """The stage of a sample: that of its unit that was lost first.
+
+    `rank_needed` is the rank down to which the hits contain enough of every unit, None if all hits together do not.
+    `is_uncertain` means that a whole document decided. Annotators who label documents rarely mean every sentence of
+    them.
     """
 
     stage: EvidenceStage
@@ -92,11 +102,11 @@ class SampleStage:
 def stage_of(
     units: Sequence[GoldUnit], top_k: int, theta: float = THETA, longest_hit: int | None = None
 ) -> SampleStage:
-    """The stage of a sample of a cell that searches. All units are needed, and of alternatives the one that came
-    furthest, as in passage coverage. Units without a character do not count.
+    """Return the stage of a sample of a cell that retrieves.
 
-    `longest_hit` is the number of characters of the longest hit of the sample: a unit with more characters is longer
-    than a chunk. None if it is unknown; then no unit is taken for longer than a chunk.
+    All units are needed. Of alternatives, only the one that came furthest counts, as in passage coverage. Units without
+    characters do not count. `longest_hit` is the number of characters of the sample's longest hit. A unit with more
+    characters is longer than a chunk. If it is None (unknown), no unit counts as longer than a chunk.
     """
     sets: dict[tuple[int, int], list[UnitStage]] = {}
     for place, unit in enumerate(units):
@@ -116,16 +126,14 @@ def stage_of(
 
 
 def _furthest(alternatives: Sequence[UnitStage]) -> UnitStage:
-    """The alternative that came furthest, with the smallest rank that brings any of them."""
+    """Return the alternative that came furthest, with the smallest needed rank of all alternatives."""
     ranks = [own.rank_needed for own in alternatives if own.rank_needed is not None]
     furthest = max(alternatives, key=lambda own: _ORDER[own.stage])
     return replace(furthest, rank_needed=min(ranks, default=None))
 
 
 def _is_partly_there(stage: EvidenceStage, stages: Iterable[UnitStage]) -> bool:
-    """Whether something of the evidence was lost that may not have been needed: part of a document, or one of several
-    documents.
-    """
+    """Return True if the lost evidence may not have been needed: part of a document, or one of several documents."""
     return stage in (EvidenceStage.CUT, EvidenceStage.IN_PART, EvidenceStage.RANKED_LOW, EvidenceStage.DROPPED) or (
         stage in BROKEN and any(own.stage is not stage for own in stages)
     )
@@ -145,7 +153,7 @@ def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | 
 
 def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
     if unit.n_in_context and unit.n_in_context >= enough:
-        return EvidenceStage.IN_CONTEXT  # also by chunks around the hits, where nothing else holds it
+        return EvidenceStage.IN_CONTEXT  # possibly only through chunks around the hits
     if not unit.found:
         return EvidenceStage.NOT_RETRIEVED
     if rank_needed is not None and rank_needed <= top_k:
@@ -157,13 +165,13 @@ def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None)
 
 
 def _rank_needed(found: Sequence[FoundPiece], enough: float) -> int | None:
-    """The first rank down to which the pieces hold enough characters."""
+    """Return the first rank down to which the pieces contain enough characters."""
     ranks = sorted({piece.rank for piece in found})
     return next((rank for rank in ranks if _n_covered(piece for piece in found if piece.rank <= rank) >= enough), None)
 
 
 def _n_covered(pieces: Iterable[FoundPiece]) -> int:
-    """Characters in the union of pieces."""
+    """Return the number of characters in the union of pieces."""
     n_covered = covered_until = 0
     for start, end in sorted((piece.start, piece.end) for piece in pieces):
         n_covered += max(0, end - max(start, covered_until))

@@ -1,4 +1,4 @@
-"""The verdict on one sample of a cell: how far its evidence came, what became of its answer, and why it failed."""
+"""The verdict on one sample of a cell: the stage of its evidence, the outcome of its answer, and the failure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ COLUMNS = (
     "answer",
     "state",
 )
-"""Of the table of samples: what a verdict is made of."""
+"""Columns of the table of samples that determine a verdict."""
 
 
 @dataclass(frozen=True)
 class PromptTexts:
-    """The passages of a prompt: those that hold some of the gold, and the others."""
+    """The passages of a prompt: passages with some of the gold, and the others."""
 
     gold: Sequence[str]
     others: Sequence[str]
@@ -34,8 +34,10 @@ class PromptTexts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one sample. `doubts` say why the class is uncertain; empty where nothing does. `rank_needed` is
-    the rank down to which the hits hold enough of all evidence, None if all of them do not.
+    """The verdict on one sample.
+
+    `doubts` say why the class is uncertain; they are empty if it is certain. `rank_needed` is the rank down to which
+    the hits contain enough of all evidence, None if all hits together do not.
     """
 
     stage: EvidenceStage
@@ -47,7 +49,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Examined:
-    """A sample whose stage and outcome are known; a verdict may need the texts of its prompt besides."""
+    """A sample with known stage and outcome. Its verdict may also need the texts of its prompt."""
 
     sample: AnsweredSample
     stage: SampleStage
@@ -55,12 +57,12 @@ class Examined:
 
     @property
     def needs_texts(self) -> bool:
-        """Whether what the answer was taken from decides: it is wrong, and the evidence was in the prompt."""
+        """True if the verdict depends on the source of the answer: it is wrong, and the evidence was in the prompt."""
         is_wrong = self.judged.outcome is Outcome.WRONG and self.sample.answerable
         return is_wrong and self.stage.stage is EvidenceStage.IN_CONTEXT
 
     def verdict(self, texts: PromptTexts | None = None) -> Verdict:
-        """The verdict; without the texts where they are needed, it says no more than that the evidence was there."""
+        """Return the verdict. If required texts are missing, it says only that the evidence was in the prompt."""
         use, doubt = self._use(texts) if self.needs_texts else (None, "")
         failure = failure_of(
             self.stage.stage,
@@ -88,9 +90,10 @@ _OF_STAGES = frozenset(stage.value for stage in BROKEN)
 def examine(
     row: Mapping[str, Json], top_k: int, score: float | None, low_below: float | None, theta: float = THETA
 ) -> Examined:
-    """What is known of a row of the table of samples (`COLUMNS` of it). `score` and `low_below` as in
-    `AnsweredSample`. The row of a sample that is CUT needs the column `retrieved` besides, to tell whether its gold is
-    longer than a chunk.
+    """Return the stage and the outcome of a row of the table of samples, which has `COLUMNS`.
+
+    `score` and `low_below` are as in `AnsweredSample`. A CUT sample also needs the column `retrieved`, to decide if its
+    gold is longer than a chunk.
     """
     sample = AnsweredSample(
         Kind(row["kind"]),
@@ -112,7 +115,7 @@ def examine(
 
 
 def _longest_hit(hits: Sequence[Mapping[str, Json]] | None) -> int | None:
-    """Characters of the longest hit, whose places may be several; None without hits."""
+    """Return the characters of the longest hit, which may have several places; None without hits."""
     lengths: dict[int, int] = {}
     for hit in hits or ():
         lengths[hit["rank"]] = lengths.get(hit["rank"], 0) + hit["end"] - hit["start"]

@@ -1,1 +1,1 @@
-"""Scoring answers and passages by asking a language model."""
+"""Metrics that score answers and passages by asking a language model."""

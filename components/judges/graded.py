@@ -1,4 +1,4 @@
-"""A metric that is the grade of a judge."""
+"""A metric whose value is a judge's grade."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _PLACES = ("{answer}", "{passages}", "{passage}")
 
 @dataclass(frozen=True)
 class GradeOutcome:
-    """How the judgement of one sample ended: a value, or the reason why there is none; and the remark for readers."""
+    """The outcome of judging one sample: a value or the reason why it has none, and a remark for readers."""
 
     value: float | ScoreState
     remark: str
@@ -41,22 +41,24 @@ class Graded:
     """A judge reads `instruction` and replies with one of `grades`; the value is the grade / max(grades).
 
     Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: `larger_is_better`, as the instruction defines
-    the grades; of OmniEval's metrics all but hallucination are better when larger. Source: Wang et al. 2024,
+    the grades; of OmniEval's metrics, all but hallucination are better when larger. Source: Wang et al. 2024,
     "OmniEval", section 3.3.
 
-    `instruction` may have places for {question}, {references}, {answer}, {passages} and {passage}; what it shows
-    decides what a sample must have. {references} or {passages}: a sample without any is NOT_APPLICABLE (closed-book
-    cells have no passages). {answer}: an empty one gets the grade `empty_answer` without asking, or is NOT_APPLICABLE
-    if that is None; without this place no answer is read. {passage}: one request per passage, and the value is the mean
-    over the passages.
+    `instruction` may have places for {question}, {references}, {answer}, {passages} and {passage}. The places decide
+    what a sample must have:
 
-    `applicability`, if not empty, is asked once per question, with {question} and {references} alone. Samples to which
-    the metric does not apply are NOT_APPLICABLE; those for which the judge gave no usable reply are FAILED or
-    UNPARSABLE. `not_applicable_grade` is the grade with which a judge says so for a single answer.
+    - {references}, {passages}: a sample without any is NOT_APPLICABLE (closed-book cells have no passages);
+    - {answer}: an empty answer gets the grade `empty_answer` without a request, or is NOT_APPLICABLE if that is None.
+      Without this place, answers are not read;
+    - {passage}: one request per passage. The value is the mean over the passages.
 
-    If a reply is not a legal grade, the judge is asked again, with `reminder`, up to `max_attempts` times in all; then
-    the sample is UNPARSABLE. `prompt_version` names the wording in the results for their readers; the texts themselves
-    are part of the identity in any case.
+    `applicability`, if not empty, is asked once per question, with {question} and {references} only. Samples to which
+    the metric does not apply are NOT_APPLICABLE. Samples without a usable reply are FAILED or UNPARSABLE.
+    `not_applicable_grade` is the grade by which a judge excludes a single answer.
+
+    If a reply is not a valid grade, the judge is asked again with `reminder`, up to `max_attempts` times in total. Then
+    the sample is UNPARSABLE. `prompt_version` names the wording for readers of the results. The prompt texts are part
+    of the identity in any case.
     """
 
     name: str
@@ -75,12 +77,12 @@ class Graded:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Grades that do not make a scale, and templates with places that will not be filled."""
+        """Return an error for grades that are not a scale, and for templates with places that will not be filled."""
         mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
         if len(set(self.grades)) < 2 or max(self.grades) < 1:
             mistakes.append(f"grades: got {list(self.grades)}, expected two or more, the highest at least 1")
         if negative := [grade for grade in self.grades if grade < 0 and grade != self.not_applicable_grade]:
-            mistakes.append(f"grades: got {negative[0]}, expected 0 or more, save for not_applicable_grade")
+            mistakes.append(f"grades: got {negative[0]}, expected 0 or more, except for not_applicable_grade")
         for field in ("not_applicable_grade", "empty_answer"):
             grade = getattr(self, field)
             if grade is not None and grade not in self.grades:
@@ -88,7 +90,7 @@ class Graded:
         if not any(place in self.instruction for place in _PLACES):
             mistakes.append(f"instruction: shows nothing to judge, expected one of {', '.join(_PLACES)}")
         if shown := [place for place in _PLACES if place in self.applicability]:
-            mistakes.append(f"applicability: got {', '.join(shown)}, expected {{question}} and {{references}} alone")
+            mistakes.append(f"applicability: got {', '.join(shown)}, expected only {{question}} and {{references}}")
         if self.max_attempts < 1:
             mistakes.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
         return mistakes
@@ -100,33 +102,35 @@ class Graded:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Of the texts that the prompts are made for; () for any."""
+        """Languages of the texts that the prompts suit; () for any."""
         return languages_of_prompts(self.system, self.instruction)
 
     @property
     def reads_answers(self) -> bool:
-        """True if the instruction shows {answer}."""
+        """True if the instruction contains {answer}."""
         return "{answer}" in self.instruction
 
     @property
     def n_rounds_to_prepare(self) -> int:
-        """1 if there is an `applicability` to ask about."""
+        """1 if `applicability` is asked first, else 0."""
         return 1 if self.applicability else 0
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """One, or one per passage; none for an instruction that shows passages where there are none."""
+        """Return 1, or one per passage; 0 if the instruction needs passages and there are none."""
         if "{passage}" in self.instruction:
             return n_passages
         return 0 if "{passages}" in self.instruction and not n_passages else 1
 
     def lacks(self, item: JudgeInput) -> str:
-        """What the instruction shows and the item does not have: "reference" or "passages"; "" if nothing."""
+        """Return the input that the instruction needs and the item lacks: "reference" or "passages"; "" if it lacks
+        nothing.
+        """
         if _lacks_references(self.instruction, item.sample):
             return "reference"
         return "passages" if "{passage" in self.instruction and not item.passages else ""
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
-        """By sample id, whether the metric applies; {} if it always does."""
+        """Return for each sample id whether the metric applies; {} if it always does."""
         if not self.applicability:
             return {}
         asked = [sample for sample in samples if not _lacks_references(self.applicability, sample)]
@@ -138,10 +142,12 @@ class Graded:
         }
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
-        """The value of each sample; the remarks are the grades with the judge's reasons, or why there is no value."""
+        """Return the value of each sample. The remarks are the grades with the judge's reasons, or why a sample has no
+        value.
+        """
         settled = [self._settled(item, preparation) for item in judged]
         inquiries = [[] if outcome else self._inquiries(item) for item, outcome in zip(judged, settled, strict=True)]
-        # All samples in one call: the model behind `ask` answers many requests at once.
+        # All samples go in one call, because the model behind `ask` answers many requests in parallel.
         flat = list(chain.from_iterable(inquiries))
         read = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
         replies = iter(read)
@@ -153,11 +159,11 @@ class Graded:
         return Judgements({self.name: scores}, [outcome.remark for outcome in outcomes])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
     def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
-        """The outcome, where there is nothing to ask."""
+        """Return the outcome if no request is needed."""
         if self.applicability:
             known = prepared_for(preparation, item.sample)
             if known["state"] != ScoreState.VALUE:
@@ -171,7 +177,7 @@ class Graded:
         return None
 
     def _inquiries(self, item: JudgeInput) -> list[Inquiry[GradeVerdict]]:
-        """One, or one per passage."""
+        """Return one inquiry, or one per passage."""
         if "{passage}" not in self.instruction:
             return [self._inquiry(item, item.sample.id, "")]
         return [
@@ -195,11 +201,13 @@ class Graded:
         return Request(sample.id, messages, sample, (), APPLICABILITY_SCHEMA)
 
     def _outcome(self, replies: Sequence[GradeVerdict | Unread]) -> GradeOutcome:
-        """A sample's value if all its replies were read: a mean over some passages would be another metric."""
+        """Return a sample's value if all its replies were read: a mean over only some passages would be another
+        metric.
+        """
         verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
         unread = [reply for reply in replies if isinstance(reply, Unread)]
         if unread:
-            # FAILED before UNPARSABLE: a failed request is worth repeating, and the stage is then not kept for good.
+            # FAILED precedes UNPARSABLE: a failed request is worth repeating, and the stage is then not final.
             worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
             return GradeOutcome(worst.state, worst.reason)
         grades = [verdict.grade for verdict in verdicts if verdict.grade != self.not_applicable_grade]

@@ -1,4 +1,4 @@
-"""What a judge settles about a sample before it sees an answer, as JSON that the runner keeps."""
+"""Facts about a sample that a judge determines before it sees an answer, as JSON that the runner stores."""
 
 from typing import Any
 
@@ -7,22 +7,22 @@ from components.protocols import JudgePreparation
 from components.records import Sample, ScoreState
 
 Prepared = dict[str, Any]
-"""`state`: "value" if answers can be judged, otherwise the state that all of them get; `reason`; and whatever else the
-judge needs to know about the sample.
+"""`state`: "value" if answers can be judged, else the state that all of them get. `reason`: why. Other keys hold
+whatever else the judge needs to know about the sample.
 """
 
 
 def prepared(state: ScoreState, reason: str, **more: Any) -> Prepared:
-    """What is settled about one sample."""
+    """Return the facts about one sample."""
     return {"state": state.value, "reason": reason, **more}
 
 
 def prepared_for(preparation: JudgePreparation, sample: Sample) -> Prepared:
-    """What was settled about a sample. Raises ComponentError if nothing was."""
+    """Return the facts about a sample. Raise ComponentError if the preparation lacks it."""
     if sample.id not in preparation:
         raise ComponentError(
-            f"sample {sample.id!r}: nothing was prepared for it ({len(preparation)} samples were prepared); "
-            "expected what `prepare` returned for all samples that are judged"
+            f"sample {sample.id!r}: got no preparation (only that of {len(preparation)} other samples); "
+            "expected the result of `prepare` for all judged samples"
         )
     found: Prepared = preparation[sample.id]
     return found

@@ -1,4 +1,4 @@
-"""RAGQuestEval: does an answer hold the key information of the reference, and does it get it right?"""
+"""RAGQuestEval: the share of the reference's key information that an answer contains, and its correctness."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,22 +26,22 @@ from components.tokenizers.jieba_words import JiebaWords
 
 @dataclass(frozen=True)
 class QuestEval:
-    """Questions are asked about the references, once, and answered from them and from each generated text.
+    """Asks questions about the references once, and answers them from the references and from each generated text.
 
-    `quest_eval_recall`: share of the questions that the generated text answers, of those that the reference answers.
+    `quest_eval_recall`: of the questions that the reference answers, the share that the generated text answers.
     `quest_eval_precision`: mean token F1 between the two answers, over the questions that the generated text answers;
-    NOT_APPLICABLE where it answers none. The `_crud_compat` ones are the published forms: see `quest_scores`.
-    Level: sample. Range: [0, 1], no unit, larger is better. Empty answer: nothing is asked, recall is 0. No reference,
-    a reference without questions: NOT_APPLICABLE. Source: Lyu et al. 2024, "CRUD-RAG", section 3.6.
+    NOT_APPLICABLE if it answers none. The metrics ending in `_crud_compat` are the published forms: see `quest_scores`.
+    Level: sample. Range: [0, 1], no unit, larger is better. Empty answer: no request, recall is 0. Without a reference,
+    or without questions about it: NOT_APPLICABLE. Source: Lyu et al. 2024, "CRUD-RAG", section 3.6.
 
-    `question_prompt` has a place for {text}; `answer_prompt` for {text}, {questions} and {cannot_infer}, which is the
-    first phrase of `cannot_infer`; the others are recognised too. If a reply lacks an answer, the judge is asked again,
-    with `reminder`, up to `max_attempts` times in all; then the sample is UNPARSABLE. `tokenizer` splits answers
-    for the F1 of the plain precision.
+    `question_prompt` has a place for {text}. `answer_prompt` has places for {text}, {questions} and {cannot_infer},
+    which is the first phrase of `cannot_infer`. The other phrases are recognised too. If a reply lacks an answer, the
+    judge is asked again with `reminder`, up to `max_attempts` times in total. Then the sample is UNPARSABLE.
+    `tokenizer` splits answers for the F1 of the plain precision.
 
     `questions_file` is a published file of questions and reference answers, or a folder of them ("" for none). Samples
-    that are in it take theirs from there; entries that are empty, or have more questions than answers or the reverse,
-    are NOT_APPLICABLE; the judge makes up questions for samples that are not in it.
+    in it use its entries. Entries that are empty, or have unequal numbers of questions and answers, are NOT_APPLICABLE.
+    For samples that are not in it, the judge writes the questions.
     """
 
     llm: LLM
@@ -51,18 +51,20 @@ class QuestEval:
     reminder: str
     cannot_infer: tuple[str, ...]
     max_attempts: int
-    questions_file: str = runtime_only("", "the content counts, through content_hash, not its place")
+    questions_file: str = runtime_only("", "its content is in the key through content_hash, not its path")
     tokenizer: Tokenizer = JiebaWords()
 
     version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
-        """Places missing in the prompts, no phrase to recognise, a questions_file that does not exist."""
-        wanted = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
+        """Return an error for places missing in the prompts, missing phrases, or a questions_file that does not
+        exist.
+        """
+        required = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
         mistakes = [
             f"{field}: has no {place}"
-            for field, places in wanted.items()
+            for field, places in required.items()
             for place in places
             if place not in getattr(self, field)
         ]
@@ -78,17 +80,19 @@ class QuestEval:
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of the published questions, "" without; part of the identity. Raises DataError."""
+        """Return the SHA-256 (hex) of the published questions, "" without any. It is part of the identity. Raise
+        DataError if a file is missing.
+        """
         return hash_of_published(Path(self.questions_file)) if self.questions_file else ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The four of `quest_scores`."""
+        """The four names of `quest_scores`."""
         return NAMES
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Of the texts that the prompts are made for; () for any."""
+        """Languages of the texts that the prompts suit; () for any."""
         return languages_of_prompts(self.system, self.question_prompt, self.answer_prompt)
 
     @property
@@ -98,24 +102,26 @@ class QuestEval:
 
     @property
     def n_rounds_to_prepare(self) -> int:
-        """2, questions and then the reference's answers to them; 0 if published ones are read."""
+        """2, for questions and the reference's answers to them; 0 if published questions are read."""
         return 0 if self.questions_file else 2
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """One: all questions together."""
+        """Return 1: one request has all questions."""
         return 1
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
-        """By sample id, its `questions` and the `answers` that the reference gives, or why there are none.
+        """Return for each sample id its `questions` and the reference's `answers`, or why there are none.
 
-        Raises DataError if `questions_file` has none of the samples.
+        Raise DataError if `questions_file` contains none of the samples.
         """
         published = self._published(samples)
-        taken = {sample.id: self._taken(published[sample.id]) for sample in samples if sample.id in published}
-        return {**taken, **self._asked_about([sample for sample in samples if sample.id not in published], ask)}
+        taken = {sample.id: self._from_published(published[sample.id]) for sample in samples if sample.id in published}
+        return {**taken, **self._ask_about([sample for sample in samples if sample.id not in published], ask)}
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
-        """The four scores of each sample; the remarks are its questions with both answers, or why there are none."""
+        """Return the four scores of each sample. The remarks are its questions with both answers, or why there are
+        none.
+        """
         settled = [prepared_for(preparation, item.sample) for item in judged]
         sources = [
             SourceText(item.sample, item.answer, tuple(known["questions"]))
@@ -132,7 +138,7 @@ class QuestEval:
         return Judgements(scores, [remark for _, remark in scored])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
     def _published(self, samples: Sequence[Sample]) -> Mapping[str, PublishedQuestions]:
@@ -141,12 +147,12 @@ class QuestEval:
         published = read_published(Path(self.questions_file))
         if samples and not any(sample.id in published for sample in samples):
             raise DataError(
-                f"{self.questions_file}: has none of the {len(samples)} samples, e.g. {samples[0].id!r}; its entries "
-                f"are about {next(iter(published), 'nothing')!r} and the like. Choose this data set's file, or none."
+                f"{self.questions_file}: has none of the {len(samples)} samples, e.g. {samples[0].id!r}; got entries "
+                f"such as {next(iter(published), 'nothing')!r}. Choose this data set's file, or none."
             )
         return published
 
-    def _taken(self, entry: PublishedQuestions) -> Prepared:
+    def _from_published(self, entry: PublishedQuestions) -> Prepared:
         if not entry.questions and not entry.answers:
             return prepared(ScoreState.NOT_APPLICABLE, "the published entry is empty")
         if len(entry.questions) != len(entry.answers):
@@ -154,8 +160,8 @@ class QuestEval:
             return prepared(ScoreState.NOT_APPLICABLE, f"the published entry has {counts}")
         return self._with_questions(entry.questions, entry.answers, "published")
 
-    def _asked_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Prepared]:
-        """Questions about the references, and the references' answers to them."""
+    def _ask_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Prepared]:
+        """Return questions about the references, and the references' answers to them."""
         preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
         references = [SourceText(sample, "\n".join(sample.references).strip()) for sample in samples]
         references = [source for source in references if source.text]
@@ -196,12 +202,12 @@ class QuestEval:
     def _scored(
         self, known: Prepared, generated: tuple[str, ...] | Unread | None
     ) -> tuple[dict[str, float | ScoreState], str]:
-        """The four scores of a sample and its remark; `generated` is None if nothing was asked."""
+        """Return the four scores of a sample and its remark. `generated` is None if nothing was asked."""
         if known["state"] != ScoreState.VALUE:
             return dict.fromkeys(NAMES, ScoreState(known["state"])), known["reason"]
         if isinstance(generated, Unread):
             return dict.fromkeys(NAMES, generated.state), generated.reason
-        if generated is None:  # an empty answer answers no question: the same as if the judge had said so of each
+        if generated is None:  # an empty answer answers no question
             generated = (self.cannot_infer[0],) * len(known["questions"])
         rows = zip(known["questions"], known["answers"], generated, strict=True)
         lines = [f"{n}. {question} | {reference} | {answer}" for n, (question, reference, answer) in enumerate(rows, 1)]

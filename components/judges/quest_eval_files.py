@@ -1,4 +1,4 @@
-"""The questions that CRUD-RAG published, with their reference answers: files named <task>_quest_gt_save.json."""
+"""CRUD-RAG's published questions with their reference answers, in files named <task>_quest_gt_save.json."""
 
 import hashlib
 import json
@@ -16,19 +16,19 @@ _SUBSETS = {
     "QuestAnswer2Docs": "read/qa_2docs",
     "QuestAnswer3Docs": "read/qa_3docs",
 }
-"""Which samples the ids in a file are about: one ID occurs in several files, with other questions in each."""
+"""The subset of the samples in each file. One ID occurs in several files, with other questions in each."""
 
 
 @dataclass(frozen=True)
 class PublishedQuestions:
-    """One entry of a file as it is: it may be empty, or differ in its numbers of questions and answers."""
+    """One entry of a file as published. It may be empty, or have unequal numbers of questions and answers."""
 
     questions: tuple[str, ...]
     answers: tuple[str, ...]
 
 
 def question_files(path: Path) -> list[Path]:
-    """The file itself, or those of the published names in a folder, in a fixed order. Raises DataError without any."""
+    """Return the file, or the files with published names in a folder, in a fixed order. Raise DataError without any."""
     files = [path / f"{task}{_SUFFIX}" for task in _SUBSETS] if path.is_dir() else [path]
     found = [file for file in files if file.is_file()]
     if not found:
@@ -40,10 +40,10 @@ def question_files(path: Path) -> list[Path]:
 
 
 def read_published(path: Path) -> dict[str, PublishedQuestions]:
-    """Entries by sample id. In a file of a published name a key is the ID of an item of that subset; in any other file
-    it is the whole id of a sample.
+    """Return the entries by sample id.
 
-    Raises DataError for a file that is missing or not JSON, and for an entry that is not made of lists of texts.
+    In a file with a published name, a key is the ID of an item of that subset. In any other file, it is the whole id of
+    a sample. Raise DataError if a file is missing or not JSON, or if an entry does not consist of lists of strings.
     """
     published = {}
     for file in question_files(path):
@@ -54,7 +54,7 @@ def read_published(path: Path) -> dict[str, PublishedQuestions]:
 
 
 def hash_of_published(path: Path) -> str:
-    """SHA-256 (hex) over the names and contents of the files. Raises DataError without any."""
+    """Return the SHA-256 (hex) of the names and contents of the files. Raise DataError without any."""
     digest = hashlib.sha256()
     for file in question_files(path):
         stat = file.stat()
@@ -64,7 +64,7 @@ def hash_of_published(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _sha256(file: Path, size: int, modified_ns: int) -> str:
-    """Size and time are there so that a file that changed is read again; every cell of a sweep asks."""
+    """Return the hash of a file. Size and time of change are cache keys, because every cell of a sweep asks."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -74,17 +74,17 @@ def _entries(file: Path) -> Mapping[str, object]:
     except ValueError as error:
         raise DataError(f"{file}: not JSON ({error}). Expected: published questions. Fetch the file again.") from error
     if not isinstance(value, dict):
-        raise DataError(f"{file}: a {type(value).__name__} came, expected an object of entries by ID.")
+        raise DataError(f"{file}: got a {type(value).__name__}, expected an object of entries by ID.")
     return value
 
 
 def _entry(value: object, where: str) -> PublishedQuestions:
     if not isinstance(value, dict):
-        raise DataError(f"{where}: a {type(value).__name__} came, expected an object with 'question' and 'answers'.")
+        raise DataError(f"{where}: got a {type(value).__name__}, expected an object with 'question' and 'answers'.")
     return PublishedQuestions(_texts(value.get("question", []), where), _texts(value.get("answers", []), where))
 
 
 def _texts(value: object, where: str) -> tuple[str, ...]:
     if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise DataError(f"{where}: got {value!r}, expected lists of texts under 'question' and 'answers'.")
+        raise DataError(f"{where}: got {value!r}, expected lists of strings under 'question' and 'answers'.")
     return tuple(value)

@@ -1,4 +1,4 @@
-"""RAGQuestEval's two requests, and how their replies are read: questions about a text, and answers to them."""
+"""RAGQuestEval's two requests and the parsing of their replies: questions about a text, and answers to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _QUESTIONS_SCHEMA: Mapping[str, Any] = {
     "required": ["key_info", "questions"],
     "additionalProperties": False,
 }
-"""The key facts come first, so that each question is asked about one of them."""
+"""The key facts come first, so that each question asks about one of them."""
 
 _ANSWERS_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -41,9 +41,7 @@ _ANSWERS_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class SourceText:
-    """A sample's reference or answer: the text that questions are made up about, or that `questions` are answered
-    from.
-    """
+    """A sample's reference or answer, which is the source of questions, or of answers to `questions`."""
 
     sample: Sample
     text: str
@@ -51,13 +49,15 @@ class SourceText:
 
 
 def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
-    """Asks for questions about the text; `prompt` has a place for {text}."""
+    """Return the inquiry for questions about the text. `prompt` has a place for {text}."""
     messages = chat(system, fill(prompt, {"{text}": source.text}))
     return Inquiry(Request(source.sample.id, messages, source.sample, (), _QUESTIONS_SCHEMA), read_questions)
 
 
 def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
-    """Asks for one answer per question; `prompt` has places for {text}, {questions} and {cannot_infer}."""
+    """Return the inquiry for one answer per question. `prompt` has places for {text}, {questions} and
+    {cannot_infer}.
+    """
     questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
     values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
     request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)
@@ -65,7 +65,7 @@ def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str
 
 
 def read_questions(text: str) -> tuple[str, ...] | None:
-    """The distinct questions of a reply, in order; () if it lists none, None if it cannot be read."""
+    """Return the distinct questions of a reply, in order; () if it lists none, None if it cannot be read."""
     questions = (read_object(text, "questions") or {}).get("questions")
     if not (isinstance(questions, list) and all(isinstance(question, str) for question in questions)):
         return None
@@ -73,11 +73,11 @@ def read_questions(text: str) -> tuple[str, ...] | None:
 
 
 def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
-    """The answers to questions 1 to `n_questions`; None unless the reply has one for each number.
+    """Return the answers to questions 1 to `n_questions`; None unless the reply has one for each number.
 
-    Answers are matched to questions by number, never by position: a model that skips one would shift all that follow.
-    The reply may be a list of objects with `number` and `answer`, or an object with numbers as keys; either may stand
-    under "answers" or alone.
+    Answers are matched to questions by number, not by position: a model that skips a question would shift all later
+    answers. The reply may be a list of objects with `number` and `answer`, or an object with numbers as keys, under
+    "answers" or at the top level.
     """
     for value in json_values(text):
         answers = dict(_numbered(value.get("answers", value) if isinstance(value, dict) else value))
@@ -87,7 +87,7 @@ def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
 
 
 def _numbered(value: object) -> Iterator[tuple[int, str]]:
-    """(number, answer) for every entry that is one; blank answers and null are not."""
+    """Yield (number, answer) for every valid entry. Blank answers and null are invalid."""
     items: Sequence[tuple[object, object]] = ()
     if isinstance(value, dict):
         items = list(value.items())

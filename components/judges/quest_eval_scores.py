@@ -1,4 +1,4 @@
-"""RAGQuestEval's arithmetic: from two lists of answers to its four scores, without a model or a file.
+"""RAGQuestEval's arithmetic: four scores from two lists of answers, without a model or a file.
 
 Source: Lyu et al. 2024, "CRUD-RAG", section 3.6, equations 1 and 2.
 """
@@ -22,13 +22,17 @@ NAMES = (
 def quest_scores(
     answers_reference: Sequence[str], answers_generated: Sequence[str], phrases: Phrases, tokenizer: Tokenizer
 ) -> dict[str, float | ScoreState]:
-    """Each of NAMES for one sample, given the answers to its questions from the reference and from the generated text,
-    in the same order.
+    """Return each of NAMES for one sample, from the answers to its questions by the reference and by the generated
+    text.
 
-    Recall is the share of questions answered from the generated text, of those that the reference answers; precision is
-    the mean token F1 of the answered ones. Plain: `phrases` are recognised after normalisation and among words about
-    the text, tokens are the `tokenizer`'s without white space, and a mean over nothing is NOT_APPLICABLE. Compat, as
-    published: the first phrase must match exactly, tokens are jieba's with white space, and a mean over nothing is 0.
+    Both lists follow the order of the questions. Recall is the share of questions that the generated text answers,
+    among those that the reference answers. Precision is the mean token F1 of the answered ones.
+
+    - Plain: `phrases` are recognised after normalisation and among words about the text. Tokens are the `tokenizer`'s
+      without white space. A mean over nothing is NOT_APPLICABLE.
+    - Compat, as published: the first phrase must match exactly. Tokens are jieba's with white space. A mean over
+      nothing is 0.
+
     If the lists are empty or differ in length, all four are NOT_APPLICABLE (the published code gives 0).
     """
     if len(answers_reference) != len(answers_generated) or not answers_reference:
@@ -49,7 +53,7 @@ def _means(
     is_unknown: Callable[[str], bool],
     similarity: Callable[[tuple[str, str]], float],
 ) -> tuple[float | None, float | None]:
-    """Precision and recall over pairs of (reference answer, generated answer); None for a mean over nothing."""
+    """Return precision and recall over pairs of (reference answer, generated answer); None for a mean over nothing."""
     answerable = [pair for pair in pairs if not is_unknown(pair[0])]
     f1s = [similarity(pair) for pair in answerable if not is_unknown(pair[1])]
     precision = sum(f1s) / len(f1s) if f1s else None
@@ -61,7 +65,7 @@ def _words(texts: Sequence[str], tokenizer: Tokenizer) -> list[list[str]]:
 
 
 def _token_f1(tokens: Sequence[Sequence[str]]) -> float:
-    """F1 of two multisets of tokens; 1 if both are empty."""
+    """Return F1 of two multisets of tokens; 1 if both are empty."""
     reference, generated = map(Counter, tokens)
     n_tokens = reference.total() + generated.total()
     return 2 * (reference & generated).total() / n_tokens if n_tokens else 1.0

@@ -1,4 +1,4 @@
-"""Answers that say that a text does not hold the answer: "根据文本无法推断", "It cannot be inferred from the text."."""
+"""Answers that say that a text lacks the answer: "根据文本无法推断", "It cannot be inferred from the text."."""
 
 import re
 from collections.abc import Iterable
@@ -24,20 +24,23 @@ _SUBJECT_IN_ENGLISH = re.compile(r"^\s*(?:this|that|it|the answer|the question)?
 
 @dataclass(frozen=True)
 class Phrases:
-    """What is written in place of an answer that the text does not give, e.g. ("无法推断",). The first is the one that
-    models are told to write.
+    """Phrases that replace an answer that the text does not give, such as ("无法推断",).
+
+    The prompt asks models for the first phrase.
     """
 
     phrases: tuple[str, ...]
 
     def mean_unknown(self, answer: str) -> bool:
-        """True if the answer is one of the phrases and nothing more, save words that say where the answer was looked
-        for ("根据文本", "from the text") or what was ("答案"); ignoring case, width, punctuation and white space.
+        """Return True if the answer is one of the phrases, ignoring case, width, punctuation and white space.
+
+        It may add words for the source of the answer ("根据文本", "from the text") or for its object ("答案"), but
+        nothing else.
         """
         return not self._cores.isdisjoint(_cores([answer]))
 
     def are_the_first(self, answer: str) -> bool:
-        """True if the answer is exactly the first phrase: the comparison of the published implementation."""
+        """Return True if the answer is exactly the first phrase: the comparison of the published implementation."""
         return answer == self.phrases[0]
 
     @cached_property
@@ -46,7 +49,7 @@ class Phrases:
 
 
 def _cores(texts: Iterable[str]) -> frozenset[str]:
-    """Each text in its form for comparison, and what is left of it without the words around a phrase; none empty."""
+    """Return each text in its form for comparison, with and without the words around a phrase; none empty."""
     found = set()
     for text in texts:
         form = answer_form(text)

@@ -1,4 +1,4 @@
-"""The replies of a judge that grades: the schemas that it is asked to follow, and how its replies are read."""
+"""Replies of a grading judge: their schemas, and their parsing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from components.asking.reply import flag, read_object, whole_number
 
 @dataclass(frozen=True)
 class GradeVerdict:
-    """A grade and the judge's reason for it ("" if it gave none)."""
+    """A grade and the judge's reason ("" without one)."""
 
     grade: int
     reason: str
@@ -17,7 +17,7 @@ class GradeVerdict:
 
 @dataclass(frozen=True)
 class Applicability:
-    """Whether a question can be judged by a metric at all, and why."""
+    """The judge's decision whether a metric applies to a question, with its reason."""
 
     applicable: bool
     reason: str
@@ -32,7 +32,7 @@ APPLICABILITY_SCHEMA: Mapping[str, Any] = {
 
 
 def verdict_schema(grades: Sequence[int]) -> Mapping[str, Any]:
-    """JSON schema of a reply. The reason comes first, so that the model reasons before it grades."""
+    """Return the JSON schema of a reply. The reason comes first, so that the model reasons before it grades."""
     return {
         "type": "object",
         "properties": {"reason": {"type": "string"}, "grade": {"type": "integer", "enum": list(grades)}},
@@ -42,14 +42,14 @@ def verdict_schema(grades: Sequence[int]) -> Mapping[str, Any]:
 
 
 def read_verdict(text: str, grades: Sequence[int]) -> GradeVerdict | None:
-    """The verdict in a reply; None if there is none, or if its grade is not one of `grades`."""
+    """Return the verdict in a reply; None without one, or if its grade is not one of `grades`."""
     found = read_object(text, "grade") or {}
     grade = whole_number(found.get("grade"))
     return GradeVerdict(grade, _reason(found)) if grade is not None and grade in grades else None
 
 
 def read_applicability(text: str) -> Applicability | None:
-    """Whether the metric applies, according to a reply; None if it does not say."""
+    """Return the applicability that a reply states; None if it states none."""
     found = read_object(text, "applicable") or {}
     applicable = flag(found.get("applicable"))
     return None if applicable is None else Applicability(applicable, _reason(found))

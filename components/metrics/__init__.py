@@ -1,1 +1,1 @@
-"""Score answers, rankings and contexts."""
+"""Metrics of answers, rankings and contexts, and their confidence intervals."""

@@ -1,4 +1,4 @@
-"""Questions that cannot be answered: whether an answer says so."""
+"""Abstention on questions that cannot be answered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from components.text.refusals import ABSTENTIONS
 
 @dataclass(frozen=True)
 class Abstention:
-    """`right_refusals`: of the questions that cannot be answered, the share whose answer says so.
+    """`right_refusals`: the share of unanswerable questions whose answer says that they cannot be answered.
 
-    An answer abstains if it contains one of `phrases` (as whole words, after `answer_form`), and so does an empty or a
-    refused one. Which phrases a model uses is a matter of the prompt: `prompt=english_abstain` and
-    `prompt=chinese_abstain` ask for the first of each language.
+    An answer abstains if it is empty or refused, or if it contains one of `phrases` (as whole words, after
+    `answer_form`). The prompt determines the phrases of a model: `prompt=english_abstain` and `prompt=chinese_abstain`
+    ask for the first phrase of each language.
     Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. References are not read.
-    Questions that can be answered are NOT_APPLICABLE. Source: Chen et al. 2024, RGB, rejection rate.
+    Answerable questions are NOT_APPLICABLE. Source: Chen et al. 2024, RGB, rejection rate.
     """
 
     phrases: tuple[str, ...] = ABSTENTIONS
@@ -34,24 +34,24 @@ class Abstention:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Phrases that are none."""
+        """Return an error for missing or empty phrases."""
         return phrase_mistakes(self.phrases)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Of each answer. Raises ComponentError on inputs that do not belong together."""
+        """Return the score of each answer. Raise ComponentError if the inputs do not belong together."""
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)
         return {"right_refusals": shares_of(abstained, [not sample.answerable for sample in samples])}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 
-def phrase_mistakes(phrases: Sequence[str], said: str = "that there is none") -> list[str]:
-    """No phrase at all, and phrases of which their form leaves nothing."""
+def phrase_mistakes(phrases: Sequence[str], said: str = "that it has no answer") -> list[str]:
+    """Return an error if there are no phrases, or if normalisation leaves nothing of a phrase."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []
@@ -59,14 +59,14 @@ def phrase_mistakes(phrases: Sequence[str], said: str = "that there is none") ->
 
 
 def which_abstain(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:
-    """For each answer, whether it is empty or contains a phrase."""
-    wanted = [form_to_search(phrase) for phrase in phrases]
+    """Return True for each answer that is empty or contains a phrase."""
+    phrase_forms = [form_to_search(phrase) for phrase in phrases]
     forms = [form_to_search(answer) for answer in answers]
-    return [not form or any(contains(form, phrase) for phrase in wanted) for form in forms]
+    return [not form or any(contains(form, phrase) for phrase in phrase_forms) for form in forms]
 
 
 def shares_of(holds: Sequence[bool], counts: Sequence[bool]) -> Scores:
-    """How often something holds, among the samples that count; the others are NOT_APPLICABLE."""
+    """Return scores of 1 where `holds` is true and 0 elsewhere. Samples that do not count are NOT_APPLICABLE."""
     return mean_scores(
         [float(held) if counted else ScoreState.NOT_APPLICABLE for held, counted in zip(holds, counts, strict=True)]
     )

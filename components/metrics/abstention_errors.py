@@ -1,4 +1,4 @@
-"""The two mistakes about questions that cannot be answered."""
+"""Wrong abstentions, and answers to questions that cannot be answered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from components.text.refusals import ABSTENTIONS
 
 @dataclass(frozen=True)
 class AbstentionErrors:
-    """`wrong_refusals`: of the questions that can be answered, the share whose answer says that they cannot.
-    `false_answers`: of those that cannot be answered, the share that is answered all the same.
+    """`wrong_refusals`: the share of answerable questions whose answer abstains. `false_answers`: the share of
+    unanswerable questions whose answer does not abstain.
 
-    What abstains is said at `Abstention`. Level: sample. Range: 0 or 1, the mean is a share; smaller is better.
-    Tokenizer: none. References are not read. Questions of the other sort are NOT_APPLICABLE.
+    `Abstention` defines which answers abstain. Level: sample. Range: 0 or 1, the mean is a share; smaller is better.
+    Tokenizer: none. References are not read. Questions of the other kind are NOT_APPLICABLE.
     """
 
     phrases: tuple[str, ...] = ABSTENTIONS
@@ -32,13 +32,13 @@ class AbstentionErrors:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Phrases that are none."""
+        """Return an error for missing or empty phrases."""
         return phrase_mistakes(self.phrases)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Both of each answer. Raises ComponentError on inputs that do not belong together."""
+        """Return both scores of each answer. Raise ComponentError if the inputs do not belong together."""
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)
         answerable = [sample.answerable for sample in samples]
@@ -48,5 +48,5 @@ class AbstentionErrors:
         }
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)

@@ -1,4 +1,4 @@
-"""Accuracy as the published RGB code computes it."""
+"""Accuracy as in the published RGB code."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _REJECTIONS = ("信息不足", "insufficient information")
 
 @dataclass(frozen=True)
 class AccuracyRgb:
-    """1 if some wording of every part of the answer is in the text that was generated, letter by letter and in lower
-    case: "12" is found in "112", and a full stop or a blank can make the difference. See `Contains` for the rest.
+    """1 if the generated text contains some wording of every part of the answer, letter by letter and in lower case.
 
-    A text with one of two phrases ("信息不足", "insufficient information") is a rejection: right for a question that
-    cannot be answered (published: where all passages are noise), wrong for others, whatever else it says.
-    `without_blanks` takes the blanks out of the generated text, as published for the Chinese files.
+    "12" matches in "112", and a full stop or a blank can make a difference. See `Contains` for parts and wordings. A
+    text with one of two phrases ("信息不足", "insufficient information") is a rejection even if it says more. It is
+    right for an unanswerable question (in the paper: only noise in the passages) and wrong for others. `without_blanks`
+    removes blanks from the generated text, as published for the Chinese files.
     Level: sample. Range: 0 or 1, larger is better. Tokenizer: none. Empty answer: 0. A sample with neither parts nor
-    references is NOT_APPLICABLE unless it cannot be answered.
+    references is NOT_APPLICABLE unless it is unanswerable.
     Source: Chen et al. 2024, RGB, its published code (evalue.py).
     """
 
@@ -37,7 +37,7 @@ class AccuracyRgb:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Accuracy of each answer. Raises ComponentError on inputs that do not belong together."""
+        """Return the accuracy of each answer. Raise ComponentError if the inputs do not belong together."""
         require_texts_of(samples, answers, references)
         outcomes = [self._score(sample, text) for sample, text in zip(samples, answers.texts, strict=True)]
         return {self.names[0]: mean_scores(outcomes)}
@@ -54,5 +54,5 @@ class AccuracyRgb:
         return float(bool(is_there) and all(is_there))
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)

@@ -1,4 +1,4 @@
-"""BERTScore: how well the tokens of an answer and a reference match in a language model's vector space."""
+"""BERTScore: match of the token vectors of an answer and a reference in a language model."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,18 +25,17 @@ _NEEDED_BY = "the metric bert_score"
 
 @dataclass(frozen=True)
 class BertScore:
-    """F1 of greedily matched token vectors, as the package bert-score 0.3.13 computes it, without IDF weights and
-    without rescaling by a baseline; the best over the references.
+    """F1 of greedily matched token vectors, as in the package bert-score 0.3.13; the best over the references.
 
+    There are no IDF weights and no rescaling by a baseline.
     Level: sample. Range: at most 1, with trained models between 0.3 and 1, no unit, larger is better. Tokenizer: the
-    model's; what is beyond its maximum (512 tokens for BERT, about as many Chinese characters) is not read, of answers
-    and references alike. Empty answer: 0. Blank references are left out; a sample with no other is NOT_APPLICABLE.
+    model's. It reads answers and references up to the model's maximum length (512 tokens for BERT, about as many
+    Chinese characters). Empty answer: 0. Blank references are left out; a sample without any other is NOT_APPLICABLE.
     Source: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT", equations for P, R and F_BERT.
 
-    `model` is the id of a BERT-like encoder (BERT, RoBERTa, MacBERT, ELECTRA, DeBERTa) on the Hugging Face hub,
-    `revision` its commit; or a local folder, with revision "". `num_layers` is the layer whose output is compared,
-    counted from 1: bert-score's own choice is 8 for bert-base-chinese. No code from the model's
-    folder is run.
+    `model` is a BERT-like encoder (BERT, RoBERTa, MacBERT, ELECTRA, DeBERTa): an id on the Hugging Face hub with its
+    commit as `revision`, or a local folder with revision "". `num_layers` is the number of the compared layer, from 1.
+    The default of bert-score is 8 for bert-base-chinese. No code from the model's folder is run.
     """
 
     model: str
@@ -60,32 +59,36 @@ class BertScore:
         return None
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers below 1."""
+        """Return an error for missing packages, an invalid model, or numbers below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision)
         return mistakes + too_small(self, num_layers=1, batch_size=1)
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, or "" for an id of the hub, whose revision identifies its
+        content.
+
+        Raise ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """BERTScore F1 of each answer. Raises ComponentError if the model cannot be loaded or has fewer layers."""
+        """Return the BERTScore F1 of each answer. Raise ComponentError if the model cannot be loaded or has too few
+        layers.
+        """
         return {"bert_score": best_text_over_references(samples, answers, references, self._f1)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
     def _f1(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         encoder = _load(self.model, self.revision, self.num_layers, self.device)
         values = np.empty(len(pairs), dtype=np.float64)
-        # Pairs of similar length are batched together. bert-score itself orders texts by words between spaces, of
-        # which Chinese has none, and keeps the vectors of all tokens of all texts until the end.
+        # Batches hold pairs of similar length. bert-score itself orders texts by words between spaces, which Chinese
+        # lacks, and holds the vectors of all tokens of all texts until the end.
         by_length = sorted(range(len(pairs)), key=lambda number: sum(map(len, pairs[number])))
         for first in range(0, len(pairs), self.batch_size):
             numbers = by_length[first : first + self.batch_size]
@@ -94,7 +97,7 @@ class BertScore:
 
 
 class _Encoder(NamedTuple):
-    """A model, cut off after the layer that is compared, its tokenizer and its device."""
+    """A model without the layers above the compared one, its tokenizer and its device."""
 
     network: Any
     tokenizer: Any
@@ -106,18 +109,20 @@ class _Encoder(NamedTuple):
         answers, references = map(list, zip(*pairs, strict=True))
         weights: defaultdict[int, float] = defaultdict(lambda: 1.0)
         weights[self.tokenizer.cls_token_id] = weights[self.tokenizer.sep_token_id] = 0.0
-        # One batch for all texts: bert-score cuts batches out of a set, whose order differs from process to process.
+        # One batch for all texts: bert-score takes batches from a set, whose order differs between processes.
         scores = bert_cos_score_idf(
             self.network, references, answers, self.tokenizer, weights, batch_size=2 * len(pairs), device=self.device
         )
         f1: NDArray[np.float64] = scores[:, 2].numpy().astype(np.float64)
-        return f1.clip(max=1.0)  # rounding can lead past 1 for identical texts
+        return f1.clip(max=1.0)  # rounding can exceed 1 for identical texts
 
 
 @load_once
 def _load(model: str, revision: str, num_layers: int, device: str) -> _Encoder:
-    """Once per process. BERTScorer would load by name alone: no revision, pickled weights, and any path that has "t5"
-    in it taken for a T5 model.
+    """Load the model once per process.
+
+    BERTScorer would load it by name alone: without a revision, with pickled weights, and as a T5 model if its path
+    contains "t5".
     """
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]
@@ -129,11 +134,13 @@ def _load(model: str, revision: str, num_layers: int, device: str) -> _Encoder:
         network = AutoModel.from_pretrained(name, use_safetensors=has_safetensors(model, revision), **pinned)
     layers = getattr(getattr(network, "encoder", None), "layer", None)
     if layers is None:
-        raise ComponentError(f"model {model!r} is a {type(network).__name__}, expected a BERT-like encoder")
+        raise ComponentError(f"model: {model!r} is a {type(network).__name__}, expected a BERT-like encoder")
     if num_layers > len(layers):
-        raise ComponentError(f"num_layers: got {num_layers}, but model {model!r} has {len(layers)}")
+        raise ComponentError(
+            f"num_layers: got {num_layers}, expected at most the {len(layers)} layers of model {model!r}"
+        )
     del layers[num_layers:]
-    # Some tokenizers name no maximum; bert-score then asks for one of 10^30 tokens, which overflows.
+    # Some tokenizers declare no maximum. bert-score then uses 10^30 tokens, which overflows.
     tokenizer.model_max_length = min(tokenizer.model_max_length, network.config.max_position_embeddings)
     device = torch_device(device)
     return _Encoder(network.eval().to(device), tokenizer, device)

@@ -1,4 +1,4 @@
-"""Corpus BLEU-4, equal to sacreBLEU's: counted for all answers at once, and combined for many resamples at once."""
+"""Corpus BLEU-4, equal to sacreBLEU's. All answers are counted in one pass, and many resamples combined in one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ _VARIABLE_N_REFERENCES = -1
 class Bleu:
     """BLEU-4 of all answers of a subset together, equal to sacreBLEU's corpus score / 100 (exponential smoothing).
 
-    Level: corpus, so a single sample has no value (NaN). Range: [0, 1], no unit, larger is better.
-    Tokenizer: sacreBLEU's, by `language`: "zh" (Chinese characters, 13a for the rest), "en" (13a) or "char".
-    Empty answer: an empty hypothesis, which adds its reference's length to the brevity penalty. Blank references are
-    left out; a sample with no other is NOT_APPLICABLE. The number of references may differ from sample to sample.
+    Level: corpus, so a single sample has no value (NaN). Range: [0, 1], no unit, larger is better. Tokenizer:
+    sacreBLEU's, by `language`: "zh" (Chinese characters, 13a for the rest), "en" (13a) or "char". Empty answer: an
+    empty hypothesis, which adds its reference's length to the brevity penalty. Blank references are left out; a sample
+    without any other is NOT_APPLICABLE. Samples may have different numbers of references.
     Source: Papineni et al. 2002, "BLEU"; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
     """
 
@@ -40,7 +40,7 @@ class Bleu:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Those that its tokens are made for; () for any."""
+        """Languages that the tokens suit; () for any."""
         return {"zh": ("zh",), "en": ("en", "de", "fr", "es")}.get(self.language, ())
 
     @property
@@ -50,7 +50,7 @@ class Bleu:
 
     @property
     def signature(self) -> str:
-        """SacreBLEU's signature, kept with the results. Its number of references is always "var"."""
+        """SacreBLEU's signature, stored with the results. Its number of references is always "var"."""
         from sacrebleu.metrics.bleu import BLEU
 
         bleu = BLEU(tokenize=self.form.tokenizer_name, max_ngram_order=_MAX_ORDER)
@@ -58,14 +58,16 @@ class Bleu:
         return str(bleu.get_signature())
 
     def check(self) -> list[str]:
-        """A mistake if the language has no tokenizer."""
+        """Return an error if the language has no tokenizer."""
         return self.form.check()
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Statistics float64[n_samples, 10] in sacreBLEU's order: answer length and closest reference length in tokens,
-        matched n-grams for n = 1..4, n-grams of the answer for n = 1..4.
+        """Return statistics float64[n_samples, 10] in sacreBLEU's order.
+
+        They are answer length and closest reference length in tokens, matched n-grams for n = 1..4, and n-grams of the
+        answer for n = 1..4.
         """
         pairs = pair_units(samples, answers, references)
         assert answers.units is not None, "checked by pair_units"
@@ -82,22 +84,23 @@ class Bleu:
         return {"bleu": Scores(statistics, states, np.full(len(samples), np.nan))}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """BLEU in [0, 1], float64[...], from sums float64[..., 10]; NaN where the references have no token."""
+        """Return BLEU in [0, 1], float64[...], of sums float64[..., 10]; NaN if the references have no tokens."""
         answer_length, reference_length = sums[..., 0], sums[..., 1]
         n_matched, n_total = sums[..., 2 : 2 + _MAX_ORDER], sums[..., 2 + _MAX_ORDER :]
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_precision = np.log(_smoothed(n_matched) / n_total).mean(axis=-1)
+            log_precision = np.log(_smooth(n_matched) / n_total).mean(axis=-1)
             log_brevity_penalty = np.minimum(0.0, 1.0 - reference_length / answer_length)
             score = np.exp(log_precision + log_brevity_penalty)
-        # sacreBLEU: no match of any order gives 0, and so does a corpus too short to have a 4-gram.
+        # As in sacreBLEU, the score is 0 without any match, or if the corpus is too short for a 4-gram.
         has_score = n_matched.any(axis=-1) & n_total.all(axis=-1)
         bleu: NDArray[np.float64] = np.where(reference_length > 0, np.where(has_score, score, 0.0), np.nan)
         return bleu
 
 
 def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Per sample, the length of the reference closest in length to the answer, the shorter of two equally close ones; 0
-    without a reference.
+    """Return per sample the length of the reference closest in length to the answer; 0 without a reference.
+
+    Of two equally close references, the shorter one counts.
     """
     reference_lengths = np.diff(references.offsets)
     order = np.lexsort((reference_lengths, np.abs(reference_lengths - lengths[sample]), sample))
@@ -107,8 +110,10 @@ def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDAr
     return closest
 
 
-def _smoothed(n_matched: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Matched n-grams, the i-th order without any (over the last axis) counted as 1 / 2^i: smoothing "exp"."""
+def _smooth(n_matched: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return matched n-grams, with the i-th order without matches (over the last axis) counted as 1 / 2^i: smoothing
+    "exp".
+    """
     is_zero = n_matched == 0
     if not is_zero.any():
         return n_matched

@@ -20,14 +20,16 @@ _ORDERS = (1, 2, 3, 4)
 
 @dataclass(frozen=True)
 class BleuCrud:
-    """`bleu_n_crud_compat` for n = 1..4: the share of the answer's n-grams that occur (as often) in a reference,
-    unsmoothed. `bleu_crud_compat`: the geometric mean of the four, 0 if one is 0, without a brevity penalty (the
-    published code divides it out), so that short answers are not penalised.
+    """BLEU of single answers as CRUD-RAG publishes it, unsmoothed and without a brevity penalty.
 
-    An empty answer has no value in the published code (a division by zero) and is left out of published means. Here it
-    scores 0; in `bleu_answered_crud_compat`, the mean over non-empty answers, it is NOT_APPLICABLE.
+    `bleu_n_crud_compat` for n = 1..4: the share of the answer's n-grams that occur (as often) in a reference.
+    `bleu_crud_compat`: the geometric mean of the four, 0 if one of them is 0. The published code divides out the
+    brevity penalty, so short answers are not penalised.
+
+    In the published code, an empty answer has no value (a division by zero) and is left out of means. Here it scores 0.
+    `bleu_answered_crud_compat` is the mean over non-empty answers, in which an empty one is NOT_APPLICABLE.
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default, white space
-    counted. Empty references are left out; a sample with no other is NOT_APPLICABLE.
+    counted. Empty references are left out; a sample without any other is NOT_APPLICABLE.
     Source: Lyu et al. 2024, "CRUD-RAG", its published code; Papineni et al. 2002, "BLEU".
     """
 
@@ -49,7 +51,7 @@ class BleuCrud:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """The six values of each answer."""
+        """Return the six values of each answer."""
         pairs = pair_units(samples, answers, references)
         assert answers.units is not None, "checked by pair_units"
         lengths = np.diff(answers.units.offsets)
@@ -66,7 +68,7 @@ class BleuCrud:
         }
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 

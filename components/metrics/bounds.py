@@ -1,4 +1,4 @@
-"""Bounds of an interval from an estimate and how far it may be off."""
+"""Bounds of an interval from an estimate and its margin of error."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,9 +7,9 @@ Values = NDArray[np.float64]
 
 
 def bounds_of(value: Values, half: Values, *, is_share: bool) -> tuple[Values, Values]:
-    """Return low and high: `half` to either side; for a share those of `score_bounds`, which are in [0, 1].
+    """Return low and high: `value` minus and plus `half`, or `score_bounds` for a share, which are in [0, 1].
 
-    A share of exactly 0 or 1 has the plain bounds, cut off. NaN stays.
+    A share of exactly 0 or 1 gets the plain bounds, clipped. NaN stays.
     """
     low, high = value - half, value + half
     if not is_share:
@@ -26,9 +26,9 @@ def bounds_of(value: Values, half: Values, *, is_share: bool) -> tuple[Values, V
 def score_bounds(share: Values, spread: Values) -> tuple[Values, Values]:
     """Return the shares m for which (share - m)^2 = `spread` * m * (1 - m), within [0, 1].
 
-    `spread` is z^2 / n for a mean of n zeros and ones. For other values in [0, 1] it is z^2 times the variance of the
-    mean, relative to share * (1 - share): that variance is taken to shrink towards 0 and 1 as that of zeros and ones
-    does.
+    `spread` is z^2 / n for a mean of n zeros and ones. For other values in [0, 1], it is z^2 times the variance of the
+    mean, relative to share * (1 - share). That variance is assumed to shrink towards 0 and 1 as it does for zeros and
+    ones.
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
     """
     centre = (share + spread / 2) / (1 + spread)

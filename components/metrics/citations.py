@@ -1,4 +1,4 @@
-"""Whether an answer cites the passages that hold the gold."""
+"""Citations of passages with gold evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from components.records import Documents, PassagePlaces, Sample, Scores, ScoreSt
 from components.text.citations import Statement, statements
 
 _ENOUGH = 0.5
-"""Of the characters of a gold unit, or of a passage that is shorter than the unit."""
+"""Share of the characters of a gold unit, or of a passage that is shorter than the unit."""
 
 
 @dataclass(frozen=True)
 class Citations:
-    """`citation_precision`: of the citations of an answer, the share that names a passage which holds gold.
-    `citation_recall`: of its statements, the share that cites at least one such passage.
+    """`citation_precision`: the share of an answer's citations that name a passage with gold. `citation_recall`: the
+    share of its statements that cite at least one such passage.
 
-    Statements are sentences; a passage that a sentence names twice is one citation of it, and a number that no passage
-    has is a wrong one. A passage holds gold if it shares half of the characters of a gold unit with it, or half of its
-    own where it is the shorter; any passage of a document holds a unit without positions.
-    Level: sample. Range: [0, 1], larger is better. Tokenizer: none. An empty or refused answer has recall 0. Without a
-    citation there is no precision (NO_CITATIONS). A sample without gold in the corpus is NO_GOLD.
+    Statements are sentences. A sentence that names a passage twice cites it once. A number without a passage is a wrong
+    citation. A passage has gold if it contains half of the characters of a gold unit, or if half of its own characters
+    are gold where it is shorter than the unit. Any passage of a document contains a unit without positions.
+    Level: sample. Range: [0, 1], larger is better. Tokenizer: none. An empty or refused answer has recall 0. An answer
+    without citations has no precision (NO_CITATIONS). A sample without gold in the corpus is NO_GOLD.
     Source: Gao et al. 2023, "Enabling Large Language Models to Generate Text with Citations" (ALCE), section 4, with
-    gold evidence in the place of a model that judges entailment.
+    gold evidence instead of a model that judges entailment.
     """
 
     version: ClassVar[int] = 1
@@ -42,7 +42,9 @@ class Citations:
         answers: Sequence[str],
         passages: Sequence[Sequence[PassagePlaces]],
     ) -> dict[str, Scores]:
-        """Both of each answer. Raises ComponentError unless there is an answer, and a list of passages, per sample."""
+        """Return both scores of each answer. Raise ComponentError unless there are one answer and one list of passages
+        per sample.
+        """
         if not len(samples) == len(answers) == len(passages):
             raise ComponentError(
                 f"score_citations: got {len(answers)} answers and the passages of {len(passages)} for {len(samples)} "
@@ -60,7 +62,7 @@ class Citations:
         return {"citation_precision": mean_scores(precision), "citation_recall": mean_scores(recall)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 

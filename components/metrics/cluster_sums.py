@@ -1,4 +1,4 @@
-"""Statistics of samples summed over clusters, in many subsets of the samples at once."""
+"""Statistics of samples summed over clusters, for many subsets of the samples in one pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +17,15 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """A row for every cluster of every subset, ordered by subset, then by cluster: `sums` float64[n_rows, width],
-    `subset` and `cluster` int64[n_rows]. `first` int64[n_subsets] is where the rows of a subset begin, and `n` how many
-    they are: 0 for one without samples.
+    """One row per cluster of every subset, ordered by subset, then by cluster.
 
-    Sums of rows of a subset are exact in float64, in any order: the statistics are rounded to multiples of a power of
-    two that is coarse enough. Equal samples so have equal bytes, whatever is computed beside them and by however many
-    threads. Counts stay as they are; the error of a sum is at most n / 2^52 of the column's largest value.
+    `sums` is float64[n_rows, width], `subset` and `cluster` are int64[n_rows]. The rows of a subset begin at `first`,
+    int64[n_subsets], and there are `n` of them, 0 for a subset without samples.
+
+    Sums over rows of a subset are exact in float64, in any order, because the statistics are rounded to multiples of a
+    sufficiently coarse power of two. Equal samples therefore give equal bytes, whatever other columns are computed with
+    them and however many threads compute them. Counts are not rounded. The error of a sum is at most n / 2^52 of the
+    column's largest value.
     """
 
     sums: Values
@@ -33,7 +35,7 @@ class ClusterSums:
     n: NDArray[np.int64]
 
     def totals(self, values: Values) -> Values:
-        """Of values of the rows, float64[n_rows, ...], the sums over every subset, float64[n_subsets, ...]."""
+        """Return the sums over every subset, float64[n_subsets, ...], of values of the rows, float64[n_rows, ...]."""
         found = np.zeros((len(self.n), *values.shape[1:]))
         filled = self.n > 0
         if filled.any():
@@ -41,12 +43,14 @@ class ClusterSums:
         return found
 
     def rows_of(self, subset: int) -> Values:
-        """Of one subset, float64[n, width]."""
+        """Return the rows of one subset, float64[n, width]."""
         return self.sums[self.first[subset] : self.first[subset] + self.n[subset]]
 
 
 def cluster_sums(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[np.int64] | None) -> ClusterSums:
-    """`statistics` float64[n_samples, width], `clusters` int64[n_samples]; without them every sample is a cluster."""
+    """Sum `statistics`, float64[n_samples, width], over `clusters`, int64[n_samples]. None makes every sample a
+    cluster.
+    """
     samples = np.arange(len(statistics))
     members = [samples[rows if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)] for rows in subsets]
     row = np.concatenate([np.empty(0, dtype=np.int64), *members])
@@ -64,7 +68,10 @@ def cluster_sums(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[
 
 
 def exactly_summable(values: Values) -> Values:
-    """Rows float64[n, n_values], rounded so that sums of n_values of a row, repeated or not, are exact in any order."""
+    """Return rows, float64[n, n_values], rounded so that sums of n_values values of a row are exact in any order.
+
+    The sums may repeat values.
+    """
     largest_sum = values.shape[1] * np.abs(values).max(axis=1, initial=0.0)
     step = np.ldexp(1.0, np.frexp(largest_sum)[1] - _EXACT_BITS)[:, np.newaxis]
     exact: Values = np.round(values / step) * step
@@ -83,10 +90,10 @@ def _exactly_summable(sums: Values, first: NDArray[np.int64], n: NDArray[np.int6
 
 
 class Results:
-    """Which result each subset of a table belongs to: one of its own, or all subsets one, which is the mean over them.
+    """Assignment of a table's subsets to results: one result per subset, or a single one, the mean over all subsets.
 
-    `n` results; `subset` int64[n_subsets] names the result of a subset. A cluster with all of its rows in a result is a
-    unit: `unit` int64[n_rows] names that of a row.
+    There are `n` results, and `subset` int64[n_subsets] is the result of each subset. A unit is a cluster with all of
+    its rows in one result, and `unit` int64[n_rows] is the unit of each row.
     """
 
     def __init__(self, table: ClusterSums, *, joined: bool) -> None:
@@ -101,25 +108,25 @@ class Results:
             self.unit, self._result_of_unit = np.arange(len(table.subset)), table.subset
 
     def over_subsets(self, values: Values | NDArray[np.bool_]) -> Values:
-        """Sums of values of the subsets, float64[n]."""
+        """Return sums of values of the subsets, float64[n]."""
         return _summed(self.subset, values, self.n)
 
     def by_unit(self, values: Values) -> Values:
-        """Sums of values of the rows, float64[n_units]."""
+        """Return sums of values of the rows, float64[n_units]."""
         return _summed(self.unit, values, len(self._result_of_unit))
 
     def over_units(self, values: Values | NDArray[np.bool_]) -> Values:
-        """Sums of values of the units, float64[n]."""
+        """Return sums of values of the units, float64[n]."""
         return _summed(self._result_of_unit, values, self.n)
 
     def of_units(self, values: Values) -> Values:
-        """Of values of the results, float64[n], that of the result of every unit."""
+        """Return the value of each unit's result, from values of the results, float64[n]."""
         return values[self._result_of_unit]
 
     def n_clusters(self, holds: NDArray[np.bool_]) -> Values:
-        """How many units have a row that holds something, float64[n]."""
+        """Return the number of units with a row for which `holds` is true, float64[n]."""
         return self.over_units(self.by_unit(holds.astype(np.float64)) > 0)
 
 
 def _summed(place: NDArray[np.int64], values: Values | NDArray[np.bool_], n: int) -> Values:
-    return np.bincount(place, values, n).astype(np.float64, copy=False)  # of nothing it makes whole numbers
+    return np.bincount(place, values, n).astype(np.float64, copy=False)  # bincount returns integers for empty input

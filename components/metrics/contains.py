@@ -1,4 +1,4 @@
-"""Whether an answer contains what was asked for."""
+"""Containment of the right answer in a generated answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from components.text.facts import FACT_FORM_VERSION, fact_form
 from components.text.normalize import ANSWER_FORM_VERSION
 
 Parts = Sequence[Sequence[str]]
-"""What an answer should contain, each part in any of its wordings."""
+"""Parts that an answer should contain, each as its possible wordings."""
 
 
 @dataclass(frozen=True)
 class Contains:
-    """`contains_any`: 1 if the answer contains some part of what is wanted; `contains_all`: 1 if it contains all parts.
+    """`contains_any`: 1 if the answer contains any expected part. `contains_all`: 1 if it contains all parts.
 
-    A part is there if one of its wordings is, as whole words and whole numbers, after `fact_form`. The parts are the
-    sample's `answer_parts`; where it has none, its references are the wordings of a single one, and the two metrics are
-    equal.
+    An answer contains a part if it contains one of the part's wordings, as whole words and whole numbers, after
+    `fact_form`. The parts are the sample's `answer_parts`. A sample without parts has a single one, with its references
+    as wordings, and the two metrics are equal.
     Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0. Wordings that
-    normalise to nothing are left out; a sample without any other is NOT_APPLICABLE. How much else the answer says does
-    not count, so that a long answer has it easier than a short one.
+    normalise to nothing are left out; a sample without any other is NOT_APPLICABLE. Other content of the answer does
+    not count, so the metric favours long answers.
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
     """
 
@@ -39,7 +39,7 @@ class Contains:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Both of each answer. Raises ComponentError on inputs that do not belong together."""
+        """Return both scores of each answer. Raise ComponentError if the inputs do not belong together."""
         require_texts_of(samples, answers, references)
         found = [_found(_parts(sample), answer) for sample, answer in zip(samples, answers.texts, strict=True)]
         return {
@@ -48,23 +48,23 @@ class Contains:
         }
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 
 def contains_all_parts(sample: Sample, answer: str) -> bool | None:
-    """Whether an answer contains all that it should; None for a sample that says nothing of it."""
+    """Return True if an answer contains all expected parts; None for a sample without parts and references."""
     found = _found(_parts(sample), answer)
     return all(found) if found else None
 
 
 def contains_fake(sample: Sample, answer: str) -> bool:
-    """Whether an answer contains a false answer that the sample names."""
+    """Return True if an answer contains one of the sample's false answers."""
     return any(_found([_forms(sample.fake_answers)], answer))
 
 
 def _parts(sample: Sample) -> Parts:
-    """In the form in which they are searched for, without those of which nothing remains."""
+    """Return the normal forms of the wordings of each part, without parts that normalise to nothing."""
     parts = sample.answer_parts or (sample.references,)
     return [forms for forms in map(_forms, parts) if forms]
 
@@ -74,6 +74,6 @@ def _forms(wordings: Sequence[str]) -> list[str]:
 
 
 def _found(parts: Parts, answer: str) -> list[bool]:
-    """For each part, whether the answer contains it."""
+    """Return True for each part that the answer contains."""
     form = fact_form(answer)
     return [any(contains(form, wording) for wording in wordings) for wordings in parts]

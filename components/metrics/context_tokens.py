@@ -1,4 +1,4 @@
-"""How much text was in the prompts, and how much did not fit."""
+"""Tokens of text in the prompts, and tokens that did not fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class ContextTokens:
         spans: Sequence[Sequence[tuple[int, int, int]]],
         context: Context,
     ) -> dict[str, Scores]:
-        """Both counts of each context. Raises ComponentError unless there is one context per sample."""
+        """Return both counts of each context. Raise ComponentError unless there is one context per sample."""
         if not len(samples) == len(context.n_tokens) == len(context.n_tokens_dropped):
             raise ComponentError(
                 f"score_contexts: got {len(context.n_tokens)} contexts for {len(samples)} samples, "
@@ -48,5 +48,5 @@ class ContextTokens:
         }
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)

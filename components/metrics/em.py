@@ -18,12 +18,12 @@ from components.text.forms import OmniEvalAnswer, WholeAnswer
 class ExactMatch:
     """1 if the answer equals a reference after normalisation, else 0.
 
-    `em`: after `answer_form`, the best over the references; those that normalise to nothing are left out.
-    `em_omnieval_compat`: after OmniEval's normalisation (only ASCII punctuation is removed), the mean over all
-    references, including empty ones, as the published code computes it.
-    Level: sample. Range: [0, 1], its mean a share; larger is better. Tokenizer: none, whole texts are compared.
-    Empty answer: 0 in `em`. A sample without a reference is NOT_APPLICABLE.
-    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; in `em` articles ("a", "the") are kept.
+    `em`: after `answer_form`, the best value over the references. References that normalise to nothing are left out.
+    `em_omnieval_compat`: after OmniEval's normalisation (which removes only ASCII punctuation), the mean over all
+    references, including empty ones, as in the published code.
+    Level: sample. Range: [0, 1], its mean a share; larger is better. Tokenizer: none, whole texts are compared. Empty
+    answer: 0 in `em`. A sample without a reference is NOT_APPLICABLE.
+    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; unlike there, `em` does not remove articles ("a", "the").
     """
 
     omnieval_compat: bool = False
@@ -44,13 +44,13 @@ class ExactMatch:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Exact match of each answer."""
+        """Return the exact match of each answer."""
         if self.omnieval_compat:
             return {self.names[0]: _mean_over_references(samples, answers, references)}
         return {self.names[0]: best_over_references(samples, answers, references, _equal)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 
@@ -64,7 +64,7 @@ def _mean_over_references(samples: Sequence[Sample], answers: TextsWithUnits, re
 
 
 def _equal(answers: Units, references: Units) -> NDArray[np.float64]:
-    """1.0 where both are the same single unit."""
+    """Return 1.0 where both texts are the same single unit."""
     has_unit = np.diff(answers.offsets) == 1
     first = np.where(has_unit, answers.offsets[:-1], 0)
     ids = answers.ids[first] if len(answers.ids) else np.zeros(len(first), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Passages that say something false: whether an answer says so, and gives the right answer all the same."""
+"""Detection and correction of false passages by an answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from components.text.facts import FACT_FORM_VERSION
 from components.text.normalize import ANSWER_FORM_VERSION
 
 ERROR_PHRASES = ("factual errors", "factual error", "事实性错误")
-"""What `prompt=english_false_passages` and `prompt=chinese_false_passages` tell models to write, and its singular."""
+"""The phrases that `prompt=english_false_passages` and `prompt=chinese_false_passages` ask for, and the English
+singular.
+"""
 
 
 @dataclass(frozen=True)
 class ErrorPhrases:
-    """Base of the metrics that ask whether an answer says that its passages are wrong: whether it contains one of
-    `phrases`, as whole words.
-    """
+    """Base of the metrics that test whether an answer reports false passages by one of `phrases`, as whole words."""
 
     phrases: tuple[str, ...] = ERROR_PHRASES
 
@@ -32,11 +32,11 @@ class ErrorPhrases:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return an error for phrases that are empty or no text."""
+        """Return an error for missing or empty phrases."""
         return phrase_mistakes(self.phrases, "that its passages are wrong")
 
     def detected(self, answers: Sequence[str]) -> list[bool]:
-        """Return for each answer whether it contains a phrase."""
+        """Return True for each answer that contains a phrase."""
         phrases = [form_to_search(phrase) for phrase in self.phrases]
         return [any(contains(form, phrase) for phrase in phrases) for form in map(form_to_search, answers)]
 
@@ -47,15 +47,17 @@ class ErrorPhrases:
 
 @dataclass(frozen=True)
 class ErrorDetection(ErrorPhrases):
-    """`error_detection`: of the questions whose passages are false, the share whose answer says that there are errors.
-    `error_correction`: of the answers that say so, the share that contains all parts of the right answer.
+    """Detection of false passages, and correction of the errors in them.
 
-    An answer says so if it contains one of `phrases`, as whole words. Samples without `fake_answers` are
-    NOT_APPLICABLE; for `error_correction`, so are answers that detected nothing and samples that name no right answer.
-    Two models are thus compared over different answers, unless they detected the same errors.
+    `error_detection`: of the questions with false passages, the share whose answer reports errors. `error_correction`:
+    of the answers that report errors, the share that contains all parts of the right answer.
+
+    An answer reports errors if it contains one of `phrases`, as whole words. Samples without `fake_answers` are
+    NOT_APPLICABLE. For `error_correction`, so are answers that report no error and samples without a right answer. The
+    `error_correction` of two models therefore covers different answers, unless they detect the same errors.
     Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0 and
     NOT_APPLICABLE. Source: Chen et al. 2024, RGB, counterfactual robustness: error detection rate and error correction
-    rate. The published code looks for phrase and parts letter by letter, and takes a rejection for a correction.
+    rate. The published code searches phrases and parts letter by letter, and counts a rejection as a correction.
     """
 
     larger_is_better: ClassVar[bool | None] = True
@@ -64,7 +66,7 @@ class ErrorDetection(ErrorPhrases):
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Both of each answer. Raises ComponentError on inputs that do not belong together."""
+        """Return both scores of each answer. Raise ComponentError if the inputs do not belong together."""
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]

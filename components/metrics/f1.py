@@ -1,4 +1,4 @@
-"""Token F1: which words an answer shares with a reference, in any order."""
+"""Token F1: words that an answer shares with a reference, in any order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ from components.tokenizers.jieba_words import JiebaWords
 
 @dataclass(frozen=True)
 class F1:
-    """F1 of two multisets; the best over the references.
+    """F1 of two multisets; the best value over the references.
 
     `f1`: of words after normalisation (`answer_form`), without white space. `f1_omnieval_compat`: of the characters of
-    OmniEval's normal form, split into words joined by spaces, spaces included. That is what the published code
-    computes, so texts that share nothing but spaces score above 0.
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default.
-    Empty answer: 0. References that normalise to nothing are left out; a sample with no other is NOT_APPLICABLE.
-    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; in `f1` articles ("a", "the") are kept.
+    OmniEval's normal form, which is words joined by spaces. Spaces count as in the published code, so texts that share
+    nothing but spaces score above 0.
+    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default. Empty answer:
+    0. References that normalise to nothing are left out; a sample without any other is NOT_APPLICABLE.
+    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; unlike there, `f1` does not remove articles ("a", "the").
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
@@ -47,16 +47,16 @@ class F1:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """F1 of each answer."""
+        """Return F1 of each answer."""
         return {self.names[0]: best_over_references(samples, answers, references, _multiset_f1)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 
 def _multiset_f1(answers: Units, references: Units) -> NDArray[np.float64]:
-    """F1 of precision shared / units of the answer and recall shared / units of the reference."""
+    """Return F1 of precision shared / units of the answer and recall shared / units of the reference."""
     n_shared = count_matches(answers, references, 1)
     f1: NDArray[np.float64] = 2 * n_shared / (np.diff(answers.offsets) + np.diff(references.offsets))
     return f1

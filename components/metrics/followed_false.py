@@ -1,4 +1,4 @@
-"""Passages that say something false: whether an answer repeats it."""
+"""Answers that repeat false passages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from components.records import Sample, Scores, TextsWithUnits
 
 @dataclass(frozen=True)
 class FollowedFalse(ErrorPhrases):
-    """`followed_false`: of the questions whose passages are false, the share whose answer follows them.
+    """`followed_false`: of the questions with false passages, the share whose answer follows them.
 
-    An answer follows them if it contains one of the sample's `fake_answers`, and neither all parts of the right answer
-    nor one of `phrases`, by which it would say that there are errors. Samples without `fake_answers` are
-    NOT_APPLICABLE. Level: sample. Range: 0 or 1, the mean is a share; smaller is better. Tokenizer: none. Empty answer:
-    0. Source: this project, on the data of the counterfactual test of Chen et al. 2024 (RGB).
+    An answer follows false passages if it contains one of the sample's `fake_answers`, but neither all parts of the
+    right answer nor one of `phrases`, which report errors. Samples without `fake_answers` are NOT_APPLICABLE. Level:
+    sample. Range: 0 or 1, the mean is a share; smaller is better. Tokenizer: none. Empty answer: 0. Source: this
+    project, on the data of the counterfactual test of Chen et al. 2024 (RGB).
     """
 
     larger_is_better: ClassVar[bool | None] = False
@@ -27,7 +27,7 @@ class FollowedFalse(ErrorPhrases):
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Of each answer. Raises ComponentError on inputs that do not belong together."""
+        """Return the score of each answer. Raise ComponentError if the inputs do not belong together."""
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)
         followed = [

@@ -1,4 +1,4 @@
-"""Where the gold of samples is in a corpus, and what it has in common with other spans."""
+"""Gold of samples as spans of a corpus, and its overlap with other spans."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,13 +9,13 @@ Span = tuple[int, int, int]
 
 
 def gold_positions(samples: Sequence[Sample], documents: Documents) -> dict[str, int]:
-    """Positions in the corpus of those gold documents that are in it."""
+    """Return the positions of gold documents in the corpus. Documents outside the corpus are left out."""
     gold_ids = {unit.document_id for sample in samples for unit in sample.gold}
     return {document_id: position for position, document_id in enumerate(documents.ids) if document_id in gold_ids}
 
 
 def gold_spans(units: Sequence[Evidence], documents: Documents, positions: Mapping[str, int]) -> list[Span]:
-    """The units that are in the corpus, as spans; one without positions is its whole document."""
+    """Return the units in the corpus as spans. A unit without positions is its whole document."""
     spans = []
     for unit in units:
         position = positions.get(unit.document_id)
@@ -29,9 +29,10 @@ def gold_spans(units: Sequence[Evidence], documents: Documents, positions: Mappi
 def needed_spans(
     units: Sequence[Evidence], documents: Documents, positions: Mapping[str, int], chunks: Sequence[Span]
 ) -> list[Span]:
-    """The spans of the units that chunks are held against: those needed by themselves, and of each set of alternatives
-    the one of whose characters the chunks hold the largest share (the first of equal ones). Units that are not in the
-    corpus are left out.
+    """Return the spans of the units that the chunks must cover.
+
+    These are all units without alternatives, and one unit of each set of alternatives: the one whose characters the
+    chunks contain to the largest share (the first of equal ones). Units outside the corpus are left out.
     """
     needed: list[Span] = []
     best: dict[int, tuple[float, Span]] = {}
@@ -47,12 +48,12 @@ def needed_spans(
 
 
 def n_common_characters(spans: Sequence[Span], others: Sequence[Span]) -> int:
-    """Characters that are in some of the spans and in some of the others: |A and B| = |A| + |B| - |A or B|."""
+    """Return the number of characters in both unions of spans: |A and B| = |A| + |B| - |A or B|."""
     return n_characters(spans) + n_characters(others) - n_characters([*spans, *others])
 
 
 def n_characters(spans: Iterable[Span]) -> int:
-    """Characters in the union of spans."""
+    """Return the number of characters in the union of spans."""
     n_characters = 0
     current_document, covered_until = -1, 0
     for document, start, end in sorted(spans):

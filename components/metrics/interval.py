@@ -1,4 +1,4 @@
-"""Confidence intervals of metrics in many subsets of the samples, by the method that fits what a subset holds."""
+"""Confidence intervals of metrics in many subsets of the samples, by the method that fits the data of a subset."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ from components.metrics.wilson import wilson
 from components.records import Interval, IntervalMethod
 
 FEWEST_CLUSTERS = 5
-"""Below, an interval would be too uncertain itself to be shown."""
+"""With fewer clusters, an interval would itself be too uncertain to report."""
 
 _SUMS_AT_ONCE = 2_000_000
 
 _ROUNDING = 1e-9
-"""Of the squares: a variance below this is what rounding left."""
+"""Share of the sum of squares. A smaller variance is a rounding error."""
 
 
 class Column(NamedTuple):
-    """A metric over the samples: statistics float64[n_samples, d], zeros in rows left out, and what joins their sums.
+    """A metric over the samples: its statistics, float64[n_samples, d], and the function that combines their sums.
 
-    `is_share` says that its values are in [0, 1].
+    Rows of samples that do not count are zeros. `is_share` means that all values are in [0, 1].
     """
 
     statistics: Values
@@ -40,8 +40,10 @@ class Column(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Where a column is in the table: its statistics, the number of samples that count, and of those that are neither
-    0 nor 1.
+    """The place of a column in the table.
+
+    `statistics` are its columns. The column `sizes` counts the samples that count, and `fractions` the samples among
+    them with a value other than 0 and 1.
     """
 
     statistics: slice
@@ -54,26 +56,26 @@ class _Placed(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals that cover the truth as often as `confidence` says, for samples in clusters that depend on each other.
+    """Confidence intervals with coverage `confidence`, for samples in clusters that depend on each other.
 
-    - wilson: a mean of zeros and ones: Wilson's, for as many samples as the clustered ones are worth;
-    - bootstrap: a mean of values that are no shares: the studentised bootstrap over clusters, left-out samples
-      included, which follows skewed values; never narrower than Student's t;
-    - t: everything else: Student's t with the jackknife's error. For shares the error shrinks towards 0 and 1 as that
-      of zeros and ones does (`score_bounds`), which keeps intervals in [0, 1] and covers skewed shares better than
-      percentiles do, and a variance is added for values that clusters which agree have not shown (`unseen`).
+    - wilson: for a mean of zeros and ones. Wilson's interval with the effective number of samples;
+    - bootstrap: for a mean of values that are not shares. The studentised bootstrap over clusters, including samples
+      that do not count. It follows skewed values and is never narrower than Student's t;
+    - t: for everything else. Student's t with the jackknife error. For shares, the error shrinks towards 0 and 1 as it
+      does for zeros and ones (`score_bounds`). This keeps intervals in [0, 1] and covers skewed shares better than
+      percentiles do. Extra variance covers values that agreeing clusters have not shown (`unseen`).
 
-    A large cluster is worth less than as many small ones, so degrees of freedom are counted in clusters of equal size
-    (Kish's effective number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage` simulates how
-    often intervals hold the truth.
+    A large cluster has less precision than the same samples in small clusters, so degrees of freedom count clusters of
+    equal size (Kish's effective number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage`
+    simulates the coverage.
 
-    `groups` says which samples of a data set are in one cluster. With `by_turn`, the turns of conversations by their
-    number are subsets too, and there is a mean over conversations. `confidence` in (0, 1).
+    `groups` is the rule that puts samples of a data set into clusters. With `by_turn`, turns of conversations form
+    subsets by their number, and there is a mean over conversations. `confidence` is in (0, 1).
 
-    The draws depend on `seed` and the number of clusters alone, and sums are exact, so that
-    equal statistics give equal bytes with any other columns and any number of threads. Time of the bootstrap grows with
-    n_resamples * n_clusters.
-    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", 12.5; `spread` and `wilson` name theirs.
+    The draws depend only on `seed` and the number of clusters, and sums are exact. Equal statistics therefore give
+    equal bytes with any other columns and any number of threads. The time of the bootstrap grows with n_resamples *
+    n_clusters.
+    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", 12.5; the sources of `spread` and `wilson`.
     """
 
     n_resamples: int = 10_000
@@ -85,7 +87,7 @@ class Intervals:
     version: ClassVar[int] = 4
 
     def check(self) -> list[str]:
-        """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
+        """Return an error for too few resamples for a percentile, a confidence outside (0, 1), or a negative seed."""
         mistakes = []
         if self.n_resamples < 100:
             mistakes.append(f"n_resamples: got {self.n_resamples}, expected at least 100")
@@ -98,11 +100,11 @@ class Intervals:
     def of_subsets(
         self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
     ) -> list[list[Interval]]:
-        """For each subset of the samples one Interval per column.
+        """Return for each subset of the samples one Interval per column.
 
-        `clusters` int64[n_samples] are ids of groups of samples that depend on each other (`components.clusters`);
-        without them none does. Where nothing counts, value, low and high are None. Raises ComponentError if the columns
-        or the clusters differ in their number of samples.
+        `clusters` int64[n_samples] are ids of groups of dependent samples (`components.clusters`); without them, all
+        samples are independent. Without samples that count, value, low and high are None. Raise ComponentError if the
+        columns or the clusters differ in their number of samples.
         """
         by_column = self._by_column(columns, subsets, clusters, joined=False)
         return [list(own) for own in zip(*by_column, strict=True)] if columns else [[] for _ in subsets]
@@ -110,9 +112,9 @@ class Intervals:
     def of_mean(
         self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
     ) -> list[Interval]:
-        """One Interval per column, of the mean of its values in the subsets: each that has a value counts the same.
+        """Return one Interval per column for the mean over the subsets. Each subset with a value has equal weight.
 
-        One with a single cluster leaves the mean without low and high.
+        A subset with a single cluster leaves the mean without low and high.
         """
         return [interval for (interval,) in self._by_column(columns, subsets, clusters, joined=True)]
 
@@ -132,7 +134,7 @@ class Intervals:
         return [self._intervals(results, column) for column in placed]
 
     def _intervals(self, results: Results, column: _Placed) -> list[Interval]:
-        """One per result."""
+        """Return one Interval per result."""
         from scipy.special import stdtrit
 
         rows = results.table.sums
@@ -159,19 +161,21 @@ class Intervals:
         return _as_records(found, low, high, methods)
 
     def _distances(self, results: Results, column: _Placed, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
-        """How far the mean of redrawn clusters is from that of some subsets, in its own standard errors: what few draws
-        are below, and above. Subsets of equal numbers of clusters have the same draws, and go together.
+        """Return the bounds of the studentised bootstrap for some subsets: the quantiles below and above.
+
+        The distances are from the subset's mean to the mean of redrawn clusters, in standard errors of the draw.
+        Subsets with equal numbers of clusters share the draws and are computed together.
         """
         tail = (1 - self.confidence) / 2
         below, above = np.empty(len(subsets)), np.empty(len(subsets))
-        for places in self._alike(results.table.n[subsets]):
+        for places in self._equally_long(results.table.n[subsets]):
             rows = np.stack([results.table.rows_of(subsets[place])[:, column.statistics] for place in places])
             distances = _studentised(rows, draws_of(rows.shape[1], self.n_resamples, (self.seed,)))
             below[places], above[places] = quantiles(distances, (tail, 1 - tail)).T
         return below, above
 
-    def _alike(self, lengths: NDArray[np.int64]) -> Iterator[list[int]]:
-        """Places of subsets of equal length, as many at once as fit into bounded memory."""
+    def _equally_long(self, lengths: NDArray[np.int64]) -> Iterator[list[int]]:
+        """Yield places of subsets of equal length, as many together as fit into bounded memory."""
         at_once = max(1, _SUMS_AT_ONCE // (10 * self.n_resamples))
         for length in np.unique(lengths).tolist():
             places = np.flatnonzero(lengths == length).tolist()
@@ -180,8 +184,10 @@ class Intervals:
 
 
 def _studentised(rows: Values, draws: Draws) -> Values:
-    """Of sums and numbers of samples by cluster, float64[n_subsets, n_rows, 2], the mean in every resample less that of
-    all, in standard errors of the resample: float64[n_subsets, n_resamples]. NaN where a resample has no spread.
+    """Return the mean in every resample minus the overall mean, in standard errors of the resample: float64[n_subsets,
+    n_resamples].
+
+    `rows` float64[n_subsets, n_rows, 2] are sums and numbers of samples by cluster. A resample without spread is NaN.
     """
     sums, sizes = rows[:, :, 0], rows[:, :, 1]
     mean = sums.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
@@ -199,7 +205,7 @@ def _studentised(rows: Values, draws: Draws) -> Values:
 
 
 def _stack(columns: Sequence[Column]) -> tuple[Values, list[_Placed]]:
-    """All columns side by side, with what has to be counted of each behind them."""
+    """Return all columns side by side, followed by the counts of each column."""
     width = sum(column.statistics.shape[1] for column in columns)
     counted: list[NDArray[np.bool_]] = []
     placed = []
@@ -224,19 +230,19 @@ def _stack(columns: Sequence[Column]) -> tuple[Values, list[_Placed]]:
 
 
 def _is_mean(statistics: Values) -> bool:
-    """Of value and 1 for every sample that counts, rather than a metric of a corpus."""
+    """Return True if the statistics are a value and a 1 for every sample that counts, unlike a metric of a corpus."""
     return statistics.shape[1] == 2 and bool(np.isin(statistics[:, 1], (0.0, 1.0)).all())
 
 
 def _is_in_unit_interval(statistics: Values) -> bool:
-    """False for a mean of which a value is outside: a metric that does not say that it is no share."""
+    """Return False for a mean with a value outside [0, 1]: a metric that does not declare that it is not a share."""
     if not _is_mean(statistics):
         return True
     return bool(((statistics[:, 0] >= 0) & (statistics[:, 0] <= statistics[:, 1])).all())
 
 
 def _is_zero_or_one(statistics: Values) -> NDArray[np.bool_]:
-    """Of every sample, whether it adds a 0 or a 1 to a mean."""
+    """Return True for each sample that adds a 0 or a 1 to a mean."""
     found: NDArray[np.bool_] = np.isin(statistics[:, 0], (0.0, 1.0)) & _is_mean(statistics)
     return found
 

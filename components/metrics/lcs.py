@@ -1,4 +1,4 @@
-"""The longest common subsequences of many pairs of texts."""
+"""Longest common subsequences of many pairs of texts."""
 
 from array import array
 from itertools import pairwise
@@ -10,7 +10,7 @@ from components.records import Units
 
 
 def lcs_lengths(left: Units, right: Units) -> NDArray[np.int64]:
-    """Per pair, the number of units in their longest common subsequence, int64[n_pairs].
+    """Return the number of units in the longest common subsequence of each pair, int64[n_pairs].
 
     Computed bit-parallel by rapidfuzz. Source: Hyyro 2004, "Bit-parallel LCS-length computation revisited".
     """
@@ -21,6 +21,6 @@ def lcs_lengths(left: Units, right: Units) -> NDArray[np.int64]:
 
 
 def _arrays(units: Units) -> "list[array[int]]":
-    """The units of each text, in the form that rapidfuzz reads fastest."""
+    """Return the units of each text in the form that rapidfuzz reads fastest."""
     ids = array("q", units.ids.tobytes())
     return [ids[first:last] for first, last in pairwise(units.offsets.tolist())]

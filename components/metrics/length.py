@@ -1,4 +1,4 @@
-"""How long answers are."""
+"""Length of answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,10 +38,10 @@ class Length:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Characters of each answer. Raises ComponentError unless there is one answer per sample."""
+        """Return the characters of each answer. Raise ComponentError unless there is one answer per sample."""
         require_texts_of(samples, answers, references)
         return {"length": mean_scores([float(len(answer)) for answer in answers.texts])}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)

@@ -14,16 +14,16 @@ from components.records import Scores, ScoreState
 
 @dataclass(frozen=True)
 class MapOmniEval:
-    """The mean precision at the ranks of the relevant documents that were **found**, 0 if none was. Unlike in `map@k`,
-    relevant documents that were missed do not lower it.
+    """The mean precision at the ranks of the **found** relevant documents; 0 if none was found.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. Grades are not read. Empty ranking: 0. No
-    relevant document: NO_GOLD. Source: Wang et al. 2024, "OmniEval", its published code.
+    Unlike in `map@k`, missed relevant documents do not lower the score. Level: sample. Range: [0, 1], no unit, larger
+    is better. Tokenizer: none. Grades are not read. Empty ranking: 0. No relevant document: NO_GOLD. Source: Wang et
+    al. 2024, "OmniEval", its published code.
     """
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True
-    strict: ClassVar[bool] = True  # the published code knows no copies
+    strict: ClassVar[bool] = True  # the published code ignores copies
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ class MapOmniEval:
     def score_rankings(
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
     ) -> dict[str, Scores]:
-        """Of each ranking. Raises ComponentError unless there is one mapping per ranking."""
+        """Return the score of each ranking. Raise ComponentError unless there is one mapping per ranking."""
         if len(rankings) != len(relevant):
             raise ComponentError(
                 f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, expected one each"
@@ -42,7 +42,7 @@ class MapOmniEval:
         return {"map_omnieval_compat": mean_scores(outcomes)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 

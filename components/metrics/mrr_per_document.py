@@ -1,4 +1,4 @@
-"""Mean reciprocal rank in which every gold document counts separately."""
+"""Mean reciprocal rank that counts every gold document separately."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from components.records import Scores, ScoreState
 class MrrPerDocument:
     """The reciprocal rank of every gold document (0 if it is not ranked), averaged over the sample's gold documents.
 
-    Level: sample. Range: [0, 1], no unit, larger is better; with m gold documents the best is (1 + 1/2 + ... + 1/m) /
-    m. Tokenizer: none. Grades are not read. Empty ranking: 0. No gold document: NO_GOLD.
+    Level: sample. Range: [0, 1], no unit, larger is better. With m gold documents, the best value is (1 + 1/2 + ... +
+    1/m) / m. Tokenizer: none. Grades are not read. Empty ranking: 0. No gold document: NO_GOLD.
     Source: Lyu et al. 2024, "CRUD-RAG", its MRR for questions over two and three documents.
     """
 
@@ -32,7 +32,7 @@ class MrrPerDocument:
     def score_rankings(
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
     ) -> dict[str, Scores]:
-        """Mean reciprocal rank of each sample's gold. Raises ComponentError unless there is one mapping per ranking."""
+        """Return the score of each ranking. Raise ComponentError unless there is one mapping per ranking."""
         if len(rankings) != len(relevant):
             raise ComponentError(
                 f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, expected one each"
@@ -41,7 +41,7 @@ class MrrPerDocument:
         return {"mrr_per_document": mean_scores(outcomes)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 

@@ -1,8 +1,8 @@
-"""How many n-grams texts have in common, for many pairs of texts at once.
+"""Common n-grams of many pairs of texts, counted in one pass.
 
-An n-gram is one number: in the upper bits the pair that it belongs to, in the lower ones a hash of its units. For
-10,000 pairs these are 50 bits; the probability that any two different n-grams of a pair of 200-word texts collide, over
-all pairs, is 2e-7.
+An n-gram is one number, with its pair in the upper bits and a hash of its units in the lower bits. For 10,000 pairs,
+the hash has 50 bits. The probability that two different n-grams of any pair of 200-word texts collide is then 2e-7 over
+all pairs.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class DistinctNgrams(NamedTuple):
-    """Per pair, how many different n-grams are in both texts, in the answer, in the reference: int64[n_pairs] each."""
+    """Numbers of distinct n-grams per pair: in both texts, in the answer, in the reference. Each is int64[n_pairs]."""
 
     shared: NDArray[np.int64]
     in_answers: NDArray[np.int64]
@@ -28,15 +28,14 @@ class DistinctNgrams(NamedTuple):
 def count_matches(
     answers: Units, references: Units, n: int, owners: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Per answer, the number of its n-grams that are also in its reference, counted as often as both have them:
-    int64[n_answers].
+    """Return per answer the number of its n-grams that also occur in its reference, int64[n_answers].
 
-    Reference i belongs to answer i, or to answer `owners[i]`. If an answer has several references, each n-gram counts
-    as often as in the reference that has it most often.
+    An n-gram counts as often as both texts contain it. Reference i belongs to answer i, or to answer `owners[i]`. With
+    several references, the largest count of an n-gram in any of them applies.
     """
     n_texts = max(len(answers), len(references))
-    own, own_counts = _counted(_keys(answers, n, n_texts))
-    theirs, their_counts = _counted(_keys(references, n, n_texts))
+    own, own_counts = _count(_keys(answers, n, n_texts))
+    theirs, their_counts = _count(_keys(references, n, n_texts))
     if owners is not None and not np.array_equal(owners, np.arange(len(references))):
         theirs, their_counts = _largest_by_owner(theirs, their_counts, owners, n_texts)
     place, is_common = _find(own, theirs)
@@ -45,9 +44,9 @@ def count_matches(
 
 
 def distinct_ngrams(answers: Units, references: Units, n: int) -> DistinctNgrams:
-    """The n-grams of answer i and reference i as sets."""
+    """Return the numbers of distinct n-grams of answer i and reference i."""
     n_texts = len(answers)
-    (own, _), (theirs, _) = (_counted(_keys(units, n, n_texts)) for units in (answers, references))
+    (own, _), (theirs, _) = (_count(_keys(units, n, n_texts)) for units in (answers, references))
     _, is_common = _find(own, theirs)
     of_texts = [_texts(keys, n_texts) for keys in (own[is_common], own, theirs)]
     return DistinctNgrams(*(np.bincount(texts, minlength=n_texts).astype(np.int64) for texts in of_texts))
@@ -58,12 +57,12 @@ def _hash_bits(n_texts: int) -> np.uint64:
 
 
 def _texts(keys: Keys, n_texts: int) -> NDArray[np.int64]:
-    """The texts that n-grams belong to."""
+    """Return the texts that n-grams belong to."""
     return (keys >> _hash_bits(n_texts)).astype(np.int64)
 
 
 def _keys(units: Units, n: int, n_texts: int) -> Keys:
-    """Every n-gram of every text, in no particular order."""
+    """Return every n-gram of every text, in no particular order."""
     counts = np.maximum(np.diff(units.offsets) - n + 1, 0)
     text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
     first = np.arange(counts.sum()) + np.repeat(units.offsets[:-1] - np.cumsum(counts) + counts, counts)
@@ -75,8 +74,10 @@ def _keys(units: Units, n: int, n_texts: int) -> Keys:
     return (text << bits) | (numbers >> (np.uint64(64) - bits))
 
 
-def _counted(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
-    """The distinct keys in order, and how often each occurs. (`np.unique` sorts several times slower if it counts.)"""
+def _count(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """Return the distinct keys in order, and the count of each. (`np.unique` with counts sorts several times
+    slower.)
+    """
     ordered = np.sort(keys)
     is_first = np.append(np.ones(min(1, len(ordered)), dtype=bool), ordered[1:] != ordered[:-1])
     places = np.flatnonzero(is_first)
@@ -86,7 +87,7 @@ def _counted(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
 def _largest_by_owner(
     keys: Keys, counts: NDArray[np.int64], owners: NDArray[np.int64], n_texts: int
 ) -> tuple[Keys, NDArray[np.int64]]:
-    """The n-grams of references, assigned to their answers, each with its largest count."""
+    """Return the n-grams of references, assigned to their answers, each with its largest count."""
     bits = _hash_bits(n_texts)
     moved = (owners[_texts(keys, n_texts)].astype(np.uint64) << bits) | (keys & ((np.uint64(1) << bits) - np.uint64(1)))
     order = np.lexsort((-counts, moved))
@@ -95,7 +96,7 @@ def _largest_by_owner(
 
 
 def _find(keys: Keys, among: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where each key is in `among` (sorted), and whether it is there at all."""
+    """Return the place of each key in the sorted `among`, and whether it is there."""
     if not len(among):
         return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
     place = np.minimum(np.searchsorted(among, keys), len(among) - 1)

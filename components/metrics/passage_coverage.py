@@ -1,4 +1,4 @@
-"""How much of the gold text reached the prompt."""
+"""Share of the gold text that reached the prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,13 @@ from components.records import Context, Documents, Sample, Scores, ScoreState
 
 @dataclass(frozen=True)
 class PassageCoverage:
-    """Share of the gold passages' characters that are inside the chunks of the context, whatever their size and
-    overlap.
+    """Share of the gold passages' characters in the chunks of the context, for chunks of any size and overlap.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included.
-    A character in several gold units or several chunks counts once; a unit without positions is its whole document.
-    Of units that are alternatives the one counts of which the context holds the largest share.
-    Units of documents that are not in the corpus are left out; a sample without any other is NO_GOLD. Empty context: 0.
-    A `strict` one is named so and is to be given no spans that stand for copies of the gold.
+    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included. A
+    character in several gold units or several chunks counts once. A unit without positions is its whole document. Of
+    alternative units, only the one with the largest share in the context counts. Units of documents outside the corpus
+    are left out; a sample without any other is NO_GOLD. Empty context: 0. A `strict` metric has "_strict" in its name.
+    Give it no spans that represent copies of the gold.
     Source: this project. It is recall in characters, so that one measure compares all chunkings.
     """
 
@@ -39,7 +38,9 @@ class PassageCoverage:
     def score_contexts(
         self, samples: Sequence[Sample], documents: Documents, spans: Sequence[Sequence[Span]], context: Context
     ) -> dict[str, Scores]:
-        """Coverage of each sample's gold. Raises ComponentError unless there is one sequence of spans per sample."""
+        """Return the coverage of each sample's gold. Raise ComponentError unless there is one sequence of spans per
+        sample.
+        """
         if len(samples) != len(spans):
             raise ComponentError(
                 f"score_contexts: got spans for {len(spans)} of {len(samples)} samples, expected one per sample"
@@ -52,7 +53,7 @@ class PassageCoverage:
         return {self.names[0]: mean_scores(outcomes)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 

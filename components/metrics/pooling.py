@@ -1,8 +1,8 @@
-"""Partial pooling of a topic x task matrix: fields of a few samples borrow from their topic, their task and all others.
+"""Partial pooling of a topic x task matrix: fields with few samples borrow from their topic, their task and all fields.
 
-A field's value is modelled as mean + topic + task + residual, each with a variance of its own, and measured with an
-error that shrinks with its number of clusters. The estimate of a field is its raw value drawn towards what its topic
-and task say, the more the fewer samples it has, and as far as topics, tasks and fields turn out to be alike.
+A field's value is modelled as mean + topic + task + residual, each with its own variance. The measurement error of a
+field shrinks with its number of clusters. The estimate of a field is its raw value shrunk towards the prediction from
+its topic and task. The shrinkage is stronger if the field has few samples, and if topics, tasks and fields are similar.
 Source: Efron & Morris 1975, "Data analysis using Stein's estimator"; Henderson 1975 (the equations); Gelman & Hill
 2007, chapter 12; Chung, Rabe-Hesketh et al. 2013, "A nondegenerate penalized likelihood estimator for variance
 parameters in multilevel models".
@@ -18,17 +18,19 @@ Places = NDArray[np.int64]
 
 _FEWEST_FIELDS = 6
 _FEWEST_DEGREES = 5
-"""Of freedom, for the variance between the clusters of a field."""
+"""Fewest degrees of freedom for the variance between the clusters of a field."""
 
 _N_STEPS = 25
 _LARGEST_STEP = 2.0
 _DONE = 0.1
-"""Steps are of logarithms of variances: after one that changes them by less than a tenth there is little to gain."""
+"""Steps are of logarithms of variances. A step that changes them by less than a tenth is the last one."""
 
 
 class Fields(NamedTuple):
-    """Fields of a matrix that have a value, all [n_fields]: numbers of their topic and task (0, 1, ...), raw `value`,
-    its `error` (NaN if unknown), `n_effective` clusters and `n_clusters`.
+    """Fields of a matrix that have a value, as columns [n_fields].
+
+    `topic` and `task` are numbers (0, 1, ...). `value` is the raw value, and `error` its standard error, NaN if
+    unknown. `n_effective` and `n_clusters` count clusters.
     """
 
     topic: Places
@@ -47,8 +49,10 @@ class Pooled(NamedTuple):
 
 
 class _System(NamedTuple):
-    """Henderson's equations for given variances, solved: `effects` are mean, topics, tasks. `inverse` is that of the
-    coefficients, `information` what the fields say about the effects, `squares` the same with squared weights.
+    """Henderson's equations for given variances, with their solution.
+
+    `effects` are mean, topics and tasks. `inverse` is the inverse of the coefficients. `information` is the information
+    of the fields about the effects, and `squares` the same with squared weights.
     """
 
     weight: Values
@@ -59,8 +63,10 @@ class _System(NamedTuple):
 
 
 def pool(fields: Fields) -> Pooled | None:
-    """None where there is too little to learn from: fewer than two topics, two tasks or six fields, too few fields with
-    several clusters, or no variance within fields at all.
+    """Return the pooled estimates of the fields, or None if there are too few data.
+
+    The data are too few with fewer than two topics, two tasks or six fields, with too few fields of several clusters,
+    or without variance within fields.
     """
     noise = _noise(fields)
     n_topics, n_tasks = len(np.unique(fields.topic)), len(np.unique(fields.task))
@@ -68,15 +74,15 @@ def pool(fields: Fields) -> Pooled | None:
         return None
     variances = _variances(fields, noise)
     system = _solve(fields, noise, variances)
-    kept = variances[2] * system.weight  # the share of a field's own deviation that is no noise
-    expected = _of_fields(fields, system.effects)
-    value = expected + kept * (fields.value - expected)
-    variance = kept * noise + (1 - kept) ** 2 * _variance_of_expected(fields, system.inverse)
+    signal = variances[2] * system.weight  # the share of a field's deviation that is not noise
+    expected = _expected(fields, system.effects)
+    value = expected + signal * (fields.value - expected)
+    variance = signal * noise + (1 - signal) ** 2 * _variance_of_expected(fields, system.inverse)
     return Pooled(value, np.sqrt(variance))
 
 
 def _noise(fields: Fields) -> Values | None:
-    """The variance of every field's raw value, from that between clusters, which is taken to be the same in all."""
+    """Return the variance of every field's raw value. The variance between clusters is assumed equal in all fields."""
     degrees = np.where(np.isfinite(fields.error), fields.n_clusters - 1, 0.0)
     if degrees.sum() < _FEWEST_DEGREES:
         return None
@@ -87,8 +93,10 @@ def _noise(fields: Fields) -> Values | None:
 
 
 def _variances(fields: Fields, noise: Values) -> Values:
-    """Of topics, tasks and residuals: restricted maximum likelihood by Fisher scoring on logarithms, with a penalty
-    that keeps them from 0, where estimates from few levels would otherwise often be.
+    """Return the variances of topics, tasks and residuals by restricted maximum likelihood.
+
+    Fisher scoring works on logarithms. A penalty keeps the variances from 0, which estimates from few levels would
+    otherwise often reach.
     """
     logs = np.full(3, np.log(max(float(np.var(fields.value)), float(noise.mean())) / 4))
     for _ in range(_N_STEPS):
@@ -115,15 +123,15 @@ def _solve(fields: Fields, noise: Values, variances: Values) -> _System:
 
 
 def _score(fields: Fields, system: _System) -> tuple[Values, Values]:
-    """The derivative of the restricted log likelihood by the three variances, and its expected information.
+    """Return the derivative of the restricted log likelihood by the three variances, and its expected information.
 
-    With P the projection that takes out the effects, it needs y'P V P y, tr(P V) and tr(P V P W) for V and W of topics,
-    of tasks and of residuals, all of which follow from matrices as small as the number of effects.
+    With P the projection that removes the effects, it needs y'P V P y, tr(P V) and tr(P V P W) for V and W of topics,
+    tasks and residuals. All follow from matrices as small as the number of effects.
     """
     weight, inverse, information, squares, effects = system
     n_topics = fields.topic.max() + 1
     parts = (slice(1, 1 + n_topics), slice(1 + n_topics, len(effects)))
-    residual = weight * (fields.value - _of_fields(fields, effects))  # P y
+    residual = weight * (fields.value - _expected(fields, effects))  # P y
     sums = _sums(fields, residual)
     left = np.eye(len(effects)) - inverse @ information
     once, twice = information @ left, left.T @ squares @ left  # Z'P Z and Z'P P Z
@@ -143,7 +151,7 @@ def _score(fields: Fields, system: _System) -> tuple[Values, Values]:
 
 
 def _products(fields: Fields, weight: Values) -> Values:
-    """Z' diag(weight) Z of the incidence Z of mean, topics and tasks: float64[n_effects, n_effects]."""
+    """Return Z' diag(weight) Z of the incidence Z of mean, topics and tasks: float64[n_effects, n_effects]."""
     n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
     crossed = np.bincount(fields.topic * n_tasks + fields.task, weight, n_topics * n_tasks).reshape(n_topics, n_tasks)
     of_topics, of_tasks = crossed.sum(axis=1), crossed.sum(axis=0)
@@ -156,21 +164,21 @@ def _products(fields: Fields, weight: Values) -> Values:
 
 
 def _sums(fields: Fields, values: Values) -> Values:
-    """Z' values: float64[n_effects]."""
+    """Return Z' values: float64[n_effects]."""
     n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
     of_topics, of_tasks = np.bincount(fields.topic, values, n_topics), np.bincount(fields.task, values, n_tasks)
     return np.concatenate([[values.sum()], of_topics, of_tasks])
 
 
-def _of_fields(fields: Fields, effects: Values) -> Values:
-    """Mean + topic + task of every field."""
+def _expected(fields: Fields, effects: Values) -> Values:
+    """Return mean + topic + task of every field."""
     n_topics = fields.topic.max() + 1
     sums: Values = effects[0] + effects[1 + fields.topic] + effects[1 + n_topics + fields.task]
     return sums
 
 
 def _variance_of_expected(fields: Fields, inverse: Values) -> Values:
-    """Of mean + topic + task of every field, float64[n_fields]."""
+    """Return the variance of mean + topic + task of every field, float64[n_fields]."""
     n_topics = fields.topic.max() + 1
     places = np.stack([np.zeros_like(fields.topic), 1 + fields.topic, 1 + n_topics + fields.task], axis=1)
     found: Values = inverse[places[:, :, np.newaxis], places[:, np.newaxis, :]].sum(axis=(1, 2))

@@ -1,4 +1,4 @@
-"""Quantiles of many rows of resampled values at once, to the byte those of `numpy.nanquantile`."""
+"""Quantiles of many rows of resampled values, equal to `numpy.nanquantile` to the byte."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ Values = NDArray[np.float64]
 
 
 def quantiles(values: Values, levels: Sequence[float]) -> Values:
-    """float64[n_rows, n_levels] of float64[n_rows, n_values]: NaN where a row has nothing else.
+    """Return quantiles, float64[n_rows, n_levels], of float64[n_rows, n_values]; NaN for a row of NaN.
 
-    Values that are NaN are left out. `levels` are in [0, 1]; between two values the quantile is interpolated.
+    NaN values are left out. `levels` are in [0, 1]. Quantiles between two values are interpolated.
     """
-    # Rows without NaN together, the others one by one: NaN moves what counts to other places.
+    # Rows without NaN are computed together. NaN shifts the places of quantiles, so other rows go one by one.
     found = np.full((len(values), len(levels)), np.nan)
     has_nan = np.isnan(values).any(axis=1)
     last = values.shape[1] - 1
@@ -30,7 +30,7 @@ def quantiles(values: Values, levels: Sequence[float]) -> Values:
 
 
 def _between(low: Values, high: Values, at: Values) -> Values:
-    """Interpolated as NumPy does: from the nearer of the two values, so that equal ones give their value."""
+    """Interpolate as NumPy does: from the nearer of the two values, so that equal values give the same value."""
     share, width = at - np.floor(at), high - low
     found: Values = np.where(share >= 0.5, high - width * (1 - share), low + width * share)
     return found

@@ -1,4 +1,4 @@
-"""How answers are scored against several references: by the best match."""
+"""Scores of answers against several references: the best match counts."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -12,11 +12,14 @@ from components.records import Sample, Scores, ScoreState, TextsWithUnits, Units
 from components.text.units import take
 
 Similarity = Callable[[Units, Units], NDArray[np.float64]]
-"""float64[n_pairs] of as many answers and references; an answer may have no unit, a reference has at least one."""
+"""Function from answers and references to their similarities, float64[n_pairs].
+
+An answer may be without units; a reference has at least one.
+"""
 
 
 class Pairs(NamedTuple):
-    """An answer with each of its references that has a unit: `sample` int64[n_pairs] is non-decreasing."""
+    """Each answer with each of its references that has a unit. `sample` int64[n_pairs] is non-decreasing."""
 
     sample: NDArray[np.int64]
     answers: Units
@@ -24,12 +27,13 @@ class Pairs(NamedTuple):
 
 
 def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> Pairs:
-    """Every answer with each of its references; references without a unit are left out. Raises ComponentError on inputs
-    that do not belong together.
+    """Pair every answer with each of its references, except references without a unit.
+
+    Raise ComponentError if the inputs do not belong together.
     """
     require_texts_of(samples, answers, references)
     if answers.units is None or references.units is None:
-        raise ComponentError("score_answers: got texts without units, expected those of the metric's form")
+        raise ComponentError("score_answers: got texts without units, expected units in the metric's form")
     rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
     sample = owners(samples)[rows]
     return Pairs(sample, take(answers.units, sample), take(references.units, rows))
@@ -38,29 +42,33 @@ def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: T
 def best_over_references(
     samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits, similarity: Similarity
 ) -> Scores:
-    """Per sample, the largest similarity of the answer and a reference, as the scores of a mean.
+    """Return per sample the largest similarity of its answer and a reference, as the scores of a mean.
 
-    References without a unit are left out; a sample without any other is NOT_APPLICABLE. Raises ComponentError as
-    `pair_units` does.
+    References without a unit are left out; a sample without any other is NOT_APPLICABLE. Raise ComponentError if the
+    inputs do not belong together.
     """
     pairs = pair_units(samples, answers, references)
     return best_of_pairs(pairs.sample, similarity(pairs.answers, pairs.references), len(samples))
 
 
 def best_of_pairs(sample: NDArray[np.int64], values: NDArray[np.float64], n_samples: int) -> Scores:
-    """The largest value of every sample's pairs, as the scores of a mean; NOT_APPLICABLE for a sample without any."""
+    """Return the largest value of each sample's pairs, as the scores of a mean; NOT_APPLICABLE for a sample without
+    pairs.
+    """
     best = np.full(n_samples, -np.inf)
     np.maximum.at(best, sample, values)
     return mean_scores([ScoreState.NOT_APPLICABLE if value == -np.inf else value for value in best.tolist()])
 
 
 def owners(samples: Sequence[Sample]) -> NDArray[np.int64]:
-    """For the references of all samples in a row, the positions of their samples, int64[n_references]."""
+    """Return the position of each reference's sample, int64[n_references], for the references of all samples in
+    sequence.
+    """
     return np.repeat(np.arange(len(samples)), [len(sample.references) for sample in samples])
 
 
 def require_texts_of(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> None:
-    """Raises ComponentError unless there is one answer per sample, and every sample's references."""
+    """Raise ComponentError unless there is one answer per sample, and all references of every sample."""
     n_references = sum(len(sample.references) for sample in samples)
     if len(samples) != len(answers) or n_references != len(references):
         raise ComponentError(

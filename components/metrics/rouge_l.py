@@ -1,4 +1,4 @@
-"""ROUGE-L: how long a subsequence of words an answer shares with a reference."""
+"""ROUGE-L: the longest common subsequence of words of an answer and a reference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ from components.tokenizers.jieba_words import JiebaWords
 
 @dataclass(frozen=True)
 class RougeL:
-    """F1 of the longest common subsequence of words; the best over the references.
+    """F1 of the longest common subsequence of words; the best value over the references.
 
-    `rouge_l` leaves white space out. `rouge_l_crud_compat` counts white-space tokens as words, as the published
-    CRUD-RAG code does; the two are equal for texts without white space. Level: sample. Range: [0, 1], no unit, larger
+    `rouge_l` leaves out white space. `rouge_l_crud_compat` counts white-space tokens as words, as the published
+    CRUD-RAG code does. The two are equal for texts without white space. Level: sample. Range: [0, 1], no unit, larger
     is better. Tokenizer: jieba words with HMM by default. Empty answer: 0. References without a word are left out; a
-    sample with no other is NOT_APPLICABLE.
+    sample without any other is NOT_APPLICABLE.
     Source: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", section 3.1, with beta = 1.
     """
 
@@ -40,22 +40,22 @@ class RougeL:
 
     @property
     def form(self) -> TextForm:
-        """Words of the text as it is."""
+        """The words of the unchanged text."""
         return TextWords(self.tokenizer, white_space=self.crud_compat)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """ROUGE-L F1 of each answer."""
+        """Return the ROUGE-L F1 of each answer."""
         return {self.names[0]: best_over_references(samples, answers, references, _lcs_f1)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 
 def _lcs_f1(answers: Units, references: Units) -> NDArray[np.float64]:
-    """F1 of precision LCS / words of the answer and recall LCS / words of the reference."""
+    """Return F1 of precision LCS / words of the answer and recall LCS / words of the reference."""
     n_words = np.diff(answers.offsets) + np.diff(references.offsets)
     f1: NDArray[np.float64] = 2 * lcs_lengths(answers, references) / n_words
     return f1

@@ -21,11 +21,11 @@ _NAMES = ("rouge_1_omnieval_compat", "rouge_2_omnieval_compat", "rouge_l_omnieva
 
 @dataclass(frozen=True)
 class RougeOmniEval:
-    """F1 of shared n-grams (sets: a repeated one counts once) and of the longest common subsequence of words, with
-    1e-8 added in the F1's denominator; each the best over the references.
+    """F1 of shared n-grams and of the longest common subsequence of words. The best value over the references counts.
 
-    Level: sample. Range: [0, 1), no unit, larger is better. Tokenizer: jieba words with HMM by default, white space as
-    rouge-chinese treats it. Empty answer: 0. Empty references are left out; a sample with no other is NOT_APPLICABLE.
+    N-grams are sets: a repeated one counts once. The F1's denominator has 1e-8 added. Level: sample. Range: [0, 1), no
+    unit, larger is better. Tokenizer: jieba words with HMM by default, white space as in rouge-chinese. Empty answer:
+    0. Empty references are left out; a sample without any other is NOT_APPLICABLE.
     Source: rouge-chinese 1.0.3, reproduced exactly without calling it.
     """
 
@@ -47,14 +47,14 @@ class RougeOmniEval:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """The three F1 of each answer."""
+        """Return the three F1 values of each answer."""
         pairs = pair_units(samples, answers, references)
         ngrams = [_ngram_f1(pairs.answers, pairs.references, n) for n in (1, 2)]
         values = (*ngrams, _lcs_f1(pairs.answers, pairs.references))
         return {name: best_of_pairs(pairs.sample, f1, len(samples)) for name, f1 in zip(_NAMES, values, strict=True)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 
@@ -67,7 +67,7 @@ def _lcs_f1(answers: Units, references: Units) -> NDArray[np.float64]:
 
 
 def _f1(shared: NDArray[np.int64], n_answer: NDArray[np.int64], n_reference: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Where there is nothing to share, precision or recall is 0."""
+    """Return F1. Precision or recall is 0 for a text without units."""
     precision, recall = shared / np.maximum(n_answer, 1), shared / np.maximum(n_reference, 1)
     f1: NDArray[np.float64] = 2 * precision * recall / (precision + recall + 1e-8)
     return f1

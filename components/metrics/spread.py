@@ -1,4 +1,4 @@
-"""How sure a metric of clustered samples is: its standard error by the jackknife, and what that is worth."""
+"""Standard error of a metric of clustered samples by the jackknife, and the precision of that error."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,19 +8,22 @@ import numpy as np
 from components.metrics.cluster_sums import Results, Values
 
 _ROUNDING = 1e-12
-"""Of a value: clusters that move it by less agree with the others."""
+"""Relative to the metric's value. A cluster that moves the value by less agrees with the others."""
 
 Combine = Callable[[Values], Values]
-"""A metric, float64[...], from sums of its statistics, float64[..., d]."""
+"""Function from sums of a metric's statistics, float64[..., d], to the metric, float64[...]."""
 
 
 class Spread(NamedTuple):
-    """Of a metric in several results, each over one subset of the samples or the mean over several: all float64
-    [n_results], NaN where unknown.
+    """Spread of a metric in several results, each over one subset of the samples or the mean over all subsets.
 
-    `value`; its `variance`; the `degrees` of freedom of that; `n_clusters` in which anything counts; `n_effective`, the
-    number of clusters of equal size that would be worth as much; `n_differing`, the number of clusters that would make
-    the variance if each added the same to it: 0 where all agree, 1 where all but one do.
+    - value: the metric;
+    - variance: its variance;
+    - degrees: the degrees of freedom of the variance;
+    - n_clusters: the clusters in which any sample counts;
+    - n_effective: the number of equally large clusters with the same precision;
+    - n_differing: the number of clusters that would give the variance if each contributed equally: 0 if all clusters
+      agree, 1 if all but one agree.
     """
 
     value: Values
@@ -32,15 +35,17 @@ class Spread(NamedTuple):
 
 
 def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> Spread:
-    """`sums` float64[n_rows, d] are the metric's columns of the table, `sizes` float64[n_rows] how many samples count
-    in each row. In a mean over subsets, those in which nothing counts are left out.
+    """Return the spread of a metric from its columns of the table.
+
+    `sums` float64[n_rows, d] are the metric's statistics, and `sizes` float64[n_rows] the number of samples that count
+    in each row. A mean over subsets leaves out subsets in which no sample counts.
 
     The variance is that of the delete-a-cluster jackknife, which needs no formula of the metric and is not too small
-    for clusters of different sizes. A cluster that is in several subsets is left out of all of them at once, in each
+    for clusters of different sizes. A cluster in several subsets is left out of all of them together, in each subset
     with the factor of its number of clusters. The degrees of freedom are Satterthwaite's over the subsets, from Kish's
-    effective numbers of clusters. A subset with a single cluster leaves its result without variance.
-    Source: Tukey 1958; MacKinnon, Nielsen & Webb 2023, "Fast and reliable jackknife and bootstrap methods for cluster-
-    robust inference" (CV3); Kish 1965, "Survey Sampling", 5.4; Satterthwaite 1946.
+    effective numbers of clusters. A result that includes a subset with a single cluster has no variance.
+    Source: Tukey 1958; MacKinnon, Nielsen & Webb 2023, "Fast and reliable jackknife and bootstrap methods for
+    cluster-robust inference" (CV3); Kish 1965, "Survey Sampling", 5.4; Satterthwaite 1946.
     """
     table, own, holds = results.table, results.table.subset, sizes > 0
     n_samples, n_holding = table.totals(sizes), table.totals(holds.astype(np.float64))
@@ -63,6 +68,6 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
         degrees_of_subset = n_samples**2 / table.totals(sizes**2) - 1
         parts = results.over_subsets(np.where(of_subset > 0, of_subset**2 / degrees_of_subset, 0.0))
         degrees = results.over_subsets(of_subset) ** 2 / parts
-    # Without any variance Satterthwaite's are undefined, and the effective number of clusters counts alone.
+    # Without variance, Satterthwaite's degrees are undefined, and only the effective number of clusters counts.
     degrees = np.fmax(np.fmin(degrees, n_effective - 1), 1.0)
     return Spread(value, variance, degrees, results.over_units(shares > 0), n_effective, n_differing)

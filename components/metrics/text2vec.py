@@ -1,4 +1,4 @@
-"""The similarity that CRUD-RAG's code logs as "bertScore": one sentence vector per text, and their cosine."""
+"""The similarity that CRUD-RAG's code logs as "bertScore": the cosine of one sentence vector per text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _MAX_TOKENS = 256
-"""How much of a text the package text2vec reads; the published folder of text2vec-base-chinese says 128."""
+"""Tokens of a text that the package text2vec reads. The published folder of text2vec-base-chinese says 128."""
 
 _PACKAGES = ("sentence_transformers", "torch", "transformers")
 _NAME = "text2vec_similarity_crud_compat"
@@ -31,14 +31,14 @@ _NAME = "text2vec_similarity_crud_compat"
 class Text2VecSimilarity:
     """Cosine of the sentence vectors of answer and reference; the best over the references (CRUD-RAG has one each).
 
-    Level: sample. Range: [-1, 1], no unit, larger is better. Tokenizer: the model's; only the first 256 tokens of a
-    text are read (including [CLS] and [SEP]), after stripping white space. Pooling: as the model's folder says, which
-    is the mean over tokens for text2vec-base-chinese. Empty answer: 0, as text2vec's Similarity gives; CRUD-RAG then
-    drops the sample from its mean, here it counts. Blank references are left out; a sample with no other is
+    Level: sample. Range: [-1, 1], no unit, larger is better. Tokenizer: the model's, which reads only the first 256
+    tokens of a text (including [CLS] and [SEP]), after stripping white space. Pooling: as the model's folder defines
+    it, for text2vec-base-chinese the mean over tokens. Empty answer: 0, as in text2vec's Similarity. It counts here,
+    while CRUD-RAG drops the sample from its mean. Blank references are left out; a sample without any other is
     NOT_APPLICABLE.
     Source: text2vec, `Similarity.get_score`, as called by CRUD-RAG's `src/metric/common.py` under the name bert_score.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". No code
+    `model` is an id on the Hugging Face hub with its commit as `revision`, or a local folder with revision "". No code
     from the model's folder is run.
     """
 
@@ -62,7 +62,7 @@ class Text2VecSimilarity:
         return None
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, a batch size below 1."""
+        """Return an error for missing packages, an invalid model, or a batch size below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
         mistakes += model_mistakes(self.model, self.revision)
         if self.batch_size < 1:
@@ -70,19 +70,21 @@ class Text2VecSimilarity:
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, or "" for an id of the hub, whose revision identifies its
+        content.
+
+        Raise ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """The cosine of each answer. Raises ComponentError if the model cannot be loaded."""
+        """Return the cosine of each answer. Raise ComponentError if the model cannot be loaded."""
         return {_NAME: best_text_over_references(samples, answers, references, self._cosines)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
     def _cosines(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
@@ -93,12 +95,12 @@ class Text2VecSimilarity:
         row = {text: number for number, text in enumerate(texts)}
         rows = np.array([[row[answer.strip()], row[reference.strip()]] for answer, reference in pairs])
         cosines: NDArray[np.float64] = np.einsum("ij,ij->i", vectors[rows[:, 0]], vectors[rows[:, 1]])
-        return cosines.clip(-1.0, 1.0)  # rounding can lead past 1 for identical texts
+        return cosines.clip(-1.0, 1.0)  # rounding can exceed 1 for identical texts
 
 
 @load_once
 def _load(model: str, revision: str, device: str) -> "SentenceTransformer":
-    """Once per process."""
+    """Load the model once per process."""
     if missing := missing_packages(_PACKAGES, f"the metric {_NAME}"):
         raise missing[0]
     from sentence_transformers import SentenceTransformer

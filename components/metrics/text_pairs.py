@@ -1,4 +1,4 @@
-"""Answers and references that a model compares as whole texts, not as units."""
+"""Pairs of answers and references that a model compares as whole texts instead of units."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,11 +18,11 @@ def best_text_over_references(
     references: TextsWithUnits,
     similarity: Callable[[Sequence[Pair]], NDArray[np.float64]],
 ) -> Scores:
-    """Per sample, the largest similarity of its answer and a reference, as the scores of a mean.
+    """Return per sample the largest similarity of its answer and a reference, as the scores of a mean.
 
     Blank references are left out; a sample without any other is NOT_APPLICABLE. A blank answer scores 0. `similarity`
-    sees neither: it gets all other pairs at once, and is not called if there are none. Raises ComponentError on inputs
-    that do not belong together.
+    is called once with all remaining pairs, or not at all without any. Raise ComponentError if the inputs do not belong
+    together.
     """
     require_texts_of(samples, answers, references)
     rows = [row for row, reference in enumerate(references.texts) if reference.strip()]

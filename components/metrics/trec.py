@@ -1,4 +1,4 @@
-"""trec_eval's measures, over rankings of documents."""
+"""trec_eval's measures of document rankings."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,10 +20,11 @@ _KNOWN_FORMS = "mrr, " + ", ".join(f"{measure}@k" for measure in _WITH_CUTOFF) +
 class TrecMeasures:
     """`mrr`, `map@k`, `ndcg@k`, `recall@k` and `precision@k` for any k >= 1, as trec_eval defines them.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. Grades count in `ndcg@k`; for the
-    others every document with a grade is relevant. `precision@k` divides by k, however short the ranking is; `map@k`
-    and `recall@k` by the number of relevant documents. Empty ranking: 0. No relevant document: NO_GOLD. A `strict` one
-    ends in "_strict" and is to be given rankings in which no copy of a gold document stands for it.
+    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. `ndcg@k` uses grades; for the other
+    measures, every document with a grade is relevant. `precision@k` divides by k, even if the ranking is shorter.
+    `map@k` and `recall@k` divide by the number of relevant documents. Empty ranking: 0. No relevant document: NO_GOLD.
+    The name of a `strict` measure ends in "_strict". Give it rankings in which copies of gold documents do not count as
+    gold.
     Source: trec_eval's recip_rank, map_cut, ndcg_cut, recall and P, computed by pytrec_eval.
     """
 
@@ -35,25 +36,27 @@ class TrecMeasures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The measures, as they were given, with "_strict" behind them if they are."""
+        """The measures as given, followed by "_strict" if strict."""
         return tuple(map(self._name, self.measures))
 
     def check(self) -> list[str]:
-        """Unknown measures, measures given twice, no measure at all."""
+        """Return an error for an unknown measure, a repeated measure, or an empty list."""
         if not self.measures:
             return [f"measures: got none, expected any of {_KNOWN_FORMS}"]
         unknown = [name for name in self.measures if _trec_name(name) is None]
         repeated = sorted({name for name in self.measures if self.measures.count(name) > 1})
         return [
             *(f"measures: got {name!r}, expected one of {_KNOWN_FORMS}" for name in unknown),
-            *(f"measures: got {name!r} more than once" for name in repeated),
+            *(f"measures: got {name!r} more than once, expected it once" for name in repeated),
         ]
 
     def score_rankings(
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
     ) -> dict[str, Scores]:
-        """Every measure of each ranking. Raises ComponentError on a measure that `check` reports, on a document that is
-        twice in a ranking, or unless there is one mapping per ranking.
+        """Return every measure of each ranking.
+
+        Raise ComponentError for a measure that `check` rejects, for a repeated document in a ranking, or unless there
+        is one mapping per ranking.
         """
         trec_names = {name: _require_trec_name(name) for name in self.measures}
         _require_valid(rankings, relevant)
@@ -67,12 +70,12 @@ class TrecMeasures:
         return f"{measure}_strict" if self.strict else measure
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
 
 def _trec_name(measure: str) -> str | None:
-    """trec_eval's name of a measure, e.g. "ndcg_cut_10" for "ndcg@10"; None if it is unknown."""
+    """Return trec_eval's name of a measure, such as "ndcg_cut_10" for "ndcg@10"; None if unknown."""
     if measure == "mrr":
         return "recip_rank"
     match = re.fullmatch(r"([a-z]+)@([1-9][0-9]*)", measure)
@@ -93,13 +96,15 @@ def _require_valid(rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping
         )
     for row, ranking in enumerate(rankings):
         if len(set(ranking)) != len(ranking):
-            raise ComponentError(f"score_rankings: ranking {row} holds a document twice, expected distinct documents")
+            raise ComponentError(
+                f"score_rankings: ranking {row} contains a document twice, expected distinct documents"
+            )
 
 
 def _evaluate(
     rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]], trec_names: Collection[str]
 ) -> list[dict[str, float]]:
-    """trec_eval's values per ranking; an empty dictionary where nothing is relevant."""
+    """Return trec_eval's values per ranking; an empty dictionary if no document is relevant."""
     from pytrec_eval import RelevanceEvaluator
 
     queries = [str(row) for row in range(len(rankings))]
@@ -107,11 +112,13 @@ def _evaluate(
     found = evaluator.evaluate(
         {query: _run(ranking) for query, ranking in zip(queries, rankings, strict=True) if ranking}
     )
-    # pytrec_eval leaves out queries without a hit, which must count as 0.
+    # pytrec_eval omits queries without a hit, which must count as 0.
     misses = dict.fromkeys(trec_names, 0.0)
     return [found.get(query, misses) if grades else {} for query, grades in zip(queries, relevant, strict=True)]
 
 
 def _run(ranking: Sequence[str]) -> dict[str, float]:
-    """Scores that decrease with rank: trec_eval ignores the order, sorts by score, and breaks ties by document id."""
+    """Return scores that decrease with rank. trec_eval ignores the order, sorts by score, and breaks ties by document
+    id.
+    """
     return {document_id: float(-rank) for rank, document_id in enumerate(ranking)}

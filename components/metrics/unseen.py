@@ -1,4 +1,4 @@
-"""What clusters that agree with each other leave open about others."""
+"""Variance for values that the observed clusters may not have shown."""
 
 import numpy as np
 
@@ -9,13 +9,15 @@ _WEIGHT = 8.0
 
 
 def unseen_variance(found: Spread) -> Values:
-    """What the variance of a share lacks for values that the clusters may not have shown: float64[n_results].
+    """Return the variance that a share lacks for values that the clusters may not have shown, float64[n_results].
 
-    Where nearly all clusters have the same value the jackknife sees hardly any variance, although a few in a hundred
-    others may differ. No share varies by more than p (1 - p), so as much as some clusters with that variance would make
-    is added. It fades with the square of the number of clusters that differ: ROUGE's interval over 30 clusters is 1 %
-    wider. The weight is our own, the result of simulations: of two values, one of them rare, intervals hold the truth
-    in at least 90 %; with half the weight in 79 % where a 0 is rare among values of .9.
+    If nearly all clusters have the same value, the jackknife finds hardly any variance, although a few in a hundred
+    further clusters may differ. A share varies by at most p (1 - p). We add the variance that some clusters with that
+    maximum would have. It shrinks with the square of the number of differing clusters: ROUGE's interval over 30
+    clusters becomes 1 % wider.
+
+    The weight is our choice, from simulations. With two values, one of them rare, intervals cover the truth in at least
+    90 % of cases. With half the weight, they cover it in 79 % of cases if a 0 is rare among values of .9.
     """
     largest = found.value * (1 - found.value)
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""Intervals of shares: means of zeros and ones, of clustered samples too."""
+"""Wilson intervals of shares (means of zeros and ones), also for clustered samples."""
 
 import numpy as np
 
@@ -8,16 +8,18 @@ from components.metrics.spread import Spread
 
 
 def wilson(results: Results, found: Spread, ones: Values, sizes: Values, quantile: Values) -> tuple[Values, Values]:
-    """Wilson's score interval for as many independent samples as the clustered ones are worth: low and high,
-    float64[n_results], NaN where the variance is unknown.
+    """Return low and high of Wilson's score interval with the effective number of samples, float64[n_results].
 
-    `sizes` float64[n_rows] are the numbers of samples that count in each row of the table, `ones` those that are 1.
-    `quantile` float64[n_results] is Student's, since the variance is estimated. The design effect is the jackknife's
-    variance over that of independent samples, at least 1. It says nothing where all samples are alike, and little where
-    few clusters hold one that differs: it is averaged with that of clusters in which all samples agree, so that a
-    cluster is worth one sample; that counts as much as one cluster that differs.
+    They are NaN if the variance is unknown. `sizes` float64[n_rows] are the numbers of samples that count in each row
+    of the table, and `ones` the numbers of samples with value 1. `quantile` float64[n_results] is Student's, because
+    the variance is estimated.
+
+    The design effect is the jackknife variance over the variance of independent samples, at least 1. It is undefined if
+    all samples are equal, and imprecise if few clusters contain a differing sample. It is therefore averaged with the
+    design effect of clusters in which all samples agree, so that a cluster has the precision of one sample. The latter
+    has the weight of one differing cluster.
     Source: Wilson 1927; Franco, Little, Louis & Slud 2019, "Comparative study of confidence intervals for proportions
-    in complex sample surveys"; Korn & Graubard 1998 for the degrees of freedom. The average is our own.
+    in complex sample surveys"; Korn & Graubard 1998 for the degrees of freedom. The average is our choice.
     """
     share = found.value
     n_differing = np.minimum(results.n_clusters(ones > 0), results.n_clusters(ones < sizes))
@@ -32,7 +34,7 @@ def wilson(results: Results, found: Spread, ones: Values, sizes: Values, quantil
 
 
 def _variance_of_independent(results: Results, ones: Values, sizes: Values) -> Values:
-    """Of the share (or the mean of the subsets' shares) if no sample depended on another."""
+    """Return the variance of the share (or of the mean of the subsets' shares) for independent samples."""
     n, n_ones = results.table.totals(sizes), results.table.totals(ones)
     counts = n > 0
     variances = np.where(counts, n_ones * (n - n_ones) / n**3, 0.0)

@@ -1,18 +1,19 @@
-"""What the numbers of a sweep can and cannot show. Arrays in, small records out; nothing here reads a file.
+"""Statistics of a sweep: which differences its data support. Functions take arrays, return small records and read no
+file.
 
-contributions  what each group of samples adds to a metric of each cell
-chance         how far apart chance drives cells that are equally good
-paired         two cells on the same samples: difference, interval, p-value
-multiplicity   many comparisons with one baseline
-best           which cells may be the best of all
-contrasts      levels of an axis against each other, interactions: the largest of many at once
-noise          what chance adds to the metrics of all cells
-power          the smallest difference that a sample size can show
-right_or_wrong what an effect adds to the variance of scores that are 0 or 1
-planning       the same for a sweep that is not run yet
-variance       how much of the variance between cells each axis accounts for
-front          the cells that no other cell beats in both quality and cost
-krippendorff   how far raters agree beyond chance
+    contributions  what each group of samples adds to a metric of each cell
+    chance         distribution of differences between equally good cells
+    paired         two cells on the same samples: difference, interval, p-value
+    multiplicity   correction for many comparisons with one baseline
+    best           the cells that may be the best of all
+    contrasts      levels of an axis against each other, and interactions: the largest of many
+    noise          sampling errors of the metrics of all cells
+    power          the smallest detectable difference at a sample size
+    right_or_wrong effect of a difference on the variance of scores that are 0 or 1
+    planning       the smallest detectable difference of a planned sweep
+    variance       share of the variance between cells that each axis explains
+    front          the cells that no other cell beats in both quality and cost
+    krippendorff   agreement of raters beyond chance
 """
 
 from components.statistics.best import BestCells, best_cells, p_of_equality

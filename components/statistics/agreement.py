@@ -1,5 +1,6 @@
-"""How well two raters agree: the share of equal grades, and Cohen's kappa, plain and weighted, with intervals; and how
-much better one of two raters agrees with a third.
+"""Agreement of two raters: the share of equal grades and Cohen's kappa, plain and weighted, with intervals.
+
+Also compares two raters by their agreement with a third one.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 N_DRAWS = 10_000
 CONFIDENCE = 0.95
 FEWEST_QUESTIONS = 5
-"""Below, an interval would be too uncertain itself to be shown."""
+"""With fewer questions, an interval would itself be too uncertain to report."""
 
 _BLOCK_ELEMENTS = 2_000_000
 
@@ -22,7 +23,9 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True)
 class Measure:
-    """A value with its interval. `value` is None where it is undefined, `interval` there and for too few questions."""
+    """A value with its interval. `value` is None if undefined. `interval` is None too then, and for too few
+    questions.
+    """
 
     value: float | None
     interval: Bounds | None
@@ -30,10 +33,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Agreement:
-    """`confusion` int64[n_classes, n_classes] counts (people's class, judge's class) over `classes`.
+    """`confusion` int64[n_classes, n_classes] counts pairs of (people's class, judge's class) over `classes`.
 
-    `kappa` is undefined where both raters gave the same single class throughout. `weighted_kappa` is over the
-    `n_graded` items that both raters gave a number, and undefined without two different ones among them.
+    `kappa` is undefined if both raters gave the same single class throughout. `weighted_kappa` covers the `n_graded`
+    items that both raters gave a number. It is undefined unless two different numbers occur among them.
     """
 
     n: int
@@ -47,16 +50,17 @@ class Agreement:
 
 
 def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int], seed: int = 0) -> Agreement:
-    """Agreement of two raters on the same items (at least one). `questions` says of each item which question it is
-    about: answers to one question are judged alike, and count together.
+    """Return the agreement of two raters on the same items (at least one). `questions` holds the question of each item.
 
-    Kappa: Cohen 1960, "A coefficient of agreement for nominal scales"; all disagreements count the same. Weighted
-    kappa: Cohen 1968, "Weighted kappa"; a disagreement counts as the square of the distance of the two grades.
+    Answers to one question are judged alike, so the intervals treat a question as one unit.
 
-    Intervals are credible ones: questions have random weights (Rubin 1981, "The Bayesian bootstrap"), and a prior of
-    one question is spread over all pairs of classes, half of it on equal ones: Jeffreys' prior for the share of equal
-    grades. So they do not shrink to a point where all items agree or a rater is constant. They are widened as
-    Student's t is for few questions; below 5 questions there are none.
+    Kappa: Cohen 1960, "A coefficient of agreement for nominal scales"; all disagreements have the same weight. Weighted
+    kappa: Cohen 1968, "Weighted kappa"; a disagreement is weighted by the squared distance of the two grades.
+
+    Intervals are credible intervals. Questions have random weights (Rubin 1981, "The Bayesian bootstrap"). A prior of
+    one question is spread over all pairs of classes, half of it on equal classes: Jeffreys' prior for the share of
+    equal grades. The intervals therefore do not shrink to a point if all items agree or a rater is constant. They are
+    widened as Student's t is for few questions. Fewer than 5 questions give no interval.
     """
     classes = tuple(sorted({*labels, *judged}))
     place = {name: i for i, name in enumerate(classes)}
@@ -78,8 +82,9 @@ def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int]
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better a judge agrees with people than another one did, on the same items: differences of values, in
-    [-2, 2], None where one of them is undefined.
+    """Differences of agreement with people between a judge and an earlier judge, on the same items.
+
+    Values are in [-2, 2], or None if either agreement is undefined.
     """
 
     accuracy: Measure
@@ -89,11 +94,10 @@ class Gain:
 def gain(
     labels: Sequence[str], before: Sequence[str], after: Sequence[str], questions: Sequence[int], seed: int = 0
 ) -> Gain:
-    """The agreement of `after` with `labels` less that of `before`, on the same items (at least one).
+    """Return the agreement of `after` with `labels` minus that of `before`, on the same items (at least one).
 
-    Intervals are those of `agree`, drawn in pairs: a question has the same random weight for both judges, so that what
-    makes a question hard for both does not count. The prior is that of `agree` for either judge, and the two are
-    independent in it.
+    Intervals are computed as in `agree`, with paired draws: a question has the same random weight for both judges, so
+    its difficulty cancels. Either judge has the prior of `agree`, and the two priors are independent.
     """
     classes = tuple(sorted({*labels, *before, *after}))
     place = {name: i for i, name in enumerate(classes)}
@@ -113,7 +117,7 @@ def _is_number(name: str) -> bool:
 
 
 def _weighted(items: Sequence[tuple[int, int, int]], seed: int) -> Measure:
-    """Quadratic-weighted kappa of (label, grade, question)."""
+    """Return the quadratic-weighted kappa of (label, grade, question)."""
     grades = sorted({grade for label, judged, _ in items for grade in (label, judged)})
     if len(grades) < 2:
         return Measure(None, None)
@@ -126,10 +130,10 @@ def _weighted(items: Sequence[tuple[int, int, int]], seed: int) -> Measure:
 
 
 class _Confusions:
-    """The table of classes that was observed, and draws of what it may be in all questions of the kind."""
+    """The observed table of classes, and draws of the table over all questions of this kind."""
 
     def __init__(self, cells: NDArray[np.int64], questions: NDArray[np.int64], prior: Counts, seed: int) -> None:
-        """`cells` int64[n_items] are places in the flattened table, whose shape is that of `prior`."""
+        """`cells` int64[n_items] are positions in the flattened table, which has the shape of `prior`."""
         _, question = np.unique(questions, return_inverse=True)
         self.n_questions = int(question.max()) + 1
         by_question = np.zeros((self.n_questions, prior.size))
@@ -140,7 +144,7 @@ class _Confusions:
         self._random = np.random.default_rng((seed, len(cells), self.n_questions))
 
     def measure(self, of_counts: Callable[[Counts], Counts], limit: float = 1) -> Measure:
-        """A value in [-limit, limit], and its interval over the draws."""
+        """Return a value in [-limit, limit] with its interval over the draws."""
         value = float(of_counts(self.observed))
         if np.isnan(value):
             return Measure(None, None)
@@ -150,7 +154,7 @@ class _Confusions:
 
     @cached_property
     def _draws(self) -> Counts:
-        """float64[N_DRAWS, *shape of the table]."""
+        """Draws of the table, float64[N_DRAWS, *shape of the table]."""
         prior = self._prior.ravel()
         n_at_once = max(1, _BLOCK_ELEMENTS // self.n_questions)
         blocks = []
@@ -170,7 +174,9 @@ class _Confusions:
 
 
 def _prior(n_classes: int) -> Counts:
-    """Of one question, float64[n_classes, n_classes]: half on pairs of equal classes, half on the others."""
+    """Return the prior, float64[n_classes, n_classes], worth one question: half on pairs of equal classes, half on the
+    others.
+    """
     if n_classes == 1:
         return np.ones((1, 1))
     prior = np.full((n_classes, n_classes), 0.5 / (n_classes * (n_classes - 1)))
@@ -184,12 +190,12 @@ def _accuracy(counts: Counts) -> Counts:
 
 
 def _kappa(counts: Counts) -> Counts:
-    """Weighted kappa in which all disagreements weigh the same."""
+    """Return weighted kappa with equal weights for all disagreements."""
     return _weighted_kappa(counts, 1.0 - np.eye(counts.shape[-1]))
 
 
 def _weighted_kappa(counts: Counts, distances: Counts) -> Counts:
-    """1 - observed / expected distance, float64[...]; NaN where the expected one is 0."""
+    """Return 1 - observed / expected distance, float64[...]; NaN where the expected distance is 0."""
     n = counts.sum(axis=(-2, -1))
     observed = (counts * distances).sum(axis=(-2, -1)) / n
     margins = counts.sum(axis=-1)[..., :, np.newaxis] * counts.sum(axis=-2)[..., np.newaxis, :]

@@ -1,4 +1,4 @@
-"""Which cells may be the best, when the same samples pick the best and test it."""
+"""The cells that may be the best, if the same samples pick the best cell and test it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -11,17 +11,19 @@ from components.statistics.contributions import Contributions, SampleScores, con
 from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
 
 _STUDENTISED_BEYOND = 100
-"""Resamples of all pairs of cells that chance puts beyond the critical value: enough for p-values near alpha."""
+"""Resamples of all pairs of cells expected beyond the critical value: enough for p-values near alpha."""
 
 _STAGES = (199, 999, 3_999)
 _ENOUGH_BEYOND = 20
-"""Resamples that differ as much as the data: where so many do, more resamples would tell p no better."""
+"""Resamples that differ as much as the data, from which on more resamples would not make p more precise."""
 
 
 class BestCells(NamedTuple):
-    """`p` float64[n_cells]: how often chance alone would make a truly best cell fall this far behind another one; NaN
-    without samples. `critical` is the difference between any two of the cells, in standard errors of that difference,
-    that chance exceeds only with probability alpha; None without samples.
+    """P-values of the cells, and the critical value for any difference between two of them.
+
+    `p` float64[n_cells] is the probability that chance puts a truly best cell this far behind another cell; NaN without
+    samples. `critical` is the difference between any two cells that chance exceeds only with probability alpha. It is
+    in standard errors of that difference, and None without samples.
     """
 
     p: NDArray[np.float64]
@@ -29,27 +31,29 @@ class BestCells(NamedTuple):
 
 
 class BestMeasure(Protocol):
-    """Sizes of differences between cells in standard errors, and what chance makes of them."""
+    """Sizes of differences between cells in standard errors, in the data and in resamples."""
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of the differences between `others` and a cell, float64[n]."""
+        """Return the sizes of the differences between `others` and a cell, float64[n]."""
         ...
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The same in every resample, float64[n_resamples, n]."""
+        """Return the same sizes in every resample, float64[n_resamples, n]."""
         ...
 
 
 def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_resamples: int, seed: int) -> BestCells:
-    """Cells with p at most alpha are not the best. The probability that any truly best cell is among them is at most
-    alpha, however many cells are equally good, and although none was named beforehand.
+    """Test which cells may be the best. Cells with p at most alpha are not the best.
 
-    Each cell's largest deficit against any other is compared with the largest difference that chance makes between any
-    two cells, by sign changes and by a studentised bootstrap (see `chance`); the larger p counts. Cells that are
-    further behind than chance explains are set aside, and the rest are tested again among themselves, until no more
-    are. Where a stratum has a single cluster there is no standard error, and sign changes decide alone.
-    Source: the model confidence set of Hansen, Lunde & Nason 2011, Econometrica 79(2), with the statistic T_R; all
-    cells that fail a round are set aside at once, as in Romano & Wolf 2005, Econometrica 73(4).
+    The probability that this excludes any truly best cell is at most alpha, however many cells are equally good, and
+    although no cell was named beforehand.
+
+    The test compares each cell's largest deficit with the largest difference between any two cells by chance. It draws
+    that difference by sign changes and by a studentised bootstrap (see `chance`), and takes the larger p. Cells that
+    are further behind than chance explains are set aside. The rest are tested again among themselves, until no more
+    cells are set aside. If a stratum has a single cluster, standard errors are unknown, and sign changes alone decide.
+    Source: the model confidence set of Hansen, Lunde & Nason 2011, Econometrica 79(2), with the statistic T_R. All
+    cells that fail a round are set aside together, as in Romano & Wolf 2005, Econometrica 73(4).
     """
     found = contributions(scores)
     if not scores.n_samples:
@@ -60,12 +64,12 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
 
 
 def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
-    """How often chance makes equally good cells differ as much as these do in the largest difference between any two:
-    the smallest p of `best_cells`. Expected: samples.
+    """Return the p-value of the hypothesis that all cells are equally good: the smallest p of `best_cells`. Requires
+    samples.
 
-    Few resamples are made first, and more only where too few of them differ as much as the data. The p of each stage is
-    valid, and for the last one to be small those of all stages before it have to be, so that it is valid as well.
-    Source: Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78(2).
+    The test draws few resamples first, and more only if too few of them differ as much as the data. The p of each stage
+    is valid. The last p can be small only if the p of all earlier stages is small, so it is valid as well. Source:
+    Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78(2).
     """
     found = contributions(scores)
     every = np.arange(len(found.values))
@@ -90,30 +94,30 @@ def _measures(found: Contributions, n_resamples: int, n_redrawn: int, seed: int)
 def may_be_best(
     ahead: NDArray[np.float64], measures: Sequence[BestMeasure], floors: NDArray[np.float64], alpha: float | None
 ) -> BestCells:
-    """Of cells that lie so far `ahead`, float64[n_cells], by distances that are measured in several ways, of which the
-    one with the larger p counts. `floors` float64[n_cells, n_cells] are the smallest p-values of any two of them.
+    """Test which of the cells with the scores `ahead`, float64[n_cells], may be the best. See `best_cells`.
 
-    Without an alpha the cells with the smallest p are set aside in each round, down to the last: p is then right for
-    every alpha, and the smallest one answers whether all cells are equally good. There is no `critical` then.
+    `measures` are several measures of distance, of which the one with the larger p counts. `floors` float64[n_cells,
+    n_cells] are the smallest possible p-values of any two cells.
+
+    Without an alpha, each round sets aside the cells with the smallest p, down to the last cell. Each p is then right
+    for every alpha, the smallest p tests whether all cells are equally good, and `critical` is None.
     """
     n_cells = len(ahead)
     is_behind = ahead[np.newaxis, :] > ahead[:, np.newaxis]
     behind = [np.where(is_behind, _distances(measure, n_cells), 0.0) for measure in measures]
-    # Those that are least behind are set aside last: of these, what chance makes is then known from the first round.
+    # The cells that are least behind are set aside last, so the resamples of the first round already cover them.
     last_first = np.argsort(np.min([own.max(axis=1) for own in behind], axis=0), kind="stable")
     by_chance = [_LargestByChance(measure, last_first) for measure in measures]
     p, least, critical, left = np.ones(n_cells), 0.0, None, np.arange(n_cells)
     while len(left):
         largest = [own.of(left) for own in by_chance]
-        if (
-            alpha is not None and critical is None
-        ):  # that of the first round, over all cells: what a reader may apply to any difference
+        if alpha is not None and critical is None:  # the first round covers all cells, so it holds for any difference
             critical = max(float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
         among = np.ix_(left, left)
         of_pairs = np.max(
             [floors[among], *(_p(own[among], by) for own, by in zip(behind, largest, strict=True))], axis=0
         )
-        # With fewer cells left, chance explains less. A cell that outlasts others must not get a smaller p than theirs.
+        # With fewer cells left, chance explains less. A cell must not get a smaller p than cells set aside earlier.
         p[left] = np.maximum(least, of_pairs.min(axis=1))
         falls = p[left] <= (p[left].min() if alpha is None else alpha)
         if not falls.any():
@@ -152,21 +156,24 @@ class _ByRedrawing:
 
 
 def _floors(found: Contributions) -> NDArray[np.float64]:
-    """Of all cells against each other, float64[n_cells, n_cells]; those of a cell against itself, and of equal cells,
-    matter to nobody: their distance is 0.
+    """Return the floors of all pairs of cells, float64[n_cells, n_cells].
+
+    The floors of a cell against itself or an equal cell have no effect, because their distance is 0.
     """
     every = np.arange(len(found.values))
     return np.array([chance.floors(found.against(cell, every)) for cell in range(len(every))])
 
 
 def _distances(measure: BestMeasure, n_cells: int) -> NDArray[np.float64]:
-    """Of all cells from each other, float64[n_cells, n_cells]."""
+    """Return the distances between all cells, float64[n_cells, n_cells]."""
     return np.array([measure.sizes(cell, np.arange(n_cells)) for cell in range(n_cells)])
 
 
 class _LargestByChance:
-    """The largest difference that chance makes between any two of fewer and fewer cells. It is made for all pairs of
-    cells once, and kept for the first ones of `order` alone, the first two of them, and so on.
+    """The largest difference by chance between any two cells, as the set of cells shrinks.
+
+    It is computed once for all pairs of cells, and cached for the first cell of `order`, its first two cells, and so
+    on.
     """
 
     def __init__(self, measure: BestMeasure, order: NDArray[np.int64]) -> None:
@@ -174,20 +181,20 @@ class _LargestByChance:
         self._of_first = _largest_of_first(measure, order)
 
     def of(self, left: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of these cells in each resample, float64[n_resamples]."""
+        """Return the largest difference between these cells in each resample, float64[n_resamples]."""
         if np.array_equal(np.sort(self._order[: len(left)]), np.sort(left)):
             return self._of_first[len(left) - 1]
         return _largest_of_first(self._measure, left)[-1]
 
 
 def _largest_by_chance(measure: BestMeasure, cells: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The largest difference between any two of the cells in each resample, float64[n_resamples]."""
+    """Return the largest difference between any two of the cells in each resample, float64[n_resamples]."""
     return _largest_of_first(measure, cells)[-1]
 
 
 def _largest_of_first(measure: BestMeasure, cells: NDArray[np.int64]) -> list[NDArray[np.float64]]:
-    """The largest difference between any two of the first cell, the first two cells, and so on, in each resample:
-    float64[n_resamples] each.
+    """Return the largest difference between any two of the first cell, the first two cells, and so on, in each
+    resample: float64[n_resamples] each.
     """
     # Cell by cell, because an array of all pairs in all resamples would not fit into memory for large grids.
     largest = [measure.by_chance(int(cells[0]), cells[:1]).max(axis=1)]
@@ -197,7 +204,7 @@ def _largest_of_first(measure: BestMeasure, cells: NDArray[np.int64]) -> list[ND
 
 
 def _p(worst: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How often chance reaches each of the sizes, the data themselves counted as one of the resamples."""
+    """Return the share of resamples that reach each of the sizes. The data count as one of the resamples."""
     rarest_first = np.sort(largest)
     n_as_far = len(largest) - np.searchsorted(rarest_first, worst * (1 - TOLERANCE), side="left")
     p: NDArray[np.float64] = (1 + n_as_far) / (1 + len(largest))

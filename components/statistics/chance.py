@@ -1,13 +1,13 @@
-"""How far apart chance alone drives two cells that are equally good: two answers, of which tests believe the larger.
+"""Differences between two equally good cells by chance, drawn in two ways. Tests use the way with the larger p-value.
 
 Sign changes swap the two cells in a random half of the clusters, and divide each drawn difference by its own standard
-error. This is exact where the cells are interchangeable, however few clusters there are and however unequal, and wrong
-where the differences are skewed: the two cells are then equal on average, but not interchangeable.
+error. This is exact if the cells are interchangeable, however few or unequal the clusters are. It is wrong if the
+differences are skewed: the two cells are then equal on average, but not interchangeable.
 
-A studentised bootstrap draws clusters with replacement and divides each drawn difference by its own standard error. It
-follows the skewness of the differences. Where two cells differ in few clusters, the bootstrap draws from these alone:
-their number then stays what it is. Of its two tails the heavier one counts twice, because the test does not know which
-of them the data come from.
+A studentised bootstrap draws clusters with replacement, and divides each drawn difference by its own standard error. It
+follows the skewness of the differences. If two cells differ in few clusters, the bootstrap draws only from these, so
+that their number stays constant. The heavier of its two tails counts twice, because the test does not know from which
+tail the data come.
 
 Neither way sees a tail that the data lack. `floors` bounds p-values from below for this case.
 
@@ -25,35 +25,36 @@ from components.statistics.contributions import Contributions
 from components.statistics.resampling import TOLERANCE, counts, resampled_sums
 
 _MOST_CLUSTERS_TO_STUDENTISE = 1000
-"""With more clusters skewness no longer matters: what one tail of a t statistic gains, the other one loses."""
-
+"""With more clusters, skewness no longer matters: one tail of a t statistic gains what the other one loses."""
 
 _FEW_DIFFERING = 30
-"""Clusters in which two cells differ, so few that their number varies noticeably between draws of all clusters."""
+"""Differing clusters up to which their number varies noticeably between draws of all clusters."""
 
 _NEGLIGIBLE = 0.1
-"""Of the root mean square: a smaller difference in a cluster counts as none where the differing ones are counted."""
+"""Share of the root mean square. A cluster with a smaller difference does not count as differing."""
 
 _TIMES_AS_FAR = 2.0
-"""How far a tail that the data lack may reach, in units of the differences that they show."""
+"""Reach of a tail that the data lack, as a multiple of the observed differences."""
 
 _NO_SPREAD = 1e-6
-"""Of the squares: less than this is hard to tell from rounding."""
+"""Share of the sum of squares below which a remainder cannot be told from rounding."""
 
 
 def can_be_studentised(found: Contributions) -> bool:
-    """Whether the bootstrap has a say: where standard errors are known, and the clusters few enough to need it."""
+    """Return True if the bootstrap applies: standard errors are known, and the clusters are few enough to need it."""
     return found.has_spread and found.n_clusters <= _MOST_CLUSTERS_TO_STUDENTISE
 
 
 def standard_errors(differences: Contributions) -> NDArray[np.float64]:
-    """Of the differences, robust to clusters, float64[n]; 0 for a difference that is the same in every cluster."""
+    """Return the cluster-robust standard errors of the differences, float64[n]; 0 for a difference that is equal in
+    every cluster.
+    """
     errors: NDArray[np.float64] = np.sqrt((differences.centred**2).sum(axis=0))
     return errors
 
 
 def errors_as_one_stratum(differences: Contributions) -> NDArray[np.float64]:
-    """The standard errors that `after_sign_changes` counts in, float64[n]."""
+    """Return the standard errors that `after_sign_changes` uses as its unit, float64[n]."""
     centred = differences.total - differences.shares[:, np.newaxis] * differences.values
     n_clusters = differences.n_clusters
     errors: NDArray[np.float64] = np.sqrt((centred**2).sum(axis=0) * n_clusters / max(1, n_clusters - 1))
@@ -61,27 +62,29 @@ def errors_as_one_stratum(differences: Contributions) -> NDArray[np.float64]:
 
 
 def sizes_in(units: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Absolute sizes per unit: 0 for nothing, infinite for something that has no spread."""
+    """Return absolute sizes per unit: 0 for a size of 0, infinite for another size without spread."""
     absolute = np.abs(sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(absolute == 0.0, 0.0, absolute / units)
 
 
 def without_sign_changes(differences: Contributions) -> NDArray[np.float64]:
-    """Sizes of the differences themselves, in the unit of `after_sign_changes`, float64[n]."""
+    """Return the sizes of the differences themselves, in the unit of `after_sign_changes`, float64[n]."""
     sizes: NDArray[np.float64] = after_sign_changes(differences, [np.ones((1, differences.n_clusters))])[0]
     return sizes
 
 
 def after_sign_changes(differences: Contributions, draws: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Sizes in standard errors of their own when random clusters change their sign, float64[n_draws, n]."""
+    """Return sizes after random clusters change their sign, float64[n_draws, n], each in standard errors of its own
+    draw.
+    """
     n = differences.total.shape[1]
     drawn = resampled_sums(draws, np.hstack([differences.total, weighted(differences)]))
     return in_standard_errors(differences, drawn[:, :n], drawn[:, n:])
 
 
 def weighted(found: Contributions) -> NDArray[np.float64]:
-    """Contributions times the weights of their clusters: `in_standard_errors` needs sums of both."""
+    """Return contributions times the weights of their clusters: `in_standard_errors` needs sums of both."""
     products: NDArray[np.float64] = found.total * found.shares[:, np.newaxis]
     return products
 
@@ -89,11 +92,12 @@ def weighted(found: Contributions) -> NDArray[np.float64]:
 def in_standard_errors(
     differences: Contributions, sums: NDArray[np.float64], weighted_sums: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Sizes of `sums`, float64[n_draws, n], of contributions that changed their sign; `weighted_sums` are those of
-    `weighted`. Infinite where all clusters then differ by the same.
+    """Return the sizes of `sums`, float64[n_draws, n], of contributions after sign changes; infinite where all clusters
+    then differ by the same.
 
-    A standard error is of what is left of every contribution when its cluster's part of the sum is taken off; this
-    hangs on which clusters changed their sign where some weigh more than others. Strata are taken as one.
+    `weighted_sums` are the sums of `weighted`. The standard error comes from the remainder of every contribution after
+    subtracting its cluster's part of the sum. If clusters have unequal weights, this remainder depends on which
+    clusters changed their sign. Strata are treated as one.
     """
     squares = (differences.total**2).sum(axis=0)
     left = squares - 2 * sums * weighted_sums + sums**2 * (differences.shares**2).sum()
@@ -105,16 +109,17 @@ def in_standard_errors(
 
 
 def distances(differences: Contributions) -> NDArray[np.float64]:
-    """Sizes of the differences in standard errors, float64[n]."""
+    """Return the sizes of the differences in standard errors, float64[n]."""
     return sizes_in(standard_errors(differences), differences.values)
 
 
 def after_redrawing(differences: Contributions, draws: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Distances from the differences, in standard errors, when clusters are drawn with replacement, float64[n_draws,
-    n]. `draws` are counts of the clusters. Columns that differ in few clusters redraw these alone.
+    """Return distances from the differences, in standard errors, after drawing clusters with replacement,
+    float64[n_draws, n].
 
-    Each value is the larger one of two draws in the direction of the heavier tail, so that a share 2q of the values
-    exceeds what a share q of the draws exceeds.
+    `draws` are counts of the clusters. A column that differs in few clusters draws only from these. Each value is the
+    larger of two draws in the direction of the heavier tail. A share 2q of the values therefore exceeds what a share q
+    of the draws exceeds.
     """
     centred = differences.centred
     drawn = resampled_sums(draws, np.hstack([centred, centred**2]))
@@ -129,13 +134,15 @@ def after_redrawing(differences: Contributions, draws: Sequence[NDArray[np.float
 
 
 def floors(differences: Contributions) -> NDArray[np.float64]:
-    """The smallest p-values that differences in so few clusters allow, float64[n]; 0 for a column without differences.
+    """Return the smallest p-values that differences in so few clusters allow, float64[n]; 0 for a column without
+    differences.
 
-    Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all lie
-    on one side with probability (b / (a + b))^k, and then nothing shows the other side. b is what scores allow
-    (`Contributions.bound`), at most twice a. Right or wrong answers, each a cluster, have a = b: (1/2)^k.
-    Source: the bound is that of a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)), b = 2a an
-    assumption, as no test of few clusters holds for every tail.
+    Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all have
+    the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
+    difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
+    a = b: (1/2)^k.
+    Source: the bound is that of a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
+    assumption, because no test of few clusters is valid for every tail.
     """
     differing = _differing(differences)
     k = differing.sum(axis=0)
@@ -147,25 +154,29 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
 
 
 def floor_of_graded(n_clusters: int) -> float:
-    """That of `floors` where cells differ in all of so many clusters, and scores are not all 0 or 1."""
+    """Return the floor for cells that differ in all `n_clusters` clusters, if scores are not all 0 or 1."""
     return (_TIMES_AS_FAR / (1 + _TIMES_AS_FAR)) ** n_clusters
 
 
 def _in_heavier_tail(
     centred: NDArray[np.float64], gains: NDArray[np.float64], squares: NDArray[np.float64], n_clusters: int
 ) -> NDArray[np.float64]:
-    """Of redrawn `gains` and sums of `squares`, float64[n_draws, n], and of what is drawn, float64[:, n]."""
+    """Return sizes in the heavier tail, float64[n_draws, n], from redrawn `gains` and sums of `squares` of the same
+    shape.
+
+    `centred` float64[:, n] are the contributions from which they were drawn.
+    """
     gains[np.abs(gains) <= TOLERANCE * np.abs(centred).sum(axis=0)] = 0.0
     variances = squares - gains**2 / n_clusters
-    variances[variances <= TOLERANCE * squares] = 0.0  # what is left of a variance that cancels is rounding
-    # A long tail raises the standard error with the gain, so that gains against it are the larger ones in errors.
+    variances[variances <= TOLERANCE * squares] = 0.0  # a variance that cancels leaves a rounding error
+    # A long tail raises the standard error with the gain, so gains against it are larger in standard errors.
     against_tail = np.where((centred**3).sum(axis=0) > 0.0, -gains, gains)
     one_sided = np.where(against_tail > 0.0, sizes_in(np.sqrt(variances), against_tail), 0.0)
     return np.maximum(one_sided, np.roll(one_sided, 1, axis=0))
 
 
 def _centred_on_differing(differences: Contributions, column: int, differing: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Contributions of the clusters that differ, less the mean difference of these, float64[n_differing]."""
+    """Return contributions of the differing clusters minus their mean difference, float64[n_differing]."""
     total, shares = differences.total[differing, column], differences.shares[differing]
     centred: NDArray[np.float64] = total - shares * (total.sum() / shares.sum())
     return centred
@@ -174,21 +185,21 @@ def _centred_on_differing(differences: Contributions, column: int, differing: ND
 def _redrawn(
     centred: NDArray[np.float64], n_draws: int, n_clusters: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums and sums of squares of as many of them drawn with replacement, float64[n_draws, 1] each."""
-    # The seed depends on the sizes alone, so that equal input has equal draws in any order of cells.
+    """Draw as many clusters with replacement. Return the sums and the sums of squares, float64[n_draws, 1] each."""
+    # The seed depends only on the sizes, so that equal input has equal draws in any order of cells.
     draws = resampled_sums(counts(len(centred), n_draws, n_clusters), np.column_stack([centred, centred**2]))
     return draws[:, :1], draws[:, 1:]
 
 
 def _differing(differences: Contributions) -> NDArray[np.bool_]:
-    """Whether two cells differ in a cluster, bool[n_clusters, n]."""
+    """Return True where two cells differ in a cluster, bool[n_clusters, n]."""
     negligible = _NEGLIGIBLE * np.sqrt((differences.total**2).mean(axis=0))
     differing: NDArray[np.bool_] = np.abs(differences.total) > negligible
     return differing
 
 
 def _is_sparse(differing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether two cells differ in few clusters, bool[n]."""
+    """Return True where two cells differ in few clusters, bool[n]."""
     n_differing = differing.sum(axis=0)
     sparse: NDArray[np.bool_] = (n_differing > 0) & (n_differing <= min(_FEW_DIFFERING, len(differing) / 2))
     return sparse

@@ -1,5 +1,5 @@
-"""Several weighted sums of the same cells at once (levels of an axis against each other, interactions), and what chance
-makes of the largest of them.
+"""Weighted sums of the same cells (levels of an axis against each other, interactions), and their largest value by
+chance.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,10 @@ from components.statistics.resampling import TOLERANCE, counts, swaps
 
 @dataclass(frozen=True)
 class Way:
-    """One of the ways to measure distances from zero in standard errors: `sizes` float64[n], and `drawn`
-    float64[n_draws, n] in every resample; times `unit`, float64[n], they are in standard errors of the contrasts.
+    """One way to measure distances from zero in standard errors.
+
+    `sizes` float64[n] are the distances in the data, and `drawn` float64[n_draws, n] the distances in every resample.
+    Multiplied by `unit`, float64[n], they are in standard errors of the contrasts.
     """
 
     sizes: NDArray[np.float64]
@@ -29,12 +31,12 @@ class Way:
 
 @dataclass(frozen=True)
 class Contrasts:
-    """`values` float64[n], their standard errors (with `df` degrees of freedom, 0 where a contrast is the same in every
-    cluster), and what chance makes of all of them in the same resamples, in one or two `ways` (see `chance`), of which
-    the one that finds less counts.
+    """Contrasts with their standard errors, and the same contrasts in resamples.
 
-    No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single cluster) errors
-    say nothing.
+    `values` and `errors` are float64[n]. `errors` have `df` degrees of freedom and are 0 for a contrast that is equal
+    in every cluster. All contrasts share the resamples, in one or two `ways` (see `chance`), of which the more cautious
+    counts. No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single cluster),
+    the errors are meaningless.
     """
 
     values: NDArray[np.float64]
@@ -46,7 +48,7 @@ class Contrasts:
     floors: NDArray[np.float64]
 
     def only(self, places: Sequence[int]) -> "Contrasts":
-        """Some of them."""
+        """Return the contrasts at these places."""
         at = np.asarray(places, dtype=np.int64)
         ways = tuple(Way(way.sizes[at], way.drawn[:, at], way.unit[at]) for way in self.ways)
         return Contrasts(
@@ -54,8 +56,10 @@ class Contrasts:
         )
 
     def p(self) -> NDArray[np.float64]:
-        """How often the largest of all that chance makes reaches each of them, float64[n]: corrected for their number,
-        as in Westfall & Young 1993, "Resampling-Based Multiple Testing" (single-step maxT).
+        """Return p-values, float64[n]: how often the largest contrast by chance reaches each contrast.
+
+        They are corrected for the number of contrasts, as in Westfall & Young 1993, "Resampling-Based Multiple Testing"
+        (single-step maxT).
         """
         largest: NDArray[np.float64] = np.max(
             [self.floors, *(share_as_far(way.drawn.max(axis=1), way.sizes) for way in self.ways)], axis=0
@@ -63,35 +67,37 @@ class Contrasts:
         return largest
 
     def tail(self) -> "Tail":
-        """The far end of what chance makes of the largest of them."""
+        """Return the distribution of the largest contrast by chance."""
         return Tail(tuple(np.sort((way.drawn * way.unit).max(axis=1)) for way in self.ways), self.df)
 
 
 @dataclass(frozen=True)
 class Tail:
-    """What chance makes of the largest of several contrasts, in standard errors with `df` degrees of freedom: float64
-    [n_draws], the smallest first, measured in one or two ways.
+    """Largest of several contrasts by chance, in standard errors with `df` degrees of freedom.
+
+    `largest` holds float64[n_draws] in increasing order, once per way.
     """
 
     largest: tuple[NDArray[np.float64], ...]
     df: int
 
     def critical(self, level: float) -> float:
-        """What any contrast must exceed for `Contrasts.p` to reach `level`, at least what a single one must by
-        Student's t. Infinite where none can.
+        """Return the value that a contrast must exceed for `Contrasts.p` to reach `level`; infinite if no contrast can.
+
+        It is at least the critical value of Student's t for a single contrast.
         """
         n_draws = len(self.largest[0])
         n_beyond = int(level * (1 + n_draws) * (1 + TOLERANCE)) - 1  # draws that may lie as far out
         if n_beyond < 0 or not self.df:
             return float("inf")
         by_chance = max(float(own[-1 - n_beyond]) for own in self.largest)
-        # A draw that is reached exactly counts as farther, so that it has to be exceeded.
+        # A draw equal to the contrast counts as at least as far, so the contrast must exceed it.
         return max(by_chance, critical_value(self.df, level)) * (1 + TOLERANCE)
 
 
 def share_as_far(largest: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of what chance makes, float64[n_draws], the share that is at least as far from zero as each of the sizes, the
-    data themselves counted as one of the draws.
+    """Return the share of draws, float64[n_draws], that are at least as far from zero as each size. The data count as a
+    draw.
     """
     n_farther = len(largest) - np.searchsorted(np.sort(largest), sizes * (1 - TOLERANCE), side="left")
     shares: NDArray[np.float64] = (1 + n_farther) / (1 + len(largest))
@@ -99,8 +105,9 @@ def share_as_far(largest: NDArray[np.float64], sizes: NDArray[np.float64]) -> ND
 
 
 def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, seed: int) -> Contrasts:
-    """Of sums of the cells' metrics, each cell times its weight: float64[n_cells, n] with n > 0. Weights of a contrast
-    add up to 0. Of cells without a cluster nothing can be said: expected at least one.
+    """Return the contrasts of the cells' metrics with `weights`, float64[n_cells, n] with n > 0.
+
+    The weights of a contrast add up to 0. The cells must have at least one cluster.
     """
     found = cells.combined(weights)
     errors = chance.standard_errors(found)
@@ -115,13 +122,16 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
 
 
 def pairs(n_levels: int) -> list[tuple[int, int]]:
-    """All pairs of levels, in the order in which `best_levels` wants their differences."""
+    """Return all pairs of levels, in the order in which `best_levels` expects their differences."""
     return list(combinations(range(n_levels), 2))
 
 
 def best_levels(ahead: NDArray[np.float64], differences: Contrasts) -> NDArray[np.float64]:
-    """Which levels may be the best, as `best_cells` says of cells: float64[n_levels], the p of each, for any alpha.
-    `differences` are those of all `pairs` of the levels, that lie so far `ahead`, float64[n_levels].
+    """Return the p-value of each level, float64[n_levels], for the test of `best_cells` applied to levels, for any
+    alpha.
+
+    `differences` are the differences of all `pairs` of the levels. `ahead` float64[n_levels] are the scores of the
+    levels.
     """
     places = _places_of_pairs(len(ahead))
     floors = np.append(differences.floors, 0.0)[places]
@@ -129,7 +139,9 @@ def best_levels(ahead: NDArray[np.float64], differences: Contrasts) -> NDArray[n
 
 
 def _places_of_pairs(n_levels: int) -> NDArray[np.int64]:
-    """Of any two levels their place among `pairs`, int64[n_levels, n_levels]; the number of pairs on the diagonal."""
+    """Return the place of each pair of levels among `pairs`, int64[n_levels, n_levels]; the number of pairs on the
+    diagonal.
+    """
     found = np.full((n_levels, n_levels), n_levels * (n_levels - 1) // 2)
     for place, (one, other) in enumerate(pairs(n_levels)):
         found[one, other] = found[other, one] = place
@@ -137,7 +149,7 @@ def _places_of_pairs(n_levels: int) -> NDArray[np.int64]:
 
 
 class _BetweenLevels:
-    """A way to measure distances of levels, with zeros on the diagonal."""
+    """A measure of distances between levels, with zeros on the diagonal."""
 
     def __init__(self, way: Way, places: NDArray[np.int64]) -> None:
         self._sizes = np.append(way.sizes, 0.0)

@@ -1,8 +1,8 @@
-"""What each group of samples contributes to a metric of each cell: tests and intervals resample these contributions.
+"""Contributions of each group of samples to a metric of each cell. Tests and intervals resample these contributions.
 
-Samples of one cluster (of one source document, say) are not independent, so they form a group that is drawn as a whole.
-A mean is the sum of its groups' contributions. For a metric of a corpus (BLEU) this holds to first order: a group
-contributes the derivative of the metric with respect to the group's weight.
+Samples of one cluster (such as one source document) are not independent, so a cluster is drawn as a whole. A mean is
+the sum of its clusters' contributions. For a metric of a corpus (BLEU), this holds to first order: a cluster
+contributes the derivative of the metric with respect to the cluster's weight.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""A metric from sums of its statistics: float64[...] from float64[..., d]."""
+"""Function from sums of statistics, float64[..., d], to the metric, float64[...]."""
 
 _ROUNDING = 1e-11
-"""Relative to the largest contribution."""
+"""Rounding error, relative to the largest contribution."""
 
 _STEP = 1e-3
-"""Change of a group's weight for the central difference, whose error is of the order of its square."""
+"""Change of a cluster's weight for the central difference, whose error is of the order of its square."""
 
 
 @dataclass(frozen=True)
 class SampleScores:
-    """A metric of several cells on the same samples, for all of which every cell has a value.
+    """A metric of several cells on the same samples. Every cell has a value for every sample.
 
-    `statistics` float64[n_samples, n_cells, d] are what the metric is made from: `combine` of their sums, or their mean
-    (d = 1) if that is None. `clusters` int64[n_samples] are ids of groups of samples that belong together. `strata`
-    int64[n_samples] are ids of subsets over which the metric is averaged with equal weight; one for a plain mean.
+    `statistics` float64[n_samples, n_cells, d] determine the metric: `combine` of their sums, or their mean (d = 1) if
+    `combine` is None. `clusters` int64[n_samples] are ids of groups of dependent samples. `strata` int64[n_samples] are
+    ids of subsets that have equal weight in the metric; a plain mean has one.
     """
 
     statistics: NDArray[np.float64]
@@ -37,12 +37,14 @@ class SampleScores:
 
     @property
     def n_samples(self) -> int:
-        """Samples that all cells have."""
+        """Samples that all cells share."""
         return len(self.statistics)
 
 
 def equal_cells(statistics: NDArray[np.float64]) -> dict[int, list[int]]:
-    """Of float64[n, n_cells, d] the places of cells with the same value for every sample, by the first of them."""
+    """Group cells with the same value for every sample in float64[n, n_cells, d]. Return their places by the first of
+    them.
+    """
     found: dict[bytes, list[int]] = {}
     for place in range(statistics.shape[1]):
         found.setdefault(statistics[:, place].tobytes(), []).append(place)
@@ -51,14 +53,17 @@ def equal_cells(statistics: NDArray[np.float64]) -> dict[int, list[int]]:
 
 @dataclass(frozen=True)
 class Contributions:
-    """What every cluster contributes to the metric of every cell.
+    """Contributions of every cluster to the metric of every cell.
 
-    `total` float64[n_clusters, n_cells] adds up to `values`, float64[n_cells]. `centred`, of the same shape, is what
-    the metric gains, to first order, if the cluster counts once more; it adds up to 0, and its squares to the variance
-    of the metric, with the factor G / (G - 1) for G clusters of a stratum. `shares` float64[n_clusters] are the
-    clusters' weights, which add up to 1. `df` are the degrees of freedom of that variance. `n_lone_strata` are those of
-    a single cluster: they show no spread, so the variance does not count theirs. `bound` float64[n_cells] is the
-    largest difference that two values of a cluster may have: 1 for scores that are all 0 or 1, infinite for others.
+    `total` float64[n_clusters, n_cells] adds up to `values`, float64[n_cells].
+
+    `centred`, of the same shape, is the gain of the metric, to first order, if the cluster counts once more. It adds up
+    to 0. With the factor G / (G - 1) for the G clusters of a stratum, its squares add up to the variance of the metric.
+    `df` are the degrees of freedom of that variance.
+
+    `shares` float64[n_clusters] are the weights of the clusters, which add up to 1. `n_lone_strata` counts the strata
+    of a single cluster. They show no spread, so the variance leaves them out. `bound` float64[n_cells] is the largest
+    possible difference between two values of a cluster: 1 if scores are all 0 or 1, else infinite.
     """
 
     values: NDArray[np.float64]
@@ -76,11 +81,11 @@ class Contributions:
 
     @property
     def has_spread(self) -> bool:
-        """Whether the variance of the metric can be estimated at all: not with a stratum of one cluster."""
+        """True if the variance of the metric can be estimated, which a stratum of one cluster prevents."""
         return self.df > 0 and not self.n_lone_strata
 
     def only(self, cells: NDArray[np.intp]) -> "Contributions":
-        """Those of some cells."""
+        """Return the contributions to some cells."""
         return replace(
             self,
             values=self.values[cells],
@@ -90,8 +95,8 @@ class Contributions:
         )
 
     def combined(self, weights: NDArray[np.float64]) -> "Contributions":
-        """Those of sums of the cells, each times its weight: float64[n_cells, n] gives n sums. What is left of
-        contributions that cancel is none.
+        """Return the contributions to weighted sums of the cells: float64[n_cells, n] gives n sums. Remainders of
+        contributions that cancel are set to 0.
         """
         sizes = np.abs(weights)
         values, total, centred = self.values @ weights, self.total @ weights, self.centred @ weights
@@ -103,7 +108,9 @@ class Contributions:
         return replace(self, values=values, total=total, centred=centred, bound=bounds.sum(axis=0) / 2)
 
     def against(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
-        """Of the differences between `others` and one cell; what differs by rounding alone is equal."""
+        """Return the contributions to the differences between `others` and one cell. Differences from rounding are set
+        to 0.
+        """
         rows = np.asarray(others, dtype=np.int64)
         noise = _ROUNDING * np.maximum(np.abs(self.total[:, rows]), np.abs(self.total[:, [cell]])).max(
             axis=0, initial=0.0
@@ -118,7 +125,9 @@ class Contributions:
 
 
 def contributions(scores: SampleScores) -> Contributions:
-    """Of all clusters to the metric of all cells. Without samples the values are NaN and there are no clusters."""
+    """Return the contributions of all clusters to the metric of all cells. Without samples, values are NaN without
+    clusters.
+    """
     ids, cluster_of_row = np.unique(scores.clusters, return_inverse=True)
     strata = np.unique(scores.strata)
     n_cells = scores.statistics.shape[1]
@@ -144,7 +153,7 @@ def contributions(scores: SampleScores) -> Contributions:
         all_shares += shares / len(strata)
         if n > 1:
             centred += own_centred * np.sqrt(n / (n - 1)) / len(strata)
-    # A cluster may have samples in several strata: it is still only one.
+    # A cluster with samples in several strata counts once.
     df = min(len(ids) - 1, sum(n - 1 for n in n_clusters))
     return Contributions(values, total, centred, all_shares, df, n_clusters.count(1), _bound(scores))
 
@@ -157,7 +166,9 @@ def _bound(scores: SampleScores) -> NDArray[np.float64]:
 def _differentiated(
     sums: NDArray[np.float64], sizes: NDArray[np.float64], combine: Combine | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The metric, float64[n_cells], and its derivative by every cluster's weight, float64[n_clusters, n_cells]."""
+    """Return the metric, float64[n_cells], and its derivative by every cluster's weight, float64[n_clusters,
+    n_cells].
+    """
     whole = sums.sum(axis=0)
     if combine is None:
         n = sizes.sum()

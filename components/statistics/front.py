@@ -1,11 +1,12 @@
-"""Quality against cost."""
+"""Cells with the best trade-off between quality and cost."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def dominators(quality: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """bool[n, n]: whether cell j (column) is no worse and no dearer than cell i (row), and better in at least one.
+    """Return bool[n, n], True if cell j (column) is at least as good and as cheap as cell i (row), and better in at
+    least one.
 
     Larger `quality` and smaller `cost` are better, both float64[n] without NaN.
     """
@@ -15,5 +16,7 @@ def dominators(quality: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArr
 
 
 def pareto_front(quality: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """bool[n]: the cells that no other dominates. Cells equal in both are on the front together or not at all."""
+    """Return bool[n], True for cells that no other cell dominates. Equal cells are either all on the front or all off
+    it.
+    """
     return np.logical_not(dominators(quality, cost).any(axis=1))

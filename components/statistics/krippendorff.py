@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: how far raters agree beyond chance, whatever their number, with values missing."""
+"""Krippendorff's alpha: agreement beyond chance of any number of raters, with missing values."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.statistics.resampling import TOLERANCE, counts
 
 FEWEST_CLUSTERS = 5
-"""Below, an interval would be too uncertain itself to be shown."""
+"""With fewer clusters, an interval would itself be too uncertain to report."""
 
 _BLOCK_ELEMENTS = 2_000_000
 
@@ -18,9 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class MeasurementLevel(StrEnum):
-    """What a difference of two values means: that they differ, how many ranks lie between them, or how far apart they
-    are.
-    """
+    """The distance between two values: whether they differ, the ranks between them, or their numeric distance."""
 
     NOMINAL = "nominal"
     ORDINAL = "ordinal"
@@ -29,11 +27,13 @@ class MeasurementLevel(StrEnum):
 
 @dataclass(frozen=True)
 class Alpha:
-    """1 for perfect agreement, 0 for what chance would bring, negative below that. `value` is None where it is not
-    defined: nothing was rated twice, or all values are the same. `low` and `high` are None there, for fewer than
-    5 clusters, and where redrawing shows no spread (all agree), which says nothing of how sure the value is.
+    """Krippendorff's alpha with its interval: 1 for perfect agreement, 0 for chance, negative below chance.
 
-    `n_units` and `n_values` count what was compared: units with two values or more, and their values.
+    `value` is None if alpha is undefined: no unit has two ratings, or all values are equal. `low` and `high` are None
+    then, and for fewer than 5 clusters. They are also None if redrawing shows no spread because all raters agree, which
+    does not tell how certain the value is.
+
+    `n_units` counts the compared units, which have two or more values, and `n_values` counts their values.
     """
 
     value: float | None
@@ -51,16 +51,18 @@ def krippendorff_alpha(
     n_draws: int = 2000,
     seed: int = 0,
 ) -> Alpha:
-    """Alpha over units, each with the values that raters gave it, in any order; None for a rater who gave none. Units
-    with fewer than two values compare nothing and are left out. Ordinal and interval values are numbers.
+    """Return alpha over units. Each unit lists the values of its raters in any order, None for a missing value.
+
+    Units with fewer than two values are left out. Ordinal and interval values are numbers. `clusters` holds the cluster
+    of each unit; None makes every unit a cluster. The interval holds percentiles of alpha over clusters drawn with
+    replacement (Efron 1979). Raise ValueError if a number is required but a value is not finite, or unless there is one
+    cluster per unit.
 
     Formula: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", with his differences of nominal, ordinal
-    and interval data. The interval holds percentiles of alpha over clusters drawn with replacement (Efron 1979);
-    `clusters` says of each unit which cluster it is in, None that each is its own. Raises ValueError for values
-    that are no finite numbers where numbers are wanted, and unless there is one cluster per unit.
+    and interval data.
     """
     if clusters is not None and len(clusters) != len(units):
-        raise ValueError(f"{len(clusters)} clusters came for {len(units)} units; expected one each")
+        raise ValueError(f"clusters: got {len(clusters)} for {len(units)} units, expected one per unit")
     given = [[value for value in unit if value is not None] for unit in units]
     rows = [row for row, values in enumerate(given) if len(values) > 1]
     compared = [given[row] for row in rows]
@@ -95,7 +97,7 @@ def _interval(
 
 
 class _Table:
-    """How often each value was given to each unit, float64[n_units, n_distinct_values]."""
+    """Number of times that each value was given to each unit, float64[n_units, n_distinct_values]."""
 
     def __init__(self, units: Sequence[Sequence[Hashable]], level: MeasurementLevel) -> None:
         self._level = level
@@ -113,11 +115,10 @@ class _Table:
                 self._counts[row, place[value]] += 1
 
     def alphas(self, weights: Floats) -> Floats:
-        """Alpha for each row of float64[n_draws, n_units], which says how often each unit counts; NaN where it is not
-        defined.
+        """Return alpha for each row of float64[n_draws, n_units], which counts each unit; NaN where alpha is undefined.
 
-        Observed and expected differences are sums over pairs of values. That of squared distances of n values x_i is
-        2 (n sum x_i^2 - (sum x_i)^2); ordinal distances are those of mid-ranks, which each draw has of its own.
+        Observed and expected differences are sums over pairs of values. For n values x_i, squared distances add up to 2
+        (n sum x_i^2 - (sum x_i)^2). Ordinal distances are between mid-ranks, which differ between draws.
         """
         margins = weights @ self._counts
         n = margins.sum(axis=1)
@@ -136,7 +137,7 @@ class _Table:
         return alphas
 
     def _positions(self, margins: Floats) -> Floats:
-        """Of the values on the scale of their distances, float64[n_draws, n_values], or one row for all draws."""
+        """Return the positions of the values on their scale, float64[n_draws, n_values], or one row for all draws."""
         if self._level is MeasurementLevel.INTERVAL:
             return self._scale[np.newaxis]
         middles: Floats = np.cumsum(margins, axis=1) - margins / 2 - margins.sum(axis=1, keepdims=True) / 2
@@ -144,14 +145,12 @@ class _Table:
 
 
 def _centred(numbers: Sequence[float]) -> Floats:
-    """About their mean, in units of their range: alpha stays the same, and squares lose no digits."""
+    """Centre numbers on their mean, in units of their range. Alpha stays the same, and squares lose no digits."""
     scale = np.array(numbers, dtype=np.float64)
     return (scale - scale.mean()) / (np.ptp(scale) or 1.0) if numbers else scale
 
 
 def _number(value: Hashable) -> float:
     if not isinstance(value, int | float) or not np.isfinite(value):
-        raise ValueError(
-            f"the value {value!r} came; expected a finite number, as ordinal and interval differences need"
-        )
+        raise ValueError(f"units: got the value {value!r}; ordinal and interval differences expect finite numbers")
     return float(value)

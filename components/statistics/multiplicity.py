@@ -1,15 +1,15 @@
-"""Many comparisons at once: the more are made, the more of them look like a difference by chance."""
+"""Corrections for many comparisons: the more comparisons, the more of them look significant by chance."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """P-values adjusted for the family that they form, float64[n], none smaller than before or larger than 1.
+    """Return p-values adjusted for the family that they form, float64[n], each between its raw value and 1.
 
-    If only comparisons with an adjusted p of at most alpha are called different, the probability of even one false call
-    is at most alpha, however the comparisons depend on each other. NaN marks a comparison that could not be made: it
-    stays NaN and does not count. An empty family gives an empty array.
+    If only comparisons with an adjusted p of at most alpha are called different, the probability of any false call is
+    at most alpha, however the comparisons depend on each other. NaN marks a comparison without a p-value. It stays NaN
+    and does not count. An empty family gives an empty array.
     Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
     """
     raw = np.asarray(p, dtype=np.float64)
@@ -23,12 +23,12 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
-    """P-values adjusted for the share of false findings, float64[n], none smaller than before or larger than 1.
+    """Return p-values adjusted for the false discovery rate, float64[n], each between its raw value and 1.
 
-    If what has an adjusted p of at most alpha is called a finding, at most a share alpha of the findings is false on
-    average (the false discovery rate, 0 where nothing is found), for independent p-values and for those that depend on
-    each other positively. Where nothing is there to be found, the probability of any finding is therefore at most
-    alpha. NaN marks a test that could not be made: it stays NaN and does not count.
+    If tests with an adjusted p of at most alpha are called findings, on average at most a share alpha of the findings
+    is false (0 without findings). This holds for independent p-values and for positively dependent ones. If there is
+    nothing to find, the probability of any finding is therefore at most alpha. NaN marks a test without a p-value. It
+    stays NaN and does not count.
     Source: Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001, Annals of Statistics 29(4) (positive dependence).
     """
     raw = np.asarray(p, dtype=np.float64)
@@ -42,11 +42,11 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def selected_level(p: ArrayLike, alpha: float) -> float:
-    """The level at which each finding of `benjamini_hochberg` may be looked into further: alpha times the share of
-    findings among the tests; 0 without findings.
+    """Return the level for further tests within each finding of `benjamini_hochberg`: alpha times the share of findings
+    among the tests; 0 without findings.
 
-    If every finding is a family of claims, and the probability of any false claim in a family is at most this level,
-    then of the families that are looked into at most a share alpha has a false claim on average.
+    Suppose that every finding is a family of claims, and the probability of any false claim in a family is at most this
+    level. Then, on average, at most a share alpha of the examined families has a false claim.
     Source: Benjamini & Bogomolov 2014, Journal of the Royal Statistical Society B 76(1).
     """
     adjusted = benjamini_hochberg(p)

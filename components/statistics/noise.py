@@ -1,4 +1,4 @@
-"""How far the metrics of cells are from those of endlessly many samples, and whether chance alone could part them."""
+"""Sampling errors of the metrics of cells, and whether chance alone explains the differences between cells."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,19 @@ from components.statistics.contributions import Contributions, SampleScores, con
 from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
 
 _FEWEST_EFFECTIVE = 20
-"""Groups of equal size: with fewer, what redrawing says of the size of the errors is too far from the truth."""
+"""Clusters of equal size. With fewer, redrawing gives a poor estimate of the size of the errors."""
 
 
 @dataclass(frozen=True)
 class SamplingErrors:
-    """`draws` float64[n_draws, n_cells]: errors of all cells together, by drawing clusters with replacement.
+    """Sampling errors of all cells, drawn together.
 
-    `p` is how often chance alone would make equal cells differ as much as these: the share of random changes of the
-    clusters' signs after which the means of the cells lie as far apart, in squares about their own mean. `n_effective`
-    is the number of clusters of equal size that the clusters are worth.
-    Source: Canay, Romano & Shaikh 2017, Econometrica 85(3) (sign changes); Kish 1965, "Survey Sampling" (the number).
+    `draws` float64[n_draws, n_cells] are the errors, by drawing clusters with replacement. `p` is the probability that
+    chance makes equal cells differ as much as these cells do. It is the share of random sign changes of the clusters
+    after which the means of the cells are at least as far apart, by squared distance from their mean. `n_effective` is
+    the number of equally large clusters with the same precision.
+    Source: Canay, Romano & Shaikh 2017, Econometrica 85(3) (sign changes); Kish 1965, "Survey Sampling"
+    (`n_effective`).
     """
 
     draws: NDArray[np.float64]
@@ -29,12 +31,12 @@ class SamplingErrors:
 
     @property
     def is_size_known(self) -> bool:
-        """Whether the draws are good enough to be taken off; `p` needs fewer clusters."""
+        """True if the draws are precise enough to subtract. `p` needs fewer clusters."""
         return self.n_effective >= _FEWEST_EFFECTIVE * (1 - TOLERANCE)
 
 
 def sampling_errors(scores: SampleScores, n_draws: int, seed: int) -> SamplingErrors | None:
-    """None where a stratum has a single cluster, so that its spread is not known."""
+    """Return the sampling errors, or None if a stratum has a single cluster, because its spread is then unknown."""
     found = contributions(scores)
     if not found.has_spread:
         return None
@@ -43,7 +45,7 @@ def sampling_errors(scores: SampleScores, n_draws: int, seed: int) -> SamplingEr
 
 
 def _p(found: Contributions, n_draws: int, seed: int) -> float:
-    apart = found.total - found.total.mean(axis=1, keepdims=True)  # what is hard for all cells parts none of them
+    apart = found.total - found.total.mean(axis=1, keepdims=True)  # a cluster that is hard for all cells separates none
     squares = float((apart.sum(axis=0) ** 2).sum())
     by_chance = (resampled_sums(swaps(found.n_clusters, n_draws, seed), apart) ** 2).sum(axis=1)
     return float((1 + (by_chance >= squares * (1 - TOLERANCE)).sum()) / (1 + n_draws))

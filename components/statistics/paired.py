@@ -1,4 +1,4 @@
-"""The difference between cells on the same samples, its interval, and how often chance alone would produce it."""
+"""Paired comparison of cells on the same samples: difference, interval and p-value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,18 +12,17 @@ from components.statistics.power import critical_value
 from components.statistics.resampling import TOLERANCE, counts, swaps
 
 FEWEST_CLUSTERS = 5
-"""With fewer no interval is shown: there is no telling how clusters vary."""
+"""With fewer clusters, there is no interval: the variance between clusters cannot be estimated."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A cell against a baseline, over `n` samples in `n_clusters` clusters.
 
-    `difference` is the cell's metric minus the baseline's, [`low`, `high`] its interval; `standard_error` is robust to
-    clusters (with `df` degrees of freedom), and None where a stratum has a single cluster, which says nothing about
-    others. `critical` is what the
-    difference must exceed, in standard errors, for its p-value to reach the level that the test was given. Without
-    samples all of these and `p` are None.
+    `difference` is the cell's metric minus the baseline's, with the interval [`low`, `high`]. `standard_error` is
+    robust to clusters, with `df` degrees of freedom. It is None if a stratum has a single cluster, which says nothing
+    about other clusters. `critical` is the size, in standard errors, that the difference must exceed for its p-value to
+    reach the level of the test. Without samples, all of these and `p` are None.
     """
 
     n: int
@@ -39,17 +38,17 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Compares cells on the same samples. Equal input gives equal p-values: all draws follow from `seed`.
+    """Compares cells on the same samples. Equal input gives equal p-values, because all draws follow from `seed`.
 
-    The two-sided p-value is the larger one of two: how often sign changes, and how often a studentised bootstrap, give
-    a difference at least as large (see `chance` for when each of them is right). Both count the data themselves as one
-    of the resamples, so that p is never below 1 / (n_resamples + 1). Few differing clusters bound p from below as well
-    (`chance.floors`). Where a stratum has a single cluster there is no standard error, and sign changes decide alone.
+    The two-sided p-value is the larger of two: how often sign changes and how often a studentised bootstrap give a
+    difference at least as large (see `chance` for their conditions). Both count the data as one of the resamples, so p
+    is never below 1 / (n_resamples + 1). Few differing clusters bound p from below as well (`chance.floors`). If a
+    stratum has a single cluster, standard errors are unknown, and sign changes alone decide.
 
-    The interval is the difference plus and minus what chance exceeds with probability 1 - `confidence`, in standard
-    errors, by the same resamples; at least that of Student's t. It holds 0 where no p-value could exclude it. There is
-    none below `FEWEST_CLUSTERS`.
-    Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; and that of `chance`.
+    The interval is the difference plus and minus the size that chance exceeds with probability 1 - `confidence`, in
+    standard errors, by the same resamples. It is at least as wide as that of Student's t, and contains 0 if no p-value
+    could exclude 0. Fewer than `FEWEST_CLUSTERS` clusters give no interval.
+    Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; the sources of `chance`.
     """
 
     confidence: float = 0.95
@@ -57,7 +56,7 @@ class PairedTest:
     seed: int = 0
 
     def compare(self, scores: SampleScores, level: float) -> list[Comparison]:
-        """One Comparison of every cell but the first with the first, `critical` for p-values of `level`."""
+        """Return one Comparison of every other cell with the first, with `critical` for p-values of `level`."""
         n_others = scores.statistics.shape[1] - 1
         if not scores.n_samples:
             return [Comparison(0, 0)] * n_others
@@ -89,9 +88,10 @@ class PairedTest:
         return swaps(found.n_clusters, self.n_resamples, self.seed)
 
     def smallest_p(self, n_clusters: int, *, is_right_or_wrong: bool = False) -> float:
-        """The smallest p-value that this number of clusters allows, however large the difference (`chance.floors`).
+        """Return the smallest p-value that this number of clusters allows, however large the difference
+        (`chance.floors`).
 
-        `is_right_or_wrong` says that all scores are 0 or 1.
+        `is_right_or_wrong` means that all scores are 0 or 1.
         """
         # Of the 2^n ways to swap n clusters, two are as extreme as the data: none swapped, and all of them.
         of_swaps = max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
@@ -99,20 +99,20 @@ class PairedTest:
 
 
 def _p(sizes: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of the draws, with the data as one of them, that are at least as far from zero."""
+    """Return the share of draws that are at least as far from zero. The data count as one of the draws."""
     p: NDArray[np.float64] = (1 + (drawn >= sizes * (1 - TOLERANCE)).sum(axis=0)) / (1 + len(drawn))
     return p
 
 
 def _critical(by_chance: list[NDArray[np.float64]], level: float, found: Contributions) -> NDArray[np.float64]:
-    """What chance exceeds with probability `level`, in standard errors, float64[n]."""
+    """Return the size that chance exceeds with probability `level`, in standard errors, float64[n]."""
     if found.df < 1:
         return np.full(len(found.values), np.nan)
     quantiles = [np.quantile(drawn, 1 - level, axis=0, method="higher") for drawn in by_chance]
     largest: NDArray[np.float64] = np.max(
         [*quantiles, np.full(len(found.values), critical_value(found.df, level))], axis=0
     )
-    return largest * (1 + TOLERANCE)  # a difference that chance reaches exactly does not exceed it, as in `_p`
+    return largest * (1 + TOLERANCE)  # a difference equal to a draw does not exceed it, as in `_p`
 
 
 def _comparison(

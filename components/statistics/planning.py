@@ -1,5 +1,6 @@
-"""What a sweep that is not run yet will be able to show: by the spread of differences between other cells on the same
-samples, or by an assumed one.
+"""The smallest detectable difference of a planned sweep, from a measured or assumed spread of differences.
+
+A measured spread comes from differences between other cells on the same samples.
 """
 
 from dataclasses import dataclass, replace
@@ -18,16 +19,18 @@ ALPHA = 0.05
 
 _N_RESAMPLES = 2_000
 _MOST_CELLS_TESTED = 20
-"""Of an earlier sweep, to learn how far its samples are from normal noise: more tell no more, and take long."""
+"""Cells of an earlier sweep, used to measure how far its samples are from normal noise. More cells take long and add
+little.
+"""
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How well differences between two cells are known: the smallest and the largest of their standard errors, with
-    `df` degrees of freedom, from `n_clusters` clusters.
+    """Precision of differences between two cells: the smallest and the largest of their standard errors.
 
-    `excess` is what a difference must exceed in the test of these samples, relative to normal noise: more than 1 where
-    few clusters decide. `right_or_wrong` are the differences with these standard errors where scores are 0 or 1.
+    The errors have `df` degrees of freedom, from `n_clusters` clusters. `excess` is the critical value of the test of
+    these samples, relative to normal noise. It is more than 1 if few clusters decide. `right_or_wrong` are the
+    differences with these standard errors, if scores are 0 or 1.
     """
 
     standard_errors: tuple[float, float]
@@ -37,9 +40,10 @@ class Precision:
     right_or_wrong: tuple[RightOrWrong | None, RightOrWrong | None] = (None, None)
 
     def detectable(self, n_cells: int, times: float = 1.0) -> list[float]:
-        """The differences between two of `n_cells` cells that are found with the usual power, for each standard error,
-        with `times` as many clusters. Infinite if there are too few clusters for any p-value below alpha, or no
-        difference can be as large.
+        """Return the smallest detectable difference between two of `n_cells` cells for each standard error, with
+        `times` as many clusters.
+
+        It is infinite if too few clusters allow no p-value below alpha, or if no difference can be that large.
         """
         is_right_or_wrong = any(self.right_or_wrong)
         if self.df < 1 or PairedTest().smallest_p(self.n_clusters, is_right_or_wrong=is_right_or_wrong) > ALPHA:
@@ -52,10 +56,11 @@ class Precision:
         ]
 
     def times_as_many(self, difference: float, n_cells: int) -> list[float]:
-        """How many times as many clusters would show `difference`, for each standard error. The excess stays as it is:
-        with more clusters it would shrink.
+        """Return the factor on the number of clusters that would make `difference` detectable, for each standard error.
+
+        The excess stays constant, although it would shrink with more clusters.
         """
-        # Degrees of freedom grow with the clusters, and matter little: what they need is found in two steps.
+        # Degrees of freedom grow with the clusters but matter little, so two steps suffice.
         undisturbed = replace(self, right_or_wrong=(None, None))
         wanted = [scores.without_effect(difference) if scores else difference for scores in self.right_or_wrong]
         first = [(size / own) ** 2 for size, own in zip(undisturbed.detectable(n_cells), wanted, strict=True)]
@@ -68,8 +73,10 @@ class Precision:
 
 
 def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Precision | None:
-    """That of the differences between the best of these cells and all others that differ from it, which are those that
-    `compare` tests. None if no cell differs from it, or a difference has no known spread.
+    """Return the precision of the differences that `compare` tests: between the best of these cells and all that differ
+    from it.
+
+    Return None if no cell differs from the best one, or if a difference has no known spread.
     """
     first = np.sort(np.unique(scores.statistics, axis=1, return_index=True)[1])  # equal cells are one
     scores = replace(scores, statistics=scores.statistics[:, first])
@@ -95,16 +102,17 @@ def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Preci
 def _excess(scores: SampleScores, order: NDArray[np.intp]) -> float:
     tested = order[:_MOST_CELLS_TESTED]
     some = SampleScores(scores.statistics[:, tested], scores.clusters, scores.strata, scores.combine)
-    # Which of them are the best does not matter here, so that either direction will do.
+    # It does not matter here which cells are the best, so either direction works.
     critical = best_cells(some, larger_is_better=True, alpha=ALPHA, n_resamples=_N_RESAMPLES, seed=0).critical
     assert critical is not None, "there are samples"
     return critical / critical_value_of_any_two(len(tested), contributions(some).df, ALPHA)
 
 
 def assumed_precision(clusters: NDArray[np.int64], *, deviation: float, correlation: float) -> Precision:
-    """That of a mean over samples in `clusters`, int64[n_samples], if the differences between two cells have this
-    standard deviation, and those of two samples of one cluster this correlation.
+    """Return the precision of a mean over samples in `clusters`, int64[n_samples].
 
+    The differences between two cells are assumed to have this standard deviation, and two samples of one cluster this
+    correlation.
     Source: Kish 1965, "Survey Sampling", the design effect.
     """
     sizes = np.unique(clusters, return_counts=True)[1]

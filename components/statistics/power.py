@@ -1,15 +1,17 @@
-"""How small a difference a sample size can show."""
+"""The smallest detectable difference at a sample size."""
 
 from functools import cache
 
 from components.statistics.right_or_wrong import RightOrWrong
 
 POWER = 0.8
-"""The probability with which a difference of the size called detectable is found."""
+"""The probability of finding a difference of the smallest detectable size."""
 
 
 def critical_value(df: float, alpha: float) -> float:
-    """Critical value of a two-sided test at `alpha`, in standard errors: Student's t with `df` degrees of freedom."""
+    """Return the critical value of a two-sided test at `alpha`, in standard errors: Student's t with `df` degrees of
+    freedom.
+    """
     from scipy.stats import t
 
     return float(t.ppf(1 - alpha / 2, df))
@@ -17,11 +19,14 @@ def critical_value(df: float, alpha: float) -> float:
 
 @cache  # an integral, which takes a tenth of a second
 def critical_value_of_any_two(n_cells: int, df: float, alpha: float) -> float:
-    """What the largest difference between any two of `n_cells` equally good cells exceeds with probability `alpha`, in
-    standard errors of a difference: the studentised range, for normal noise. For two cells it is `critical_value`.
+    """Return the value that the largest difference between any two of `n_cells` equally good cells exceeds with
+    probability `alpha`.
 
-    Source: Tukey 1953; too large, never too small, where some differences are better known than others (Hayter 1984,
-    Annals of Statistics 12(1)).
+    It is the studentised range for normal noise, in standard errors of a difference. For two cells it equals
+    `critical_value`.
+
+    Source: Tukey 1953. The value is too large, never too small, if differences have unequal standard errors (Hayter
+    1984, Annals of Statistics 12(1)).
     """
     from scipy.stats import studentized_range
 
@@ -36,12 +41,12 @@ def minimum_detectable_difference(
     power: float = POWER,
     right_or_wrong: RightOrWrong | None = None,
 ) -> float:
-    """The true difference that a test finds with probability `power`; infinite where none can be so large.
+    """Return the true difference that a test finds with probability `power`; infinite if no difference can be so large.
 
-    `standard_error` is that of the difference, robust to clusters and in its unit, with `df` degrees of freedom (at
-    least 1). The test calls a difference of more than `critical` standard errors real.
-    Formula: (critical + t[power]) * standard_error. Of scores that are `right_or_wrong` the standard error is that
-    which the difference itself brings about.
+    `standard_error` is the cluster-robust standard error of the difference, in its unit, with `df` degrees of freedom
+    (at least 1). The test calls a difference of more than `critical` standard errors significant.
+    Formula: (critical + t[power]) * standard_error. For `right_or_wrong` scores, the standard error includes the
+    variance that the difference itself adds.
     Source: Bloom 1995, "Minimum Detectable Effects".
     """
     from scipy.stats import t

@@ -1,4 +1,4 @@
-"""Where the noise of a mean comes from: the choice of samples, the model that answers, the judge."""
+"""Sources of noise in a mean: the choice of samples, the answering model and the judge."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from components.statistics.resampling import counts
 N_RESAMPLES = 2_000
 CONFIDENCE = 0.95
 FEWEST_CLUSTERS = 20
-"""Counted in clusters of equal size: below, percentiles of resampled clusters are too narrow for a variance."""
+"""Clusters of equal size. With fewer, percentiles of resampled clusters are too narrow for a variance."""
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Variance:
-    """A component of variance with its interval; `value` is 0 where the estimate is negative, as chance can make it.
+    """A component of variance with its interval. `value` is 0 if the estimate is negative, which happens by chance.
 
-    `low` and `high` are None with too few clusters (`FEWEST_CLUSTERS`).
+    `low` and `high` are None with fewer than `FEWEST_CLUSTERS` clusters.
     """
 
     value: float
@@ -30,13 +30,15 @@ class Variance:
 
 @dataclass(frozen=True)
 class VarianceSplit:
-    """Of a metric's value for one sample, one answer to it and one judgement of that: between samples, between answers
-    to a sample, and between judgements of an answer. `generation` and `judge` are None where nothing is repeated to
-    tell them by; what they would hold is then in the component before them.
+    """Variance of a metric's value for one judgement of one answer to one sample, split by source.
 
-    `of_choice` is the variance of the mean that the choice of `n_samples` samples makes, whatever the number of draws:
-    samples of a cluster have much in common, so it may be far more than `sample` over `n_samples`. None for a single
-    cluster.
+    `sample` is between samples, `generation` between answers to a sample, `judge` between judgements of an answer.
+    `generation` and `judge` are None if nothing is repeated to estimate them. Their variance is then part of the
+    component before them.
+
+    `of_choice` is the part of the variance of the mean that comes from choosing `n_samples` samples. It does not depend
+    on the number of draws. Samples of a cluster resemble each other, so it may be far more than `sample` / n_samples.
+    It is None for a single cluster.
     """
 
     n_samples: int
@@ -47,7 +49,9 @@ class VarianceSplit:
     of_choice: float | None
 
     def standard_error(self, n_answers: int, n_judgements: int) -> float | None:
-        """Of the mean over these samples, with so many answers to each and so many judgements of each of these."""
+        """Return the standard error of the mean over these samples, with this many answers each and judgements per
+        answer.
+        """
         if self.of_choice is None:
             return None
         n = self.n_samples
@@ -58,17 +62,18 @@ class VarianceSplit:
 
     @property
     def error_of_choice(self) -> float | None:
-        """The standard error that is left of the mean with endless answers."""
+        """The standard error that remains with infinitely many answers."""
         return None if self.of_choice is None else float(np.sqrt(self.of_choice))
 
 
 def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -> VarianceSplit | None:
-    """Nested random effects of `values` float64[n_samples, n_answers, n_judgements], none of them NaN, estimated from
-    the mean squares of a balanced design. None without two samples. `clusters` int64[n_samples] are resampled as wholes
-    for the intervals, and left out as wholes for the variance of the mean.
+    """Estimate the nested random effects of `values`, float64[n_samples, n_answers, n_judgements] without NaN.
 
-    The j-th judgement of one answer and of another have nothing in common but their number: judgements are nested in
-    answers, and answers in samples.
+    The estimate uses the mean squares of a balanced design. Return None for fewer than two samples. Intervals resample
+    whole clusters, `clusters` int64[n_samples], and the variance of the mean leaves out whole clusters.
+
+    The j-th judgements of two answers share only their number. Judgements are therefore nested in answers, and answers
+    in samples.
     Source: Searle, Casella & McCulloch 1992, "Variance Components", section 3.6.
     """
     n_samples = len(values)
@@ -92,9 +97,9 @@ def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -
 
 
 def _of_choice(values: Values, clusters: NDArray[np.int64], components: Values) -> float:
-    """The variance of the mean less what the draws add to it: `sample` / n exactly where no sample depends on another.
+    """Return the variance of the mean minus the part that the draws add, or 0 if the estimate is negative.
 
-    Draws are independent within clusters too. 0 where the estimate is negative.
+    It equals `sample` / n if no sample depends on another. Draws are independent within clusters too.
     """
     n_samples, n_answers, n_judgements = values.shape
     _, generation, judge = components
@@ -104,7 +109,7 @@ def _of_choice(values: Values, clusters: NDArray[np.int64], components: Values) 
 
 
 def _bounds(sums: Values, shape: tuple[int, ...], seed: int) -> list[tuple[float, float]]:
-    """Of each component, percentiles of resampled clusters."""
+    """Return percentiles of each component over resampled clusters."""
     blocks = counts(len(sums), N_RESAMPLES, seed)
     resampled = np.concatenate([_components(block @ sums, shape) for block in blocks])
     tail = (1 - CONFIDENCE) / 2
@@ -113,7 +118,9 @@ def _bounds(sums: Values, shape: tuple[int, ...], seed: int) -> list[tuple[float
 
 
 def _sums_by_cluster(values: Values, clusters: NDArray[np.int64]) -> Values:
-    """Per cluster: samples, sum and sum of squares of their means, squares within samples, squares within answers."""
+    """Return per cluster: samples, sum and sum of squares of their means, squares within samples, squares within
+    answers.
+    """
     of_answers = values.mean(axis=2)
     of_samples = of_answers.mean(axis=1)
     within_samples = ((of_answers - of_samples[:, np.newaxis]) ** 2).sum(axis=1)
@@ -127,7 +134,9 @@ def _sums_by_cluster(values: Values, clusters: NDArray[np.int64]) -> Values:
 
 
 def _components(sums: Values, shape: tuple[int, ...]) -> Values:
-    """Variances between samples, answers and judgements, float64[n, 3]: negative ones stay, NaN for a single sample."""
+    """Return the variances between samples, answers and judgements, float64[n, 3]: negative ones stay, NaN for one
+    sample.
+    """
     n_answers, n_judgements = shape
     n, total, squares, within_samples, within_answers = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):

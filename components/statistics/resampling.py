@@ -1,4 +1,4 @@
-"""Random draws over groups of samples, the same for the same seed and number of groups."""
+"""Random draws over groups of samples. The same seed and number of groups give the same draws."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOLERANCE = 1e-9
-"""Relative to what is summed: resampled sums that differ only by rounding count as equal."""
+"""Relative to the summed values. Resampled sums that differ only by rounding count as equal."""
 
 _BLOCK_ELEMENTS = 2_000_000
 
 
 def swaps(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Whether each cluster changes its sign (-1) or not (1), float64[n_in_block, n_clusters], in blocks."""
-    # The number of clusters is part of the seed: comparisons over other samples get draws of their own.
+    """Yield the sign of each cluster, -1 if it changes and 1 if not, float64[n_in_block, n_clusters], in blocks."""
+    # The seed includes the number of clusters, so that comparisons over other samples get different draws.
     random = np.random.default_rng((seed, n_clusters))
     for n_in_block in _blocks(n_clusters, n_resamples):
         swapped = random.integers(2, size=(n_in_block, n_clusters), dtype=np.int8)
@@ -21,7 +21,7 @@ def swaps(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.f
 
 
 def counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """How often each cluster is drawn, with replacement, float64[n_in_block, n_clusters], in blocks."""
+    """Yield how often each cluster is drawn, with replacement, float64[n_in_block, n_clusters], in blocks."""
     random = np.random.default_rng((seed, n_clusters))
     for n_in_block in _blocks(n_clusters, n_resamples):
         chosen = random.integers(max(1, n_clusters), size=(n_in_block, n_clusters))
@@ -30,12 +30,12 @@ def counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.
 
 
 def resampled_sums(blocks: Iterable[NDArray[np.float64]], contributions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of float64[n_clusters, n_cells], weighted by every resample: float64[n_resamples, n_cells]."""
+    """Return sums of float64[n_clusters, n_cells] weighted by every resample, float64[n_resamples, n_cells]."""
     return np.concatenate([block @ contributions for block in blocks])
 
 
 def _blocks(n_clusters: int, n_resamples: int) -> Iterator[int]:
-    """How many resamples to draw together, so that memory stays bounded."""
+    """Yield the number of resamples to draw together, so that memory stays bounded."""
     block = max(1, _BLOCK_ELEMENTS // max(1, n_clusters))
     for first in range(0, n_resamples, block):
         yield min(block, n_resamples - first)

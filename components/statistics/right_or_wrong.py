@@ -1,7 +1,7 @@
-"""What an effect adds to the variance of a difference where every score is 0 or 1, as right and wrong are.
+"""Effect of a difference on its own variance, if every score is 0 (wrong) or 1 (right).
 
-There two cells cannot differ without disagreeing on samples: a difference comes with variance of its own, which matters
-where the cells hardly disagree so far, as near the ceiling. Other scores may differ by the same everywhere.
+Two such cells can differ only by disagreeing on samples, so a difference adds variance. This matters if the cells
+hardly disagree so far, as near the ceiling. Other scores may differ by the same amount everywhere.
 """
 
 import math
@@ -15,27 +15,29 @@ from components.statistics.contributions import SampleScores
 _ROUNDING = 1e-12
 
 _FEWEST_CLUSTERS = 15
-"""With fewer, cells agree in too many of them for a number that could be relied on: in simulations of 8 to 14 clusters
-the difference that was stated was found in a third to two thirds of cases.
+"""With fewer clusters, cells agree in too many of them for a reliable estimate. In simulations of 8 to 14 clusters, the
+predicted difference was found in only a third to two thirds of cases.
 """
 
 
 @dataclass(frozen=True)
 class RightOrWrong:
-    """Of two cells, or levels of an axis, whose scores are all 0 or 1: the share of samples on which they disagree (of
-    levels: a cell of one and the most alike of the other), and the largest difference that may be between them, 0 with
-    too few clusters for any to be told.
+    """Disagreement of two cells, or levels of an axis, whose scores are all 0 or 1.
+
+    `disagreement` is the share of samples on which they disagree. For levels, it compares a cell of one level with the
+    most similar cell of the other. `room` is the largest possible difference between them, or 0 if there are too few
+    clusters to estimate any.
     """
 
     disagreement: float
     room: float
 
     def with_effect(self, size: float) -> float:
-        """What has to take the place of a difference `size`, which stands for so many of the present standard errors,
-        when it changes these; infinite if no difference can be as large.
+        """Return the detectable difference after correcting `size` for the variance that the difference itself adds.
 
-        A difference d makes the cells disagree on a share d of samples more, and so multiplies the variance by
-        1 + (d - d^2) / disagreement. That is the most that it can be: on some samples they may come to agree.
+        `size` is the detectable difference under the present standard errors. The result is infinite if no difference
+        can be that large. A difference d makes the cells disagree on a share d of samples more, which multiplies the
+        variance by at most 1 + (d - d^2) / disagreement. It is less if the cells come to agree on some samples.
         Formula: d^2 = size^2 * (1 + (d - d^2) / disagreement), solved for d.
         """
         added = size**2 / self.disagreement
@@ -43,14 +45,15 @@ class RightOrWrong:
         return difference if difference <= self.room else math.inf
 
     def without_effect(self, difference: float) -> float:
-        """The `size` for which `with_effect` gives this difference."""
+        """Return the `size` for which `with_effect` returns this difference."""
         return difference / math.sqrt(1 + (difference - difference**2) / self.disagreement)
 
 
 def right_or_wrong(scores: SampleScores, weights: NDArray[np.float64]) -> list[RightOrWrong | None]:
-    """Of differences between cells, each a sum of the cells times `weights`, float64[n_cells, n], of which the positive
-    ones add up to 1 and the negative ones to -1. None for all where scores are no means of 0 and 1, and for one without
-    any disagreement.
+    """Return a RightOrWrong for each difference between cells, or None for a difference without any disagreement.
+
+    Each difference is a sum of the cells times `weights`, float64[n_cells, n]. Its positive weights add up to 1 and its
+    negative weights to -1. Return None for all differences if scores are not means of 0 and 1.
     """
     own = scores.statistics
     if scores.combine is not None or not ((own == 0) | (own == 1)).all():
@@ -74,7 +77,7 @@ def _of_difference(
 
 
 def _sample_weights(strata: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Of every sample in a mean over strata: they add up to 1."""
+    """Return the weight of every sample in a mean over strata. The weights add up to 1."""
     _, place, sizes = np.unique(strata, return_inverse=True, return_counts=True)
     weights: NDArray[np.float64] = 1 / (len(sizes) * sizes[place])
     return weights

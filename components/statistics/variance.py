@@ -1,4 +1,4 @@
-"""How much of the variance between the cells of a grid each axis accounts for."""
+"""Share of the variance between the cells of a grid that each axis explains."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ Columns = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Share:
-    """Of the variance between the cells: `raw` is eta squared, the sum of squares over the total, in [0, 1].
+    """A share of the variance between the cells. `raw` is eta squared, the sum of squares over the total, in [0, 1].
 
-    `corrected` leaves out what sampling errors add to both, and [`low`, `high`] is its interval; None where the errors
-    are not known well enough, or where the cells differ no more than their errors make them. What lies below 0 after
-    this correction counts as 0, so that corrected shares may add up to more than 1.
+    `corrected` subtracts the effect of sampling errors from both sums, and [`low`, `high`] is its interval. All three
+    are None if the errors are not known well enough, or if they alone explain the differences between the cells.
+    Corrected values below 0 count as 0, so corrected shares may add up to more than 1.
     """
 
     raw: float
@@ -29,9 +29,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Term:
-    """An axis (`axes` has one name) or the interaction of two.
+    """An axis (`axes` has one name) or the interaction of two axes.
 
-    `df` are its degrees of freedom; `n_aliased` are those that it loses because other terms vary along with it.
+    `df` are its degrees of freedom. `n_aliased` are the degrees of freedom that it loses because other terms vary along
+    with it.
     """
 
     axes: tuple[str, ...]
@@ -42,12 +43,12 @@ class Term:
 
 @dataclass(frozen=True)
 class VarianceShares:
-    """Terms by decreasing share, and what they leave unexplained.
+    """Terms by decreasing share, and the share that they leave unexplained.
 
-    `residual` is the share that no main effect and no two-way interaction explains. In a balanced grid raw shares and
-    residual add up to 1. `p` is how often sampling errors alone would make equal cells differ as much as these; None
-    where the errors are not known. `determined_by` names axes that vary only along with another one, which stands for
-    both. `aliased` are terms that cannot be separated from the others, and so have no share of their own.
+    `residual` is the share that no main effect and no two-way interaction explains. In a balanced grid, raw shares and
+    residual add up to 1. `p` is the probability that sampling errors make equal cells differ as much as these cells do,
+    None if the errors are not known. `determined_by` maps axes that vary only along with another axis to that axis,
+    whose share covers both. `aliased` lists terms that cannot be separated from the others and therefore have no share.
     """
 
     terms: tuple[Term, ...]
@@ -64,17 +65,18 @@ def variance_shares(
     *,
     alpha: float = 0.05,
 ) -> VarianceShares | None:
-    """Shares of the axes with more than one level in the variance of `values`, float64[n_cells] without NaN.
+    """Return the shares of the axes with more than one level in the variance of `values`, float64[n_cells] without NaN.
 
-    `axes` hold the level of every cell, None where a cell does not use the axis: such a cell says nothing about it.
-    Sums of squares are of Type II: each term is adjusted for all terms that do not contain it, so the order of the axes
-    does not matter and holes in the grid (failed cells) are allowed. None if all values are equal.
+    `axes` hold the level of every cell, None if a cell does not use the axis and says nothing about it. Sums of squares
+    are of Type II: each term is adjusted for all terms that do not contain it. The order of the axes therefore does not
+    matter, and the grid may have holes (failed cells). Return None if all values are equal.
 
-    What the `errors` of the values add to a sum of squares on average is taken off; intervals are at 1 - `alpha`. No
-    share is given where the cells differ no more than chance makes them, at the level `alpha` (any axis may have a
-    large part of nothing), or where the clusters are too few to tell how large the errors are.
+    The average effect of the `errors` of the values is subtracted from a sum of squares. Intervals are at 1 - `alpha`.
+    There are no corrected shares if the differences between the cells are not significant at the level `alpha`, because
+    any axis may explain a large part of noise. There are none either if too few clusters leave the size of the errors
+    unknown.
     Source: Langsrud 2003, "ANOVA for Unbalanced Data: Use Type II Instead of Type III Sums of Squares"; Searle, Casella
-    & McCulloch 1992, "Variance Components", chapter 4 (what errors add).
+    & McCulloch 1992, "Variance Components", chapter 4 (effect of errors).
     """
     total = float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0
     # Values that differ only by rounding would give shares of noise.
@@ -100,7 +102,7 @@ def variance_shares(
 
 @dataclass(frozen=True)
 class _Samples:
-    """`stacked` float64[n_cells, 1 + 2 * n_draws]: the values, the values with errors on them, the errors alone."""
+    """`stacked` float64[n_cells, 1 + 2 * n_draws] holds the values, the values plus errors, and the errors alone."""
 
     stacked: NDArray[np.float64]
     n_draws: int
@@ -121,7 +123,7 @@ class _Sums:
         self._total = ((samples.stacked - samples.stacked.mean(axis=0)) ** 2).sum(axis=0)
 
     def share(self, squares: NDArray[np.float64]) -> Share:
-        """Of the sums of squares of a term, float64[n_columns]."""
+        """Return the share of a term with the sums of squares `squares`, float64[n_columns]."""
         raw = float(squares[0] / self._total[0])
         if not self._is_corrected:
             return Share(raw)
@@ -129,7 +131,7 @@ class _Sums:
         total_drawn, total_noise = self._drawn(self._total)
         added, total_added = noise.mean(), total_noise.mean()
         corrected = np.clip((squares[0] - added) / max(self._total[0] - total_added, np.finfo(np.float64).tiny), 0, 1)
-        # A draw has errors twice: those of the values, and its own.
+        # A draw contains errors twice: the errors of the values and the drawn ones.
         left, total_left = drawn - 2 * added, total_drawn - 2 * total_added
         is_known = total_left > 0
         shares = np.clip(left / np.where(is_known, total_left, 1.0), 0, 1)
@@ -138,12 +140,13 @@ class _Sums:
         return Share(raw, float(corrected), float(low), float(high))
 
     def _drawn(self, squares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Those of the values with errors, and those of the errors alone, float64[n_draws] each."""
+        """Split sums into those of the values plus errors and those of the errors alone, float64[n_draws] each."""
         return squares[1 : 1 + self._n_draws], squares[1 + self._n_draws :]
 
 
 def determined_axes(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
-    """Axes that vary only along with another one, each with that one; of axes that do so mutually the first stays.
+    """Map each axis that varies only along with another one to that axis. If two axes determine each other, the first
+    stays.
 
     `axes` are as in `variance_shares`.
     """
@@ -158,12 +161,12 @@ def determined_axes(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
 
 
 def _end(determined_by: Mapping[str, str], name: str) -> str:
-    """The axis at the end of the chain: one that determines another may be determined itself."""
+    """Return the axis at the end of the chain, because an axis that determines another may be determined itself."""
     return _end(determined_by, determined_by[name]) if name in determined_by else name
 
 
 def _varying(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, Columns]:
-    """The contrasts of the axes with more than one level."""
+    """Return the contrasts of the axes with more than one level."""
     columns = {name: _effect_columns(levels) for name, levels in axes.items()}
     return {name: column for name, column in columns.items() if column.shape[1]}
 
@@ -171,7 +174,9 @@ def _varying(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, Columns]:
 def _squares(
     names: tuple[str, ...], columns: Mapping[tuple[str, ...], Columns], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], int]:
-    """What the term explains beyond all terms that do not contain it, for every column of values; and its df."""
+    """Return the sum of squares that the term explains beyond all terms not containing it, per column of values, and
+    its df.
+    """
     others = [other for term, other in columns.items() if not set(names) <= set(term)]
     left_without, rank_without = _fit(others, values)
     left_with, rank_with = _fit([*others, columns[names]], values)
@@ -179,7 +184,9 @@ def _squares(
 
 
 def _fit(columns: Sequence[Columns], values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Residual sums of squares, float64[n_columns], and rank of the least-squares fit with an intercept."""
+    """Return the residual sums of squares, float64[n_columns], and the rank of the least-squares fit with an
+    intercept.
+    """
     design = np.hstack([np.ones((len(values), 1)), *columns])
     coefficients, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
     left: NDArray[np.float64] = ((values - design @ coefficients) ** 2).sum(axis=0)
@@ -187,7 +194,7 @@ def _fit(columns: Sequence[Columns], values: NDArray[np.float64]) -> tuple[NDArr
 
 
 def _effect_columns(levels: Sequence[Hashable]) -> Columns:
-    """Sum-to-zero contrasts of the levels, float64[n_cells, n_levels - 1]; zeros for a cell without a level."""
+    """Return sum-to-zero contrasts of the levels, float64[n_cells, n_levels - 1]; zeros for a cell without a level."""
     used = list(dict.fromkeys(level for level in levels if level is not None))
     columns = np.array([[float(level == each) for each in used] for level in levels]).reshape(len(levels), len(used))
     contrasts: Columns = columns[:, :-1] - columns[:, -1:]
@@ -195,7 +202,7 @@ def _effect_columns(levels: Sequence[Hashable]) -> Columns:
 
 
 def _products(a: Columns, b: Columns) -> Columns:
-    """Every column of one times every column of the other: the contrasts of their interaction."""
+    """Return every column of one times every column of the other: the contrasts of their interaction."""
     return (a[:, :, np.newaxis] * b[:, np.newaxis, :]).reshape(len(a), -1)
 
 

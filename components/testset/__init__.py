@@ -1,1 +1,1 @@
-"""Making evaluation data of a corpus: topics, tasks, places of quotes, gates."""
+"""Generation of evaluation data from a corpus: topics, tasks, located quotes, gates."""

@@ -1,6 +1,7 @@
-"""Which texts a writer is given: a piece of a document, and for some tasks pieces of others about the same matter.
+"""Selection of the texts for a writer: a piece of a document and, for some tasks, pieces of related documents.
 
-Chosen without any model and by the seed alone: what comes of a document does not depend on which others are looked at.
+No model is used, and the seed alone decides. The evidence sets of a document do not depend on which other documents are
+used.
 """
 
 import re
@@ -20,17 +21,20 @@ from components.testset.windows import windows
 from components.text.near_duplicates import CONTAINED_SHINGLE_CHARACTERS, Shingles, overlap, shingles_of
 
 _FAIR_SHARE = 0.5
-"""Of the facts in the best piece: pieces with fewer are left alone."""
+"""Share of the facts in a document's best piece. Pieces with fewer facts are not used."""
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
 class EvidenceSettings:
-    """Pieces have at most `n_characters`, and at least `least_characters` without white space; a document gives one
-    evidence set for every `characters_per_set` begun, up to `most_sets`. Partners come from the `n_candidates` nearest
-    documents, of which those are left out that are copies, and say nothing new: of the 8-character shingles of the
-    shorter one, they share more than `most_contained` with a piece that is in the set already. `n_near` documents are
-    named where a source is taken out of the corpus.
+    """Settings of the selection of evidence.
+
+    Pieces have at most `n_characters`, and at least `least_characters` without white space. A document gives one
+    evidence set per started `characters_per_set`, up to `most_sets`.
+
+    Partners come from the `n_candidates` nearest documents, except copies, which add nothing. A copy shares more than
+    `most_contained` of its 8-character shingles (of the shorter text) with a piece that is already in the set. If a
+    task removes its source from the corpus, the evidence set names `n_near` near documents.
     """
 
     n_characters: int = 2000
@@ -45,7 +49,7 @@ class EvidenceSettings:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return an error for numbers out of range."""
         mistakes = too_small(
             self, n_characters=100, least_characters=1, characters_per_set=1, most_sets=1, n_candidates=1, n_near=0
         )
@@ -59,18 +63,21 @@ class EvidenceSettings:
 def evidence_sets(
     name: str, task: Task, document_ids: Sequence[str], corpus: SourceCorpus, settings: EvidenceSettings
 ) -> list[EvidenceSet]:
-    """The evidence sets of the task `name` that begin with a piece of these documents, without a topic: first the best
-    of each document in the order given, then the second ones of long documents, and so on.
+    """Return the evidence sets of the task `name` that begin with a piece of these documents, without a topic.
 
-    None comes of a document that is too short, or without a letter; nor, for a task that wants several documents, of
-    one with too few neighbours; nor, for a task that removes its source, of one with a copy, which may stay.
+    The best piece of each document comes first, in the order given, then the second pieces of long documents, and so
+    on.
+
+    A document gives no evidence set if it is too short, or has no letter. For a task over several documents, a document
+    with too few neighbours gives none. For a task that removes its source, a document with a copy gives none, because
+    the copy may stay in the corpus.
     """
     ranked = [own for an_id in document_ids for own in _pieces(name, an_id, corpus, settings)]
     pieces = [piece for _, piece in sorted(ranked, key=lambda own: own[0])]
     if task.n_documents == 1 and not task.removes_source:
         return [_set(name, (piece,)) for piece in pieces]
     if task.removes_source:
-        # Among all documents: one that may leave the corpus as well stays in it if nothing comes of it.
+        # Search all documents: a document that may leave the corpus stays in it if it gives no sample.
         near = _neighbours(pieces, corpus, settings, staying=False)
         pieces = [
             piece
@@ -78,15 +85,15 @@ def evidence_sets(
             if not any(_are_copies(piece, other, settings.most_contained) for other in others)
         ]
     partners = _neighbours(pieces, corpus, settings, staying=True)
-    made = (_with_others(name, task, piece, own, settings) for piece, own in zip(pieces, partners, strict=True))
-    return [own for own in made if own]
+    sets = (_with_others(name, task, piece, own, settings) for piece, own in zip(pieces, partners, strict=True))
+    return [own for own in sets if own]
 
 
 def _neighbours(
     pieces: Sequence[Extract], corpus: SourceCorpus, settings: EvidenceSettings, *, staying: bool
 ) -> list[list[Extract]]:
-    """Of each piece, the nearest pieces of other documents."""
-    # One more is asked for: a document is nearest to itself.
+    """Return for each piece the nearest pieces of other documents."""
+    # Search for one more, because a document is nearest to itself.
     found = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1, staying=staying)
     return [
         [
@@ -104,7 +111,7 @@ def _with_others(
 ) -> EvidenceSet | None:
     n_partners = task.n_documents - 1
     n_near = max(n_partners, settings.n_near) if task.removes_source else 0
-    telling = [other for other in others if _says_something(other.text, settings)]
+    telling = [other for other in others if _has_content(other.text, settings)]
     distinct = list(islice(_distinct(piece, telling, settings.most_contained), max(n_partners, n_near)))
     if len(distinct) < n_partners:
         return None
@@ -114,29 +121,31 @@ def _with_others(
 def _pieces(
     name: str, document_id: str, corpus: SourceCorpus, settings: EvidenceSettings
 ) -> Iterator[tuple[int, Extract]]:
-    """The pieces of a document that something is made of, each with its rank. Drawn among those that tell enough, by
-    the task too: so that several tasks do not all ask about the same piece.
+    """Yield the chosen pieces of a document, each with its rank.
+
+    The pieces with enough facts are drawn by the seed and the task, so that several tasks do not all use the same
+    piece.
     """
     text = corpus.texts[document_id]
-    told = {
+    n_facts_of = {
         place: len(facts(text[slice(*place)]))
         for place in windows(text, settings.n_characters)
-        if _says_something(text[slice(*place)], settings)
+        if _has_content(text[slice(*place)], settings)
     }
     n_sets = min(settings.most_sets, ceil(len(text) / settings.characters_per_set))
-    most = max(told.values(), default=0)
-    fair = [place for place, n_facts in told.items() if n_facts >= _FAIR_SHARE * most]
+    most = max(n_facts_of.values(), default=0)
+    fair = [place for place, n_facts in n_facts_of.items() if n_facts >= _FAIR_SHARE * most]
     drawn = sorted(fair, key=lambda place: _hash(settings.seed, name, document_id, *place))
     for rank, (start, end) in enumerate(drawn[:n_sets]):
         yield rank, Extract(document_id, corpus.titles[document_id], start, end, text[start:end])
 
 
-def _says_something(text: str, settings: EvidenceSettings) -> bool:
+def _has_content(text: str, settings: EvidenceSettings) -> bool:
     return sum(map(len, text.split())) >= settings.least_characters and _LETTER.search(text) is not None
 
 
 def _piece_around(found: Extract, corpus: SourceCorpus, settings: EvidenceSettings) -> Extract:
-    """The piece of its document in which most of it lies: what is found may be a sentence or two."""
+    """Return the piece of the document that contains most of `found`, which may be only a sentence or two."""
     text = corpus.texts[found.document_id]
     places = windows(text, settings.n_characters)
     start, end = max(places, key=lambda place: min(place[1], found.end) - max(place[0], found.start))
@@ -144,7 +153,7 @@ def _piece_around(found: Extract, corpus: SourceCorpus, settings: EvidenceSettin
 
 
 def _distinct(piece: Extract, others: Sequence[Extract], most_contained: float) -> Iterator[Extract]:
-    """Those that are no copies of the piece, or of one before."""
+    """Yield the pieces that are not copies of the first piece or of one yielded before."""
     taken = [piece]
     for other in others:
         if not any(_are_copies(own, other, most_contained) for own in taken):
@@ -158,7 +167,7 @@ def _are_copies(one: Extract, other: Extract, most_contained: float) -> bool:
 
 @lru_cache(maxsize=256)
 def _shingles(text: str) -> Shingles:
-    """A piece is compared with many others, and those with each other."""
+    """Return the shingles of a text, cached because a piece is compared with many others."""
     return shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
 
 

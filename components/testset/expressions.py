@@ -1,4 +1,4 @@
-"""What a writer says it computed, computed again: sums, products and powers of numbers, and nothing else."""
+"""Evaluation of a writer's expressions: sums, products and powers of numbers, and nothing else."""
 
 import ast
 import math
@@ -27,13 +27,14 @@ _NUMBER = re.compile(
 
 
 class UnreadableExpression(ValueError):
-    """An expression that is none, or one without a value; the message says why."""
+    """An invalid expression, or one without a value. The message says why."""
 
 
 @dataclass(frozen=True)
 class Computed:
-    """The value of an expression; the numbers in it, as they are written; and those of them that may be counts:
-    exponents, and what a sum is divided by.
+    """The value of an expression, its numbers as written, and the numbers that may be counts.
+
+    Counts are exponents, and divisors of sums.
     """
 
     value: float
@@ -42,12 +43,13 @@ class Computed:
 
 
 def compute(expression: str) -> Computed:
-    """Of numbers, + - * / ** (also × ÷ ^) and brackets; percent, thousands separators, units of ten thousand, and a
-    currency or another unit beside a number are read. Of what stands around equals signs it is the first part that
-    computes something.
+    """Evaluate an expression of numbers with + - * / ** (also × ÷ ^) and brackets.
 
-    Raises UnreadableExpression for anything else, for more than `LONGEST` characters, exponents above 200, a division
-    by zero, and a value that is no real number up to 1e30.
+    It may contain percent signs, thousands separators, units of ten thousand, and a currency or another unit beside a
+    number. If it contains equals signs, the first part with an operator counts.
+
+    Raise UnreadableExpression for anything else, for more than `LONGEST` characters, exponents above 200, a division by
+    zero, and a value that is not a real number up to 1e30.
     """
     if len(expression) > LONGEST:
         raise UnreadableExpression(f"{len(expression)} characters, at most {LONGEST} are read")
@@ -102,7 +104,7 @@ def _bounded(value: float | complex) -> float:
 
 
 def _counts(tree: ast.AST) -> Iterator[float]:
-    """Numbers that stand in an exponent, and what sums are divided by: how many years, how many summands."""
+    """Yield the numbers in exponents and the divisors of sums: numbers of years, numbers of summands."""
     for node in ast.walk(tree):
         match node:
             case ast.BinOp(op=ast.Pow(), right=exponent):

@@ -1,4 +1,4 @@
-"""When two questions are nearly one: what a draft is compared by, and how."""
+"""Comparison of drafts: the parts of a draft that count, and the rule for near duplicates."""
 
 import re
 from collections import Counter
@@ -18,8 +18,10 @@ _FUNCTION_CHARACTERS = frozenset(
     "的了是在和与及或吗呢么什哪些个多少几何怎样为有请问并对其中被把从由于以它他她该此这那各等分别"
 )
 _ANOTHER_MATTER, _ANOTHER_MATTER_OF_ONE_TEXT = 2, 5
-"""Content characters (a word counts as two) that questions about different things do not share: so many of each, and
-of both together, where they are over the same document, so that one word for another is none.
+"""Content characters (a word counts as two) in which questions about different things differ.
+
+The first number applies to each of the two questions. The second applies to both together if they share a document, so
+that a single replaced word does not make a different question.
 """
 _FEWEST_SHARED = 0.5
 
@@ -28,9 +30,11 @@ Parts = frozenset[str]
 
 @dataclass(frozen=True)
 class ComparedQuestions:
-    """What a draft is compared by. Only drafts of one `group` can be alike: the numbers and negations of a question, or
-    the kind of a text. `question`, `history` and, with their numbers, `references` are as parts (see NearDuplicates),
-    `words` is all that is asked, in order.
+    """The parts of a draft that are compared.
+
+    Only drafts of one `group` can be alike: the numbers and negations of a question, or the kind of a text. `question`,
+    `history` and `references` (with their numbers) are as parts (see NearDuplicates). `words` are all words of the
+    questions, in order.
     """
 
     id: str
@@ -44,7 +48,7 @@ class ComparedQuestions:
 
 
 def compared(draft: Draft) -> ComparedQuestions:
-    """The draft in folded form: width, case and punctuation do not count."""
+    """Return the compared parts of a draft in folded form: width, case and punctuation do not count."""
     before = "\n".join(turn.question for turn in draft.history)
     earlier, asked = tokens(before), tokens(draft.question)
     is_text = draft.kind not in ASKED
@@ -61,7 +65,7 @@ def compared(draft: Draft) -> ComparedQuestions:
 
 
 def are_alike(one: ComparedQuestions, other: ComparedQuestions, threshold: float) -> bool:
-    """Whether one of two drafts of a group nearly repeats the other; see NearDuplicates."""
+    """Return True if one of two drafts of a group nearly repeats the other; see NearDuplicates."""
     if one.words == other.words:
         return True
     if not (_are_near(one.question, other.question, threshold) and _are_near(one.history, other.history, threshold)):
@@ -76,14 +80,14 @@ def _facts(asked: str) -> tuple[object, ...]:
 
 
 def _parts(own: list[str]) -> Parts:
-    """Characters with their neighbours (the first and the last have the edge beside them), and words by themselves."""
+    """Return pairs of neighbouring characters, including the edges, and single words."""
     neighbours = zip(["", *own], [*own, ""], strict=True) if own else ()
     pairs = (f"{one} {other}" for one, other in neighbours if is_character(one) or is_character(other))
     return frozenset([*pairs, *(token for token in own if not is_character(token))])
 
 
 def _are_near(one: Parts, other: Parts, threshold: float) -> bool:
-    """By their Jaccard similarity; two empty sets are: no history is like no history."""
+    """Return True if the Jaccard similarity reaches the threshold, or if both sets are empty."""
     fewer, more = sorted((len(one), len(other)))
     if fewer < threshold * more:
         return False
@@ -100,7 +104,7 @@ def _are_about_one_thing(one: ComparedQuestions, other: ComparedQuestions) -> bo
 
 
 def _content(words: Counter[str]) -> int:
-    """How long words are that are no function words."""
+    """Return the length of all words that are not function words."""
     return n_characters(word for word in words.elements() if word not in _without_content())
 
 

@@ -1,8 +1,8 @@
-"""Questions that nearly repeat one that is in the set already.
+"""Detection of questions that nearly repeat a question of the set.
 
-They are compared by their parts: words and numbers, and pairs of neighbouring Chinese or Japanese characters. Short
-questions have some too, which runs of five characters do not have. All are found, by an index over the rarest parts of
-each: of two sets with a Jaccard similarity of t, these have one in common.
+Questions are compared by their parts: words, numbers, and pairs of neighbouring Chinese or Japanese characters. Even
+short questions have such parts, but may have no run of five characters. An index over the rarest parts of each question
+finds all near duplicates, because two sets with a Jaccard similarity of t share one of these parts.
 Source: Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search" (prefix filtering).
 """
 
@@ -17,25 +17,33 @@ from components.testset.records import Draft
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """Two questions are near duplicates if they, and the questions before them in their conversations, have at least
-    the share `threshold` of their parts in common (Jaccard), the same numbers and negations, and
-    answers that agree: half of the parts of the shorter reference are in the other, and all of its numbers. A question
-    for 2019 is not the same for 2020, nor is one of a company the same of another: where each of two questions has
-    content words of its own, they are about different things. Questions that are equal word for word are duplicates
-    whatever their references say. Texts to go on with, to sum up or to correct are compared by their parts alone.
+    """Finds near duplicates among drafts.
+
+    Two questions are near duplicates if all of these hold:
+
+    - they, and the earlier questions of their conversations, share at least `threshold` of their parts (Jaccard);
+    - they have the same numbers and negations;
+    - their answers agree: half of the parts of the shorter reference are in the other, and all of its numbers.
+
+    A question about 2019 does not repeat one about 2020, nor does a question about one company repeat one about
+    another: if both questions have content words that the other lacks, they ask about different things. Questions that
+    are equal word for word are duplicates, whatever their references. Texts to continue, summarise or correct are
+    compared only by their parts.
     """
 
     threshold: float = 0.6
 
     def check(self) -> list[str]:
-        """A share out of range."""
+        """Return an error for a share out of range."""
         if 0 < self.threshold <= 1:
             return []
         return [f"threshold: got {self.threshold:g}, expected a share above 0 and up to 1"]
 
     def repeats(self, new: Sequence[Draft], earlier: Sequence[Draft]) -> Mapping[str, str]:
-        """By id of those among `new` that repeat one of `earlier`, or of `new` before them that does not itself repeat
-        another, the id of the first such one. What is `earlier` stays, whatever it repeats.
+        """Map the id of each draft in `new` that repeats another draft to the id of the first draft that it repeats.
+
+        It may repeat one of `earlier`, or an earlier draft of `new` that repeats none itself. Drafts in `earlier`
+        always stay.
         """
         drafts = [compared(draft) for draft in (*earlier, *new)]
         index = _Index(self.threshold, Counter(part for draft in drafts for part in draft.question))
@@ -51,22 +59,22 @@ class NearDuplicates:
 
 @dataclass
 class _Index:
-    """What is kept, in order, under its rarest parts; `counts` of all parts say which these are."""
+    """Drafts of the set in order, indexed by their rarest parts according to `counts` of all parts."""
 
     threshold: float
     counts: Mapping[str, int]
-    kept: list[ComparedQuestions] = field(default_factory=list)
+    drafts: list[ComparedQuestions] = field(default_factory=list)
     places: dict[object, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, draft: ComparedQuestions) -> None:
         for key in self._keys(draft):
-            self.places[key].append(len(self.kept))
-        self.kept.append(draft)
+            self.places[key].append(len(self.drafts))
+        self.drafts.append(draft)
 
     def first_like(self, draft: ComparedQuestions) -> ComparedQuestions | None:
         near = {place for key in self._keys(draft) for place in self.places.get(key, ())}
-        kept = (self.kept[place] for place in sorted(near))
-        return next((other for other in kept if are_alike(draft, other, self.threshold)), None)
+        others = (self.drafts[place] for place in sorted(near))
+        return next((other for other in others if are_alike(draft, other, self.threshold)), None)
 
     def _keys(self, draft: ComparedQuestions) -> list[object]:
         rarest = sorted(draft.question, key=lambda part: (self.counts[part], part))

@@ -26,8 +26,10 @@ _FIRST_YEAR_OF_BIRTH = 1850
 
 
 def personal_data(text: str) -> dict[str, str]:
-    """The first of each kind that a text holds, by kind: "email", "phone", "identity_number" (with a valid date and
-    check character, GB 11643), "card_number" (13 to 19 digits that satisfy ISO 7812's check).
+    """Return the first match of each kind of personal data in a text, by kind.
+
+    The kinds are "email", "phone", "identity_number" (with a valid date and check character, GB 11643) and
+    "card_number" (13 to 19 digits that satisfy ISO 7812's check).
     """
     plain = unicodedata.normalize("NFKC", text)
     identity = [number[0] for number in _IDENTITY.finditer(plain) if _is_identity_number(number)]

@@ -1,4 +1,4 @@
-"""What a run of making evaluation data is put together from."""
+"""Roles of the components that generate evaluation data."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
@@ -9,88 +9,91 @@ from components.testset.records import Draft, EvidenceSet, Extract, GateVerdict,
 
 
 class SourceCorpus(Protocol):
-    """The documents that samples are made of and their topics, as gates and tasks see them."""
+    """The source documents of samples with their topics, as gates and tasks see them."""
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """By id."""
+        """Texts by document id."""
 
     @property
     def titles(self) -> Mapping[str, str]:
-        """By id; "" for one without."""
+        """Titles by document id; "" for a document without one."""
 
     @property
     def topics(self) -> Sequence[Topic]:
         """The leaves of the topic tree."""
 
     def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
-        """For each query the segments that match its words best, at most `n`, each of another document, the best first:
-        BM25 over segments of the corpus. With `staying` only of documents that no sample takes out of it. What is found
-        for a query does not depend on the others.
+        """Return for each query the segments that match its words best, by BM25 over segments of the corpus.
+
+        Each result has at most `n` segments, the best first, each of another document. With `staying`, it has only
+        documents that no sample removes from the corpus. The result of a query does not depend on the other queries.
         """
 
 
 @runtime_checkable
 class TopicSource(Component, Protocol):
-    """Where the topics come from: a file, or a model that drafts them. One that reads a file has `content_hash`."""
+    """A source of topics: a file, or a model that drafts them. A source that reads a file has `content_hash`."""
 
     @property
     def llm(self) -> LLM | None:
-        """Who drafts; None for topics that are given."""
+        """The drafting model; None for given topics."""
 
     @property
     def n_requests(self) -> int:
-        """In all, at most, each readable at once."""
+        """Most requests in total if every reply can be read."""
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """The leaves, with distinct slugs. Raises DataError, and ComponentError if the model drafted none."""
+        """Return the leaves, with distinct slugs. Raise DataError, or ComponentError if the model drafted no topic."""
 
 
 @runtime_checkable
 class Task(Component, Protocol):
-    """One kind of question: which evidence it needs, and how it is written."""
+    """A kind of question: the evidence that it needs, and the way it is written."""
 
     removes_source: ClassVar[bool]
-    """True if the first document of an evidence set must leave the released corpus; other tasks then use others."""
+    """True if the first document of an evidence set must leave the released corpus. Other tasks then use other
+    documents.
+    """
 
     @property
     def kind(self) -> Kind:
-        """Of its drafts."""
+        """Kind of its drafts."""
 
     @property
     def n_documents(self) -> int:
-        """Extracts of an evidence set, each of another document; the first is the one that it is made for."""
+        """Extracts of an evidence set, each of another document. The set is made for the first one."""
 
     @property
     def llm(self) -> LLM | None:
-        """Who writes; None for a task that needs no model."""
+        """The writing model; None for a task that needs no model."""
 
     @property
     def n_requests(self) -> int:
-        """For one evidence set, at most, each readable at once."""
+        """Most requests for one evidence set if every reply can be read."""
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
-        """Drafts of the task `name`. Every evidence set has drafts or is among those not drafted."""
+        """Return drafts of the task `name`. Every evidence set has drafts or is listed in `not_drafted`."""
 
 
 @runtime_checkable
 class DraftGate(Component, Protocol):
-    """One thing that a draft must not have wrong."""
+    """A check for one kind of flaw in a draft."""
 
     @property
     def llm(self) -> LLM | None:
-        """Who is asked; None for a gate that asks no model."""
+        """The checking model; None for a gate that needs no model."""
 
     @property
     def n_requests(self) -> int:
-        """For one draft, at most, each readable at once."""
+        """Most requests for one draft if every reply can be read."""
 
     @property
     def tags(self) -> bool:
-        """True if what it finds is a remark (TAGGED), not a rejection."""
+        """True if its findings are remarks (TAGGED), not rejections."""
 
     def applies_to(self, draft: Draft) -> bool:
-        """Whether it has anything to say; a draft to which it does not apply passes, without a request."""
+        """Return True if the gate checks this draft. Other drafts pass without a request."""
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
-        """One for each, in order: of drafts to which it applies."""
+        """Return one verdict per draft, in order, for drafts to which the gate applies."""

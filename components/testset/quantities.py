@@ -1,4 +1,4 @@
-"""The numbers in texts as values: in digits with units of ten thousand and percent signs, and in Chinese numerals."""
+"""Numbers in texts as values: in digits with units of ten thousand and percent signs, and in Chinese numerals."""
 
 import re
 import unicodedata
@@ -31,8 +31,10 @@ _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number as it is written: `value` with its sign, `step` the unit of its last digit (0.1 in 12.5), `factor` what
-    its scale and percent sign multiply it by.
+    """A number as written.
+
+    `value` has its sign. `step` is the unit of its last digit (0.1 in 12.5). `factor` is the factor of its scale and
+    percent sign.
     """
 
     value: float
@@ -40,14 +42,14 @@ class Quantity:
     factor: float = 1.0
 
     def readings(self) -> Iterator[tuple[float, float]]:
-        """(value, step) of it as it is written, and as it is meant: a text speaks of 3.5 (in 亿) and of 3.5 亿."""
+        """Yield (value, step) as written and as meant: 3.5亿 may be compared with 3.5 (in 亿) or with 350,000,000."""
         yield self.value, self.step
         if self.factor != 1:
             yield self.value * self.factor, self.step * self.factor
 
 
 def quantities(text: str) -> list[Quantity]:
-    """All of them; a range such as 10-20 is two. Texts are read in NFKC."""
+    """Return all numbers of a text, which is read in NFKC. A range such as 10-20 is two numbers."""
     plain = unicodedata.normalize("NFKC", text)
     found = [_of_digits(number, plain) for number in _QUANTITY.finditer(plain)]
     found += [
@@ -68,7 +70,7 @@ def _of_digits(number: re.Match[str], text: str) -> Quantity:
 
 
 def _value_of_numeral(whole: str, decimals: str | None) -> float:
-    """Of 二十三, 两千零五, 一万二千; of digits alone, 二〇一九, what they make one by one."""
+    """Return the value of 二十三, 两千零五 or 一万二千, and of plain digits such as 二〇一九."""
     if not set(whole) & {*_UNITS, "万", "亿"}:
         return float("".join(str(_DIGITS[digit]) for digit in whole) + (f".{_decimals(decimals)}" if decimals else ""))
     total = section = digit = 0

@@ -1,4 +1,4 @@
-"""What flows from a corpus to a set of questions with gold: evidence, drafts, verdicts."""
+"""Records from a corpus to a set of questions with gold: evidence, drafts, verdicts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from components.records import Evidence, Kind, Turn
 
 @dataclass(frozen=True)
 class Topic:
-    """A leaf of the topic tree: its slug, the names from the root's child down to it, and what belongs to it."""
+    """A leaf of the topic tree: its slug, the names on its path below the root, and a description of its content."""
 
     slug: str
     path: tuple[str, ...]
@@ -18,7 +18,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Extract:
-    """The characters [start, end) of a document, which are `text`."""
+    """The characters [start, end) of a document; `text` holds them."""
 
     document_id: str
     title: str
@@ -29,10 +29,10 @@ class Extract:
 
 @dataclass(frozen=True)
 class EvidenceSet:
-    """What a writer is given to write of: extracts, each of another document. `id` stands for the task and the places.
+    """The evidence for a writer: extracts, each of another document.
 
-    `topic` is a slug. `near` are the ids of documents about the same matter that are no evidence: a summary's source is
-    taken out of the corpus, and they must cover it.
+    `id` is derived from the task and the places. `topic` is a slug. `near` are the ids of related documents that are
+    not evidence. A summary's source is removed from the corpus, so these documents must cover it.
     """
 
     id: str
@@ -44,8 +44,10 @@ class EvidenceSet:
 
 @dataclass(frozen=True)
 class Quote:
-    """What a writer says that its question rests on: the numbers of sentences as they were shown to it (from 1, over
-    all extracts), and the words themselves, by which these are checked. Either may be missing.
+    """A writer's evidence for its question. Either field may be empty.
+
+    `sentences` are the numbers of sentences as shown to the writer (from 1, over all extracts). `text` is the quoted
+    wording, which verifies the numbers.
     """
 
     sentences: tuple[int, ...] = ()
@@ -56,11 +58,12 @@ class Quote:
 class Draft:
     """A question that may become a sample of the set.
 
-    `id` is unique in a run and equal in each. Until its quotes are located, `gold` is empty. `expression` is how the
-    writer computed a number of the answer ("(120 - 100) / 100"), "" where nothing was computed. `conversation` is the
-    id that the turns of one conversation share, `turn` the number of this one, from 0; `history` holds those before.
-    `removed` are documents that must not be in the released corpus, as the sample would be no task with them.
-    `notes` are facts for people by name, such as what a planted error replaced. `was_corrected` after an inspection.
+    `id` is unique in a run, and equal in repeated runs. `gold` is empty until the quotes are located. `expression` is
+    the writer's computation of a number in the answer ("(120 - 100) / 100"), "" without one. Turns of one conversation
+    share the id `conversation`. `turn` is the number of this turn, from 0, and `history` holds the earlier turns.
+    `removed` are documents that must not be in the released corpus, because they would make the sample trivial. `notes`
+    are named facts for readers, such as the words that a planted error replaced. `was_corrected` is true after a
+    correction by an inspection.
     """
 
     id: str
@@ -82,8 +85,11 @@ class Draft:
 
 
 class Refusal(StrEnum):
-    """Why no draft came of an evidence set: the writer said that the task cannot be done with it, its reply could not
-    be read, or the request failed (which says nothing of the evidence: a later run asks again).
+    """The reason why an evidence set has no draft.
+
+    - DECLINED: the writer said that the task does not suit the evidence;
+    - UNREADABLE: its reply could not be read;
+    - FAILED: the request failed, which says nothing about the evidence. A later run asks again.
     """
 
     DECLINED = "declined"
@@ -93,7 +99,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True)
 class NotDrafted:
-    """An evidence set without drafts. `detail` is what the writer said, or what went wrong."""
+    """An evidence set without drafts. `detail` is the writer's reason, or the error."""
 
     evidence: EvidenceSet
     refusal: Refusal
@@ -102,15 +108,18 @@ class NotDrafted:
 
 @dataclass(frozen=True)
 class WrittenDraft:
-    """What came of evidence sets, in their order."""
+    """The drafts of evidence sets, in the order of the sets."""
 
     drafts: tuple[Draft, ...]
     not_drafted: tuple[NotDrafted, ...] = ()
 
 
 class VerdictState(StrEnum):
-    """What a gate says of a draft. TAGGED passes with a remark; CORRECTED is out, and another draft goes through the
-    gates in its place; FAILED is a request that failed: neither accepted nor rejected, a later run asks again.
+    """The verdict of a gate on a draft.
+
+    - TAGGED: passed with a remark;
+    - CORRECTED: replaced by another draft, which goes through the gates;
+    - FAILED: neither accepted nor rejected, because a request failed. A later run asks again.
     """
 
     PASSED = "passed"
@@ -122,9 +131,10 @@ class VerdictState(StrEnum):
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """Of one gate on one draft. `reason` is a slug that counts in the coverage ("closed_book"), "" for PASSED; `detail`
-    is what was seen, for people. `draft` is the draft with what the gate found (its gold), or the corrected one; None
-    where it stays as it was.
+    """The verdict of one gate on one draft.
+
+    `reason` is a slug that counts in the coverage ("closed_book"), "" for PASSED. `detail` describes the finding for
+    readers. `draft` is the draft with additions of the gate (its gold), or the corrected one; None if it is unchanged.
     """
 
     state: VerdictState

@@ -1,4 +1,4 @@
-"""Documents as writers and inspectors are shown them."""
+"""Documents in the form shown to writers and inspectors."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,10 @@ _LONGEST_TITLE = 200
 
 
 def shown_documents(extracts: Sequence[Extract]) -> str:
-    """Each extract as a numbered document, a sentence to a line with its number in brackets: see `numbered_sentences`.
-    What a document says cannot begin a line, and so cannot look like another sentence, nor like the end of a document.
+    """Return each extract as a numbered document, with one sentence per line after its number in brackets.
+
+    `numbered_sentences` defines the numbers. Text of a document cannot begin a line, so it cannot imitate another
+    sentence or the end of a document.
     """
     lines: list[list[str]] = [[] for _ in extracts]
     for number, (extract, start, end) in enumerate(numbered_sentences(extracts), 1):

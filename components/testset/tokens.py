@@ -1,4 +1,4 @@
-"""Texts in any script as tokens: characters where there are no blanks between words, else words and numbers."""
+"""Texts in any script as tokens: characters in scripts without spaces between words, else words and numbers."""
 
 import re
 from collections.abc import Iterable
@@ -13,15 +13,15 @@ _WORD = 2
 
 
 def tokens(text: str) -> list[str]:
-    """In order, in the form in which answers are compared: width, case and punctuation do not count."""
+    """Return the tokens in order, in the form used to compare answers: width, case and punctuation do not count."""
     return _TOKEN.findall(form_to_search(text))
 
 
 def is_character(token: str) -> bool:
-    """Whether it is a Chinese or Japanese character, and no word."""
+    """Return True for a Chinese or Japanese character, False for a word."""
     return _CHARACTER.match(token) is not None
 
 
 def n_characters(some: Iterable[str]) -> int:
-    """How long tokens are, in Chinese characters: a word counts as two."""
+    """Return the length of tokens in Chinese characters: a word counts as two."""
     return sum(1 if is_character(token) else _WORD for token in some)

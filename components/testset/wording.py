@@ -1,4 +1,4 @@
-"""What a model is asked in, and a request in these words."""
+"""The prompt of a request to a model, and the request built from it."""
 
 import re
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ from components.text.templates import fill
 
 @dataclass(frozen=True)
 class Wording:
-    """`instruction` has places such as {question}; `reminder` is said after a reply that cannot be read."""
+    """A prompt. `instruction` has places such as {question}. `reminder` follows a reply that cannot be read."""
 
     system: str
     instruction: str
     reminder: str
 
     def mistakes(self, field: str, places: tuple[str, ...]) -> list[str]:
-        """Of the wording in a field: places that are missing, and such as nobody fills in."""
+        """Return an error for each missing place and each unknown place of the wording in `field`."""
         return [f"{field}.{mistake}" for mistake in wording_mistakes(self.instruction, places)]
 
     def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, Any]) -> Request:
-        """A request for one JSON object. A backend knows no more of the sample than the messages say."""
+        """Return a request for one JSON object. A backend knows nothing of the sample beyond the messages."""
         messages = chat(self.system, fill(self.instruction, values))
         return Request(request_id, messages, Sample(request_id, "", kind, "", ()), (), schema)
 
@@ -33,14 +33,15 @@ _TAG = re.compile(r"<(?=\s*/?\s*document\b)", re.IGNORECASE)
 
 
 def quoted(text: str) -> str:
-    """What somebody else wrote, in one line, and without the tags between which it is shown: it can neither look like
-    the end of a document nor like a line of an instruction.
+    """Return text of another author on one line, without the tags that mark documents.
+
+    It can then imitate neither the end of a document nor a line of an instruction.
     """
     return _TAG.sub("‹", " ".join(text.split()))
 
 
 def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """JSON schema of an object with these properties, in this order, all of them wanted."""
+    """Return the JSON schema of an object with these properties, in this order, all of them required."""
     return {
         "type": "object",
         "properties": dict(properties),

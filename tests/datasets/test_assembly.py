@@ -112,7 +112,7 @@ def test_all_gold_that_is_not_in_the_corpus_is_told_at_once() -> None:
         require_gold_in_corpus(assembled(DOCUMENTS, *lost), "the source")
     lines = str(raised.value).split("\n")
     assert [f"'nowhere{n}'" in line for n, line in enumerate(lines[:-1])] == [True] * 10
-    assert lines[-1] == "... and 2 more mistakes"
+    assert lines[-1] == "... and 2 more errors"
 
 
 def test_limit_keeps_the_corpus() -> None:

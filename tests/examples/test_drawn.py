@@ -34,7 +34,7 @@ def test_the_draw_is_that_of_the_seed_and_alike_for_samples_of_a_kind() -> None:
     ],
     ids=["references", "gold", "gold elsewhere", "length", "same question", "same question, otherwise written"],
 )
-def test_what_is_no_example_is_passed_over(changes: dict[str, object]) -> None:
+def test_unusable_samples_are_skipped_as_examples(changes: dict[str, object]) -> None:
     chooser = DrawnExamples(Demo(), n=3, max_tokens=50, tokenizer=PlainWords())
     chosen = chooser.choose(SAMPLES[:1], POOL, DOCUMENTS)[0, 0]
     changed = [replace(sample, **changes) if place == chosen else sample for place, sample in enumerate(POOL)]  # type: ignore[arg-type]
@@ -50,8 +50,8 @@ def test_a_follow_up_asks_the_same_only_after_the_same_questions() -> None:
         chooser.choose([sample], [replace(other, history=sample.history)], DOCUMENTS)
 
 
-def test_too_few_are_an_error() -> None:
-    with pytest.raises(DataError, match=r"4 of 10 samples .* do for sample 'a', expected examples.n=5"):
+def test_too_few_examples_are_an_error() -> None:
+    with pytest.raises(DataError, match=r"got 4 examples for sample 'a' from 10 samples .* expected examples.n=5"):
         DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
 
 
@@ -59,5 +59,5 @@ def test_mistakes() -> None:
     assert DrawnExamples(None, n=-1, max_tokens=0).check() == [
         "n: got -1, expected at least 0",
         "max_tokens: got 0, expected at least 1",
-        "dataset: got none, expected one that holds the examples",
+        "dataset: got none, expected a data set with the examples",
     ]

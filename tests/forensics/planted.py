@@ -92,7 +92,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Planted:
-    """The data set. Its fields are those of the bundled one, whose place it takes."""
+    """The planted data set. It has the fields of the bundled data set that it replaces."""
 
     limit: int | None = None
     limit_seed: int = 0
@@ -103,7 +103,7 @@ class Planted:
     name: ClassVar[str] = "planted"
 
     def fingerprint(self) -> str:
-        """Of all that is planted."""
+        """Return the hash of all planted texts and cases."""
         return hashlib.sha256(repr((TEXTS, CASES)).encode()).hexdigest()
 
     def load(self) -> Benchmark:

@@ -14,23 +14,23 @@ def failure(stage: EvidenceStage, outcome: Outcome, use: Use | None = None, **kn
 
 @pytest.mark.parametrize("stage", EvidenceStage)
 @pytest.mark.parametrize("outcome", [Outcome.RIGHT, Outcome.TYPICAL])
-def test_who_answers_well_has_not_failed_whatever_was_found(stage: EvidenceStage, outcome: Outcome) -> None:
+def test_a_right_answer_never_counts_as_failed(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) is Failure.NONE
 
 
 @pytest.mark.parametrize("stage", BROKEN)
 @pytest.mark.parametrize("outcome", [Outcome.WRONG, Outcome.PARTLY, Outcome.LOW, Outcome.REFUSED, Outcome.NOT_JUDGED])
-def test_evidence_that_was_lost_is_the_reason(stage: EvidenceStage, outcome: Outcome) -> None:
+def test_lost_evidence_explains_a_failure(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) == stage.value
 
 
 @pytest.mark.parametrize("stage", EvidenceStage)
 @pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.EMPTY, Outcome.TRUNCATED])
-def test_an_answer_that_did_not_come_fails_by_itself(stage: EvidenceStage, outcome: Outcome) -> None:
+def test_a_missing_answer_is_its_own_failure(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) == outcome.value
 
 
-def test_so_does_one_that_the_provider_kept_back() -> None:
+def test_an_answer_withheld_by_the_provider_is_a_failure() -> None:
     assert failure(EvidenceStage.NOT_RETRIEVED, Outcome.REFUSED, is_filtered=True) is Failure.REFUSED
 
 

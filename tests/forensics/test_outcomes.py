@@ -1,4 +1,4 @@
-"""What became of an answer."""
+"""Outcomes of answers."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ CHINESE = replace(ASKED, question="公司2023年的营业收入是多少？", re
         ("The red bridge", Outcome.WRONG),
     ],
 )
-def test_an_answer_is_held_against_what_the_reference_adds(answer: str, outcome: Outcome) -> None:
+def test_an_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
     assert outcome_of(replace(ASKED, answer=answer)).outcome is outcome
 
 
@@ -38,7 +38,7 @@ def test_an_answer_is_held_against_what_the_reference_adds(answer: str, outcome:
         ("公司2023年的营业收入", Outcome.WRONG),
     ],
 )
-def test_so_is_a_chinese_one(answer: str, outcome: Outcome) -> None:
+def test_a_chinese_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
     assert outcome_of(replace(CHINESE, answer=answer)).outcome is outcome
 
 
@@ -47,13 +47,13 @@ def test_numbers_of_the_question_need_not_be_said_again() -> None:
     assert outcome_of(sample).outcome is Outcome.RIGHT
 
 
-def test_a_reference_that_adds_nothing_is_wanted_as_a_whole() -> None:
+def test_a_reference_that_adds_nothing_is_compared_as_a_whole() -> None:
     sample = replace(ASKED, question="Is it red or blue?", references=["Blue"])
     assert outcome_of(replace(sample, answer="It is blue.")).outcome is Outcome.RIGHT
     assert outcome_of(replace(sample, answer="It is red.")).outcome is Outcome.WRONG
 
 
-def test_so_is_one_whose_only_number_is_in_the_question() -> None:
+def test_a_reference_whose_only_number_is_in_the_question_is_compared_as_a_whole() -> None:
     sample = replace(ASKED, question="Was it 1887?", references=["1887"])
     assert outcome_of(replace(sample, answer="In 1887")).outcome is Outcome.RIGHT
     assert outcome_of(replace(sample, answer="Never")).outcome is Outcome.WRONG
@@ -121,7 +121,7 @@ def test_a_date_in_another_spelling_is_right_without_a_doubt(answer: str) -> Non
 @pytest.mark.parametrize(
     "answer", ["I cannot answer this from the context.", "根据所给资料无法回答该问题。", "信息不足"]
 )
-def test_a_refusal_by_words_is_one(answer: str) -> None:
+def test_a_refusal_in_words_is_a_refusal(answer: str) -> None:
     assert outcome_of(replace(ASKED, answer=answer)).outcome is Outcome.REFUSED
 
 
@@ -134,11 +134,11 @@ def test_a_reference_that_sounds_like_a_refusal_can_be_given() -> None:
     ("answer", "outcome"),
     [("Insufficient information.", Outcome.RIGHT), ("资料中没有提到。", Outcome.RIGHT), ("In 1887.", Outcome.WRONG)],
 )
-def test_where_nothing_can_be_answered_to_say_so_is_right(answer: str, outcome: Outcome) -> None:
+def test_abstaining_on_an_unanswerable_question_is_right(answer: str, outcome: Outcome) -> None:
     assert outcome_of(replace(ASKED, answerable=False, references=[], answer=answer)).outcome is outcome
 
 
-def test_writing_nothing_about_such_a_question_is_right_and_failing_is_not() -> None:
+def test_an_empty_answer_to_an_unanswerable_question_is_right_but_an_error_is_not() -> None:
     unanswerable = replace(ASKED, answerable=False, references=[])
     assert outcome_of(replace(unanswerable, state=AnswerState.EMPTY)).outcome is Outcome.RIGHT
     assert outcome_of(replace(unanswerable, state=AnswerState.REFUSED)).outcome is Outcome.RIGHT
@@ -152,7 +152,7 @@ def test_long_texts_are_told_apart_by_a_metric_and_never_surely() -> None:
     assert outcome_of(story).outcome is Outcome.NOT_JUDGED
 
 
-def test_what_may_be_a_paraphrase_is_uncertain() -> None:
+def test_a_possible_paraphrase_is_uncertain() -> None:
     assert (
         outcome_of(replace(ASKED, references=["It was made of fine red bricks"], answer="Bricks")).doubt == "paraphrase"
     )
@@ -162,6 +162,6 @@ def test_what_may_be_a_paraphrase_is_uncertain() -> None:
     assert outcome_of(replace(ASKED, references=[long], answer=long)) == JudgedOutcome(Outcome.RIGHT, "long text")
 
 
-def test_without_a_reference_nothing_is_known() -> None:
+def test_without_a_reference_there_is_no_outcome() -> None:
     assert outcome_of(replace(ASKED, references=[], answer="Yes")).outcome is Outcome.NOT_JUDGED
     assert outcome_of(replace(ASKED, references=["..."], answer="Yes")).outcome is Outcome.NOT_JUDGED

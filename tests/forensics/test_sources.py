@@ -36,5 +36,5 @@ def test_runs_do_not_go_from_one_passage_into_the_next() -> None:
         (0.6, 0.7, Use.DISTRACTED),
     ],
 )
-def test_what_became_of_the_evidence(gold: float, others: float, use: Use) -> None:
+def test_shares_decide_the_use_of_the_evidence(gold: float, others: float, use: Use) -> None:
     assert use_of(Shares(gold, others)) is use

@@ -12,7 +12,7 @@ TOP_K = 2
 
 
 def unit(*found: tuple[int, int, int], n_in_context: int = 0, n_characters: int | None = 100) -> GoldUnit:
-    """A unit of which pieces (rank, start, end) were found."""
+    """Return a unit with these found pieces (rank, start, end)."""
     return GoldUnit(n_characters, n_in_context, [FoundPiece(*piece) for piece in found])
 
 
@@ -50,7 +50,7 @@ def test_without_gold_nothing_is_lost() -> None:
     assert stage_of([unit(n_characters=0)], TOP_K).stage is EvidenceStage.NO_GOLD
 
 
-def test_how_much_is_enough_can_be_chosen() -> None:
+def test_theta_sets_the_required_share_of_a_unit() -> None:
     half = unit((1, 0, 50), n_in_context=50)
     assert stage_of([half], TOP_K, theta=0.5).stage is EvidenceStage.IN_CONTEXT
     assert stage_of([half], TOP_K).stage is EvidenceStage.CUT

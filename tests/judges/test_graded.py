@@ -178,7 +178,7 @@ class TestApplicability:
         assert outcome_of(NUMERICAL, empty, replies('{"applicable": false}'))[0] is ScoreState.NOT_APPLICABLE
 
     def test_must_have_been_prepared(self) -> None:
-        with pytest.raises(ComponentError, match="'s': nothing was prepared"):
+        with pytest.raises(ComponentError, match="'s': got no preparation"):
             NUMERICAL.judge([ITEM], {}, ScriptedJudge(failed))
 
 

@@ -49,9 +49,9 @@ def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "a list came"),
-        ('{"a": []}', "entry 'a': a list came"),
-        ('{"a": {"question": "q"}}', "got 'q', expected lists of texts"),
+        ("[]", "got a list"),
+        ('{"a": []}', "entry 'a': got a list"),
+        ('{"a": {"question": "q"}}', "got 'q', expected lists of strings"),
         ('{"a": {"question": ["q"], "answers": [null]}}', "got \\[None\\]"),
     ],
 )

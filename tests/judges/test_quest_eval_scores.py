@@ -54,7 +54,7 @@ def test_the_published_scores(golden: list[dict[str, Any]]) -> None:
 
 
 def test_where_plain_and_published_differ(golden: list[dict[str, Any]]) -> None:
-    """Without white space and with something answered they are the same."""
+    """The two are equal without white space if any question is answered."""
     n_equal = 0
     for case in golden:
         texts = case["answers_reference"] + case["answers_generated"]

@@ -41,7 +41,7 @@ def test_of_questions_that_can_be_answered() -> None:
     }
 
 
-def test_phrases_that_are_none_are_a_mistake() -> None:
+def test_empty_phrases_are_an_error() -> None:
     for component in (Abstention, AbstentionErrors):
         assert component(phrases=()).check()[0].startswith("phrases: got []")
         assert component(phrases=("no answer", "!")).check()[0].startswith("phrases: got ['no answer', '!']")

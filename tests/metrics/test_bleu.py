@@ -28,7 +28,9 @@ def _bleu(answers: Sequence[str], references: Sequence[Sequence[str]], language:
 
 
 def _sacrebleu(answers: Sequence[str], references: Sequence[Sequence[str]], tokenize: str) -> float:
-    """The published score; sacreBLEU takes the i-th references of all samples together, None where there is none."""
+    """Return the published score. sacreBLEU takes the i-th references of all samples together, None for a missing
+    one.
+    """
     n_references = max(map(len, references))
     columns = [[texts[i] if i < len(texts) else None for texts in references] for i in range(n_references)]
     return sacrebleu.corpus_bleu(answers, columns, tokenize=tokenize).score / 100  # type: ignore[arg-type]
@@ -102,5 +104,5 @@ def test_signature_names_the_tokenizer_and_the_smoothing(language: str, tokenize
     assert Bleu(language).signature == expected
 
 
-def test_an_unknown_language_is_a_mistake() -> None:
+def test_an_unknown_language_is_an_error() -> None:
     assert Bleu("fr").check() == ["language: got 'fr', expected one of zh, en, char"]

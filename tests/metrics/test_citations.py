@@ -69,7 +69,7 @@ def test_which_passages_hold_gold(gold: Evidence, passage: tuple[int, int, int],
     assert scored("Yes [1].", [gold], passages(passage))["precision"][0] == is_right
 
 
-def test_what_stands_in_a_passage_as_a_copy_counts() -> None:
+def test_a_copy_of_gold_in_a_passage_counts() -> None:
     copy = PassagePlaces(((1, 0, 10),), copied=((0, 0, 8),))
     assert scored("Yes [1].", FIRST_TEN, [copy])["precision"][0] == 1.0
 

@@ -34,7 +34,7 @@ def test_references_are_wordings_of_one_part() -> None:
     assert value_of(scores["contains_any"]) == value_of(scores["contains_all"]) == 1.0
 
 
-def test_what_is_blank_after_normalisation_is_left_out() -> None:
+def test_wordings_blank_after_normalisation_are_left_out() -> None:
     samples = [asked(("！",), ("1932",)), qa_sample("。"), qa_sample()]
     scores = score_texts(Contains(), samples, ["1932"] * 3)["contains_all"]
     assert scores.states == (ScoreState.VALUE, ScoreState.NOT_APPLICABLE, ScoreState.NOT_APPLICABLE)

@@ -43,7 +43,7 @@ def test_one_cluster_with_half_of_the_samples_is_no_many_clusters(kind: Kind) ->
 
 @pytest.mark.parametrize(("kind", "widest"), [(NEARLY_ONE, 0.2), (MRR, 0.3)], ids=["nearly 1", "MRR"])
 def test_intervals_near_one_are_narrow(kind: Kind, widest: float) -> None:
-    """On the scale of logits they were .35 wide in the mean, and a twentieth of them wider than .75."""
+    """Intervals on the logit scale would have a mean width of .35, and a twentieth of them would be wider than .75."""
     widths = interval_widths(kind, sizes("unequal", 10), 0.3, N_DATA_SETS)
     assert np.mean(widths) < widest
     assert np.quantile(widths, 0.95) < 0.45

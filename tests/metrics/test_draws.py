@@ -18,24 +18,24 @@ def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None
     in_one_block = Draws(50, 1001, (0,)).sums(rows)
     monkeypatch.setattr(draws, "_BLOCK_ELEMENTS", 500)
     assert np.array_equal(Draws(50, 1001, (0,)).sums(rows), in_one_block)
-    monkeypatch.setattr(draws, "_LARGEST_KEPT", 10)
-    not_kept = Draws(50, 1001, (0,))
-    assert not_kept.n_bytes < 50_000
-    assert np.array_equal(not_kept.sums(rows), in_one_block)
-    assert np.array_equal(not_kept.sums(rows), in_one_block), "drawn anew, they are the same"
+    monkeypatch.setattr(draws, "_LARGEST_CACHED", 10)
+    not_cached = Draws(50, 1001, (0,))
+    assert not_cached.n_bytes < 50_000
+    assert np.array_equal(not_cached.sums(rows), in_one_block)
+    assert np.array_equal(not_cached.sums(rows), in_one_block), "drawn again, they are the same"
 
 
-def test_of_no_rows_all_sums_are_zero() -> None:
+def test_sums_of_no_rows_are_zero() -> None:
     assert Draws(0, 100, (0,)).sums(np.zeros((2, 0))).tolist() == [[0.0] * 100] * 2
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_draws_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     recent = draws._Recent()
     monkeypatch.setattr(draws, "_recent", recent)
-    monkeypatch.setattr(draws, "_KEPT_BYTES", 30_000)
+    monkeypatch.setattr(draws, "_CACHED_BYTES", 30_000)
     first = draws_of(20, 500, (0,))
     assert draws_of(20, 500, (0,)) is first
     for seed in range(1, 4):
         draws_of(20, 500, (seed,))
-    assert sum(kept.n_bytes for kept in recent._kept.values()) <= 30_000
+    assert sum(drawn.n_bytes for drawn in recent._cached.values()) <= 30_000
     assert draws_of(20, 500, (0,)) is not first

@@ -44,7 +44,7 @@ def test_a_correction_needs_a_right_answer() -> None:
     assert outcomes("1954", unknown) == [0, NAN, 1]
 
 
-def test_phrases_that_say_nothing_are_a_mistake() -> None:
+def test_phrases_without_words_are_an_error() -> None:
     for component in (ErrorDetection, FollowedFalse):
         (mistake,) = component(phrases=("!",)).check()
         assert mistake == "phrases: got ['!'], expected words by which an answer says that its passages are wrong"

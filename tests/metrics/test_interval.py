@@ -334,7 +334,7 @@ class TestMeanOverSubsets:
         assert high - low == pytest.approx(2 * 1.963 * error, rel=0.001)
 
     def test_few_samples_in_one_group_leave_few_degrees_of_freedom(self) -> None:
-        """As in Welch's test: nearly all of the variance is from the group of three."""
+        """Nearly all of the variance is from the group of three, as in Welch's test."""
         groups = [[0.0, 5.0, 13.0], np.linspace(0.0, 0.1, 50).tolist()]
         low, high = _bounds(self.of_mean(*groups))
         assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 2) * stats.sem(groups[0]) / 2, rel=0.01)

@@ -53,7 +53,7 @@ def test_nothing_has_nothing_in_common() -> None:
 
 
 def _lcs(a: str, b: str) -> int:
-    """By the textbook's table."""
+    """Return the length by the textbook's table."""
     lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i, x in enumerate(a):
         for j, y in enumerate(b):

@@ -56,8 +56,8 @@ def test_intervals_hold_the_truth_and_are_narrower_than_raw_ones(
     assert np.mean(widths) < 0.95
 
 
-def test_is_the_best_linear_prediction_of_the_model_written_out() -> None:
-    """With all covariances as whole matrices, for the variances that were estimated."""
+def test_the_estimate_is_the_best_linear_prediction_of_the_full_model() -> None:
+    """Compares with full covariance matrices at the estimated variances."""
     fields, _ = matrix(6, 4, 1, (0.1, 0.1, 0.1))
     noise = pooling._noise(fields)
     assert noise is not None

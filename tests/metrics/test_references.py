@@ -47,6 +47,6 @@ def test_a_missing_answer_is_an_error() -> None:
         pair_units([qa_sample("a"), qa_sample("b")], _letters(["a"]), _letters(["a", "b"]))
 
 
-def test_texts_that_were_not_taken_apart_are_an_error() -> None:
+def test_texts_without_units_are_an_error() -> None:
     with pytest.raises(ComponentError, match="texts without units"):
         pair_units([qa_sample("a")], TextsWithUnits(["a"]), TextsWithUnits(["a"]))

@@ -23,7 +23,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def encoder(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """As text2vec-base-chinese is published: a mean over at most 128 tokens."""
+    """Return an encoder in the published form of text2vec-base-chinese: a mean over at most 128 tokens."""
     return str(save_sentence_encoder(tmp_path_factory.mktemp("encoder"), bert, max_tokens=128))
 
 
@@ -32,7 +32,9 @@ def _scores(metric: Text2VecSimilarity, answers: list[str], references: list[str
 
 
 def _cosine_of_means(bert: Path, answer: str, reference: str) -> float:
-    """As the package text2vec computes it: one text at a time, 256 tokens, the mean over the last layer."""
+    """Return the cosine as the package text2vec computes it: one text at a time, 256 tokens, the mean over the last
+    layer.
+    """
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -107,5 +109,5 @@ def test_blank_texts_never_reach_the_model() -> None:
     assert scores.states == (ScoreState.VALUE,) * 2 + (ScoreState.NOT_APPLICABLE,) * 2
 
 
-def test_an_empty_batch_is_a_mistake(encoder: str) -> None:
+def test_an_empty_batch_is_an_error(encoder: str) -> None:
     assert Text2VecSimilarity(encoder, "", batch_size=0).check() == ["batch_size: got 0, expected at least 1"]

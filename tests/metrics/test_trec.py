@@ -64,10 +64,10 @@ def test_unknown_and_repeated_measures_are_all_reported() -> None:
     assert mistakes[0] == (
         "measures: got 'ndgc@10', expected one of mrr, map@k, ndcg@k, recall@k, precision@k with k >= 1"
     )
-    assert mistakes[-1] == "measures: got 'mrr' more than once"
+    assert mistakes[-1] == "measures: got 'mrr' more than once, expected it once"
 
 
-def test_no_measure_is_a_mistake() -> None:
+def test_an_empty_list_of_measures_is_an_error() -> None:
     assert len(TrecMeasures(()).check()) == 1
 
 

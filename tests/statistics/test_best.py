@@ -23,7 +23,9 @@ def cells(seed: int, *means: float) -> list[NDArray[np.float64]]:
 
 
 def test_two_cells_are_a_permutation_test_of_their_difference() -> None:
-    """At least: by chance one tail is heavier than the other one, and p then rises up to twofold."""
+    """P is at least that of a permutation test. By chance one tail is heavier than the other, and p then rises up to
+    twofold.
+    """
     first, second = cells(1, 0.15, 0.0)
     expected = stats.permutation_test(
         (first - second,),
@@ -60,7 +62,7 @@ def test_a_cell_may_fall_to_one_that_is_not_the_best() -> None:
     assert found.p[2] > 0.2
 
 
-def test_what_falls_first_no_longer_hides_what_falls_next() -> None:
+def test_a_cell_set_aside_no_longer_hides_the_next_one() -> None:
     """Alone, the second would fall; beside many noisy bad cells, only after these have fallen."""
     random = np.random.default_rng(5)
     first, noise = random.normal(size=N), random.normal(size=N)
@@ -74,7 +76,7 @@ def test_what_falls_first_no_longer_hides_what_falls_next() -> None:
     assert beside.critical > 2.8
 
 
-def test_rounds_take_what_chance_makes_from_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
     n_measured = n_rounds = 0
     largest_of_first, of = best_module._largest_of_first, best_module._LargestByChance.of
 
@@ -116,7 +118,7 @@ def test_few_clusters_show_nothing(n_clusters: int, may_fall: bool) -> None:
     assert (found.p[0] <= 0.05) == may_fall
 
 
-def test_without_cells_or_samples_there_is_nothing_to_say() -> None:
+def test_without_cells_or_samples_the_result_is_empty() -> None:
     found = best(scores_of([np.zeros(0), np.zeros(0)], np.zeros(0, dtype=np.int64)))
     assert np.isnan(found.p).all()
     assert found.critical is None

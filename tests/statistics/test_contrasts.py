@@ -1,4 +1,4 @@
-"""Many contrasts at once; how often recommendations made of them are wrong is in tests/analysis/decision."""
+"""Tests of many contrasts together. Error rates of recommendations are tested in tests/analysis/decision."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def values(seed: int, *means: float, n: int = N) -> list[np.ndarray]:
 
 
 def weights(n_cells: int) -> np.ndarray:
-    """Of all pairs of cells, which are levels of their own."""
+    """Return the weights of all pairs of cells, with one cell per level."""
     found = np.zeros((n_cells, len(pairs(n_cells))))
     for place, (a, b) in enumerate(pairs(n_cells)):
         found[a, place], found[b, place] = -1.0, 1.0

@@ -1,4 +1,4 @@
-"""What groups of samples contribute: exactly for a mean, to first order for a metric of a corpus."""
+"""Contributions of groups of samples: exact for a mean, first-order for a metric of a corpus."""
 
 import numpy as np
 import pytest

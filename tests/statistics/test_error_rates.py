@@ -1,4 +1,4 @@
-"""How often the tests are wrong, and how often they find what is there, over hundreds of simulated sweeps at once."""
+"""Error rates and power of the tests, over hundreds of sweeps simulated together."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ class TestTheBestOfManyCells:
     fewest, most = stats.binom.interval(0.998, n_sweeps, ALPHA)
 
     def fallen(self, means: list[float]) -> NDArray[np.bool_]:
-        """Whether each cell is called worse than the best, bool[n_sweeps, n_cells]."""
+        """Return True for each cell that is called worse than the best, bool[n_sweeps, n_cells]."""
         values = sweeps(4, means)
         found = [
             best_cells(
@@ -209,7 +209,7 @@ class TestGroupsOfUnequalSize:
         assert all(held for held, one in zip(holds, found, strict=True) if one.p is not None and one.p > ALPHA)
 
     @pytest.mark.parametrize(("sizes", "n_strata"), [([40, 10, 5, 3, 1, 1] * 2, 2), ([20, 5, 1] * 4, 4)])
-    def test_so_do_intervals_of_means_over_subsets(self, sizes: list[int], n_strata: int) -> None:
+    def test_intervals_of_means_over_subsets_cover_the_difference(self, sizes: list[int], n_strata: int) -> None:
         noise, clusters = self.differences(sizes)
         strata = np.repeat(np.arange(n_strata), len(sizes) // n_strata)[clusters]
         found = TEST.compare(scores_of([np.zeros(len(clusters)), *noise.T], clusters, strata), ALPHA)

@@ -28,5 +28,5 @@ def test_a_front_agrees_with_the_definition_on_random_cells() -> None:
     assert pareto_front(quality, cost).tolist() == expected
 
 
-def test_of_nothing_is_nothing() -> None:
+def test_the_front_of_no_cells_is_empty() -> None:
     assert pareto_front(np.zeros(0), np.zeros(0)).shape == (0,)

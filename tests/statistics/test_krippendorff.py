@@ -94,8 +94,8 @@ def test_few_clusters_have_no_interval_and_the_seed_decides_the_draws() -> None:
 
 
 @pytest.mark.parametrize("value", ["3", float("nan"), float("inf")])
-def test_numbers_are_wanted_where_differences_are(value: object) -> None:
-    with pytest.raises(ValueError, match="expected a finite number"):
+def test_ordinal_values_must_be_finite_numbers(value: object) -> None:
+    with pytest.raises(ValueError, match="expect finite numbers"):
         krippendorff_alpha([(1, value)], MeasurementLevel.ORDINAL)
-    with pytest.raises(ValueError, match="1 clusters came for 2 units"):
+    with pytest.raises(ValueError, match="clusters: got 1 for 2 units"):
         krippendorff_alpha([(1, 2), (2, 3)], MeasurementLevel.NOMINAL, clusters=[1])

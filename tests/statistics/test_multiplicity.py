@@ -23,7 +23,7 @@ def test_a_comparison_that_was_not_made_does_not_count() -> None:
     np.testing.assert_array_equal(benjamini_hochberg([0.02, np.nan, 0.5]), [0.04, np.nan, 0.5])
 
 
-def test_of_nothing_is_nothing() -> None:
+def test_an_empty_family_gives_an_empty_array() -> None:
     assert holm([]).shape == benjamini_hochberg([]).shape == (0,)
     assert selected_level([], 0.05) == selected_level([np.nan], 0.05) == 0.0
 

@@ -1,4 +1,4 @@
-"""What a planned sweep can show: by the spread of other cells, and by an assumed one."""
+"""Detectable differences of a planned sweep, from the spread of other cells and from an assumed spread."""
 
 from dataclasses import replace
 
@@ -61,11 +61,11 @@ class TestMeasured:
         once = measured_precision(scores_of(values, np.arange(60)), larger_is_better=True)
         assert measured_precision(scores_of([*values, *values], np.arange(60)), larger_is_better=True) == once
 
-    def test_equal_cells_alone_tell_nothing(self) -> None:
+    def test_equal_cells_give_no_precision(self) -> None:
         same = cells(1) * 3
         assert measured_precision(scores_of(same, np.arange(60)), larger_is_better=True) is None
 
-    def test_samples_of_one_cluster_tell_nothing(self) -> None:
+    def test_samples_of_one_cluster_give_no_precision(self) -> None:
         scores = scores_of(cells(3), np.zeros(60, dtype=np.int64))
         assert measured_precision(scores, larger_is_better=True) is None
 
@@ -87,7 +87,7 @@ class TestAssumed:
         found = assumed_precision(np.repeat(np.arange(25), 4), deviation=0.25, correlation=1.0)
         assert found == Precision((0.05, 0.05), 24, 25)
 
-    def test_without_samples_nothing_can_be_shown(self) -> None:
+    def test_without_samples_no_difference_is_detectable(self) -> None:
         nothing = assumed_precision(np.zeros(0, dtype=np.int64), deviation=0.25, correlation=0.1)
         assert nothing.detectable(2) == [np.inf, np.inf]
 
@@ -99,20 +99,20 @@ def test_the_more_cells_the_larger_a_difference_must_be() -> None:
 
 
 @pytest.mark.parametrize(("n_clusters", "is_enough"), [(7, False), (8, True)])
-def test_too_few_clusters_show_nothing(n_clusters: int, *, is_enough: bool) -> None:
+def test_with_too_few_clusters_no_difference_is_detectable(n_clusters: int, *, is_enough: bool) -> None:
     size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters).detectable(2)
     assert np.isfinite(size) == is_enough
 
 
 @pytest.mark.parametrize("n_clusters", [8, 300])
-def test_as_many_samples_as_are_wanted_show_the_difference(n_clusters: int) -> None:
+def test_times_as_many_clusters_make_the_difference_detectable(n_clusters: int) -> None:
     precision = Precision((0.01, 0.03), n_clusters - 1, n_clusters, excess=1.2)
     for error, times in zip(precision.standard_errors, precision.times_as_many(0.02, 6), strict=True):
         alone = replace(precision, standard_errors=(error, error))
         assert alone.detectable(6, times) == pytest.approx([0.02, 0.02], rel=0.03)
 
 
-def test_the_planned_difference_is_found_with_the_power_that_is_said() -> None:
+def test_the_planned_difference_is_found_with_the_stated_power() -> None:
     """The best of six cells, and the worst one; the differences are as assumed, in groups of one to eight samples."""
     clusters = np.repeat(np.arange(60), np.resize([1, 2, 4, 8], 60))
     deviation, correlation, n_sweeps = 0.25, 0.1, 200

@@ -48,7 +48,7 @@ def test_by_hand() -> None:
     assert split.standard_error(2, 1) == pytest.approx(np.sqrt(4.25 / 2 + 0.5 / 4))
 
 
-def test_what_is_not_repeated_is_in_the_part_before() -> None:
+def test_without_repeats_the_variance_is_in_the_previous_component() -> None:
     values = simulated(4000, (3, 2), (0.3, 0.2, 0.1))
     answers_alone = variance_split(values[:, :, :1], np.arange(4000))
     judgements_alone = variance_split(values[:, :1], np.arange(4000))
@@ -61,7 +61,7 @@ def test_what_is_not_repeated_is_in_the_part_before() -> None:
     assert judgements_alone.sample.value == pytest.approx(0.13, rel=0.08)
 
 
-def test_a_part_that_is_not_there_is_none_and_never_negative() -> None:
+def test_a_missing_component_is_near_zero_and_never_negative() -> None:
     for seed in range(20):
         split = variance_split(simulated(30, (2, 2), (0.3, 0.0, 0.3), seed), np.arange(30))
         assert split is not None

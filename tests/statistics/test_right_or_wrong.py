@@ -1,4 +1,4 @@
-"""What an effect adds to the variance of scores that are 0 or 1, and the differences that are then detectable."""
+"""Effect of a difference on the variance of scores that are 0 or 1, and the detectable differences."""
 
 import numpy as np
 import pytest
@@ -58,42 +58,44 @@ class TestWhatCellsAreLike:
 
 
 class TestTheDifferenceWithItsOwnVariance:
-    def test_is_that_of_mcnemars_table(self) -> None:
-        """Of n independent pairs, on a share q + d of which cells disagree, the variance is (q + d - d^2) / n."""
+    def test_the_correction_matches_mcnemars_table(self) -> None:
+        """If cells disagree on a share q + d of n independent pairs, the variance is (q + d - d^2) / n."""
         n, disagreement, critical = 200, 0.05, 2.8
         d = RightOrWrong(disagreement, 1.0).with_effect(critical * (disagreement / n) ** 0.5)
         assert d == pytest.approx(critical * ((disagreement + d - d**2) / n) ** 0.5)
 
     @pytest.mark.parametrize("size", [0.001, 0.05, 0.4])
-    def test_and_back(self, size: float) -> None:
+    def test_without_effect_inverts_with_effect(self, size: float) -> None:
         scores = RightOrWrong(0.1, 1.0)
         assert scores.without_effect(scores.with_effect(size)) == pytest.approx(size)
 
-    def test_none_is_larger_than_can_be(self) -> None:
+    def test_no_detectable_difference_exceeds_the_possible_one(self) -> None:
         assert RightOrWrong(0.1, 0.6).with_effect(0.5) == np.inf
 
-    def test_none_is_told_for_few_clusters(self) -> None:
+    def test_few_clusters_leave_no_room_for_a_difference(self) -> None:
         for n_clusters, is_told in ((14, False), (15, True)):
             (scores,) = right_or_wrong(scores_of(three_cells(), np.arange(20) % n_clusters), FIRST_TWO)
             assert scores is not None
             assert np.isfinite(scores.with_effect(0.01)) == is_told
 
-    def test_as_many_samples_as_are_wanted_show_it(self) -> None:
+    def test_the_required_number_of_samples_makes_the_difference_detectable(self) -> None:
         precision = measured_precision(scores_of(three_cells(), np.arange(20)), larger_is_better=True)
         assert precision is not None
         times = precision.times_as_many(0.1, 3)
         found = [precision.detectable(3, own)[place] for place, own in enumerate(times)]
         assert found == pytest.approx([0.1, 0.1], rel=0.03)
 
-    def test_what_is_assumed_of_scores_is_no_such_thing(self) -> None:
+    def test_an_assumed_precision_does_not_use_the_scores(self) -> None:
         assert assumed_precision(np.arange(20), deviation=0.2, correlation=0).right_or_wrong == (None, None)
 
 
 def pairs_of_cells(
     n_pairs: int, share_right: float, gain: NDArray[np.float64], random: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Float64[n_samples, 2, n_pairs]: the second of two cells is right more often by `gain`, of which a half
-    is taken from the first one where there is room for the other half. Samples in groups, cells agree on what is hard.
+    """Return scores, float64[n_samples, 2, n_pairs], in which the second of two cells is right more often by `gain`.
+
+    Half of the gain is taken from the first cell where there is room for the other half. Samples are in groups, and
+    cells agree on hard samples.
     """
     clusters = np.repeat(np.arange(100), np.resize([1, 5, 3], 100))
 

@@ -7,5 +7,5 @@ from components.records import Answer, Request
 
 
 def ask(requests: Sequence[Request]) -> list[Answer]:
-    """Without a flaw."""
+    """Return flawless answers."""
     return list(Rehearsal().generate(requests))

@@ -16,7 +16,7 @@ SETTINGS = EvidenceSettings(n_characters=200, least_characters=10, characters_pe
 
 @dataclass(frozen=True)
 class Wanted:
-    """A task of which the evidence alone matters."""
+    """A task that only determines the evidence."""
 
     n_documents: int = 1
     removes_source: bool = False
@@ -64,7 +64,7 @@ def test_a_set_begins_with_a_piece_of_its_document() -> None:
     assert CORPUS.texts["a"][extract.start : extract.end] == extract.text
 
 
-def test_nothing_comes_of_documents_that_say_nothing() -> None:
+def test_documents_without_content_give_no_evidence_set() -> None:
     assert made(Wanted(), ["blank", "digits", "short", "spaced"]) == []
 
 
@@ -102,7 +102,7 @@ def test_a_long_document_gives_several_sets_after_the_first_of_others() -> None:
     assert len({(extract.document_id, extract.start) for extract in found}) == 5
 
 
-def test_what_comes_of_a_document_depends_on_the_seed_and_on_no_other_document() -> None:
+def test_evidence_sets_of_a_document_depend_only_on_it_and_the_seed() -> None:
     corpus = SmallCorpus({"long": sentences("yard", 10, 30), "other": sentences("bank", 70)})
     alone = made(Wanted(), ["long"], corpus=corpus)
     assert {own.id for own in alone} < {own.id for own in made(Wanted(), ["other", "long"], corpus=corpus)}

@@ -107,7 +107,7 @@ def test_questions_without_words() -> None:
     assert GATE.repeats(odd, odd) == {}
 
 
-def test_many_are_compared_soon() -> None:
+def test_many_questions_are_compared_quickly() -> None:
     many = [
         _draft(str(n), f"第{n}号公司在{n % 7}月的{chr(0x4E00 + n)}项目投资了多少？", f"{n}万元") for n in range(3000)
     ]

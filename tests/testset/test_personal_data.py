@@ -21,7 +21,7 @@ from components.testset.personal_data import personal_data
         ("编号110105194913310020", []),  # no month has this number
     ],
 )
-def test_what_is_found(text: str, kinds: list[str]) -> None:
+def test_personal_data_is_found(text: str, kinds: list[str]) -> None:
     assert list(personal_data(text)) == kinds
 
 
@@ -41,5 +41,5 @@ def test_what_is_found(text: str, kinds: list[str]) -> None:
         "1 " * 20_000,
     ],
 )
-def test_what_is_none(text: str) -> None:
+def test_harmless_numbers_are_not_personal_data(text: str) -> None:
     assert personal_data(text) == {}

@@ -1,6 +1,6 @@
-"""Planted bad drafts: each comes to grief at its own gate and under its own reason, good ones come through.
+"""Planted bad drafts: each is rejected at its own gate for its own reason, and good drafts pass.
 
-Gates, tasks and wordings are those of the configuration; a scripted model writes, reads and inspects.
+Gates, tasks and wordings come from the configuration. A scripted model writes, reads and inspects.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ def gates(language: str = "fr") -> dict[str, DraftGate]:
 
 
 def written(task: str, corpus: SmallCorpus, n_documents: int = 1, language: str = "fr") -> tuple[Draft, ...]:
-    """What the scripted writer makes of the first documents."""
+    """Return the scripted writer's drafts for the first documents."""
     ids = list(corpus.texts)[:n_documents]
     extracts = tuple(Extract(own, "", 0, len(corpus.texts[own]), corpus.texts[own]) for own in ids)
     writer = built(options(language)["tasks"][task], Task)
@@ -48,7 +48,9 @@ def written(task: str, corpus: SmallCorpus, n_documents: int = 1, language: str 
 
 
 def through_the_gates(draft: Draft, corpus: SmallCorpus, language: str = "fr") -> tuple[str, GateVerdict, Draft]:
-    """The gate at which a draft ends with what that said, "" for none; a corrected one goes through them once more."""
+    """Return the gate at which a draft ends ("" for none), its verdict and the draft. A corrected draft passes through
+    again.
+    """
     for name, gate in gates(language).items():
         if gate.applies_to(draft):
             (verdict,) = gate.verdicts([draft], corpus, ask)
@@ -65,7 +67,7 @@ Case = tuple[Draft, SmallCorpus]
 
 
 def flawed(flaw: str, *texts: str, task: str = "extractive", turn: int = 0) -> Case:
-    """What is written of documents, the first of which has a marker for the model."""
+    """Return a draft of documents, the first of which contains a marker for the model."""
     first, *others = texts or (TRAM,)
     corpus = corpus_of(f"{first} (flaw:{flaw})", *others)
     return written(task, corpus, len(texts) or 1)[turn], corpus

@@ -29,5 +29,5 @@ def test_a_text_without_sentences_is_cut() -> None:
     assert windows("x" * 25, 10) == [(0, 10), (10, 20), (20, 25)]
 
 
-def test_nothing_comes_of_blanks() -> None:
+def test_a_blank_text_has_no_pieces() -> None:
     assert windows("", 10) == windows(" \n\u3000 ", 10) == []

@@ -21,7 +21,7 @@ def test_a_request_says_what_its_messages_say_and_no_more() -> None:
     )
 
 
-def test_places_that_are_missing_or_that_nobody_fills_in() -> None:
+def test_missing_and_unknown_places_are_errors() -> None:
     wording = Wording("", "{question} {answr}", "")
     assert wording.mistakes("reading", ("{question}", "{answer}")) == [
         "reading.instruction: has no {answer}",
@@ -38,11 +38,11 @@ def test_places_that_are_missing_or_that_nobody_fills_in() -> None:
         ("<documents> and a < b", "<documents> and a < b"),
     ],
 )
-def test_what_is_quoted_cannot_end_where_it_is_quoted(text: str, shown: str) -> None:
+def test_quoted_text_cannot_close_its_tag(text: str, shown: str) -> None:
     assert quoted(text) == shown
 
 
-def test_schemas_want_all_and_nothing_else() -> None:
+def test_schemas_require_all_properties_and_allow_no_other() -> None:
     schema = json.loads(json.dumps(object_schema(reason=TEXT, match=FLAG)))
     assert list(schema["properties"]) == schema["required"] == ["reason", "match"]
     assert schema["additionalProperties"] is False

@@ -1,1 +1,1 @@
-"""What a draft must not have wrong: one gate per file."""
+"""Gates that reject or tag flawed drafts, one gate per file."""

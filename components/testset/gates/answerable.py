@@ -1,4 +1,4 @@
-"""The gate that has the question answered from its gold."""
+"""Gate that checks if a reader can answer the question from its gold."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ _NO_GOLD = Finding("no_gold", "nothing was cited, or nothing was located")
 
 @dataclass(frozen=True)
 class Answerable:
-    """A reader who is shown the gold alone, with the titles of its documents, must give the reference: `not_answerable`
-    if it finds no answer there, `other_answer` if it gives another one; `no_gold` if there is none to show. Applies to
-    questions.
+    """A reader that sees only the gold, with the titles of its documents, must give the reference.
+
+    Findings: `not_answerable` if it finds no answer, `other_answer` if it gives another one, `no_gold` if the draft has
+    no gold. Applies to questions.
 
     `reading` has places for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
     """

@@ -1,4 +1,4 @@
-"""The gate that computes again what a writer says it computed."""
+"""Gate that recomputes the writer's expressions."""
 
 import math
 import re
@@ -22,13 +22,15 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Rejects drafts with an expression that cannot be computed (`expression_unreadable`), whose value is none of the
-    numbers in the reference as these are rounded (`arithmetic_wrong`), or in which there is a number that the gold does
-    not have (`operand_not_in_gold`).
+    """Checks the expressions of drafts.
 
-    A percentage counts as written and as a share, 3.5亿 as 3.5 and as 350,000,000; a reference that speaks of a
-    decrease need not have the sign. `constants` need not be in the gold (of a growth rate the 1, of a percentage the
-    100), nor need exponents and what a sum is divided by.
+    - `expression_unreadable`: the expression cannot be computed;
+    - `arithmetic_wrong`: its value is not a number of the reference, at the reference's rounding;
+    - `operand_not_in_gold`: the gold lacks a number of the expression.
+
+    A percentage counts as written and as a share, 3.5亿 as 3.5 and as 350,000,000. If the reference speaks of a
+    decrease, the sign may be missing. The gold may lack `constants` (the 1 of a growth rate, the 100 of a percentage),
+    exponents and divisors of sums.
     """
 
     constants: tuple[float, ...]
@@ -39,7 +41,7 @@ class Arithmetic:
     n_requests: ClassVar[int] = 0
 
     def applies_to(self, draft: Draft) -> bool:
-        """To those with an expression."""
+        """Return True for drafts with an expression."""
         return bool(draft.expression.strip())
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
@@ -71,7 +73,7 @@ class Arithmetic:
 
 
 def _is_given(value: float, reference: str) -> bool:
-    """Whether the value is one of the numbers of the reference, as exactly as that is written."""
+    """Return True if the value is one of the numbers of the reference, at that number's precision."""
     values = [value, abs(value)] if value < 0 and _LESS.search(reference) else [value]
     return any(
         abs(own - given) <= step / 2 + _CLOSE * abs(given)

@@ -1,4 +1,4 @@
-"""What gates have in common that ask a model: what they show it, and the verdict where there is no reply."""
+"""Common parts of gates that ask a model: the shown texts, and the verdict without a reply."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -17,8 +17,9 @@ UNREADABLE = "verdict_unreadable"
 
 
 def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[Finding]]) -> GateVerdict:
-    """What `findings` makes of a reply; FAILED for a request that failed. What could not be read is itself a finding:
-    a draft of which nobody knows whether it is good is not taken.
+    """Return the verdict from the `findings` of a reply, or FAILED for a failed request.
+
+    An unreadable reply is itself a finding, because a draft of unknown quality is not accepted.
     """
     if not isinstance(reply, Unread):
         return verdict_of(findings(reply), tags)
@@ -28,13 +29,14 @@ def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[F
 
 
 def asked(draft: Draft) -> str:
-    """The question; a later turn of a conversation with those before it."""
+    """Return the question; for a later turn of a conversation, with the earlier ones."""
     return asked_question(Sample(draft.id, "", draft.kind, draft.question, (), history=draft.history))
 
 
 def gold_by_document(draft: Draft, corpus: SourceCorpus) -> dict[str, str]:
-    """The words of the gold by document, in the order of the gold; pieces of one document one after the other. Without
-    documents that are not in the corpus.
+    """Return the text of the gold by document, in the order of the gold. Pieces of one document are joined.
+
+    Documents outside the corpus are left out.
     """
     pieces: dict[str, list[str]] = {}
     for unit in (unit for unit in draft.gold if unit.document_id in corpus.texts):
@@ -43,12 +45,12 @@ def gold_by_document(draft: Draft, corpus: SourceCorpus) -> dict[str, str]:
 
 
 def shown_gold(gold: Mapping[str, str], corpus: SourceCorpus) -> str:
-    """By document, with its title."""
+    """Return the gold of each document as shown to a model, with its title."""
     return shown_texts([(corpus.titles[document_id], text) for document_id, text in gold.items()])
 
 
 def shown_texts(texts: Sequence[tuple[str, str]]) -> str:
-    """(title, text) each as a numbered document; "" for none."""
+    """Return each (title, text) as a numbered document; "" without texts."""
     return "\n".join(
         f"<document {n}>{quoted(title)}\n{quoted(text)}\n</document {n}>" for n, (title, text) in enumerate(texts, 1)
     )

@@ -1,4 +1,4 @@
-"""The gate that has the question answered without any text."""
+"""Gate that checks if a reader can answer the question without any text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ from components.text.normalize import ANSWER_FORM_VERSION
 
 @dataclass(frozen=True)
 class ClosedBook:
-    """A reader without any text must not give the reference (`closed_book`): what models know, or can guess from the
-    question, says nothing of retrieval. Applies to questions; a text to be continued, summarised or corrected brings
-    what is needed with it.
+    """A reader without any text must not give the reference (`closed_book`).
+
+    Answers that models know, or can guess from the question, do not test retrieval. Applies to questions: a text to
+    continue, summarise or correct contains what the reader needs.
 
     `reading` has a place for {question}, `comparing` for {question}, {references} and {answer}.
     """

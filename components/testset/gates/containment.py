@@ -1,4 +1,4 @@
-"""The gate for questions over several texts of which one says what the others say: that one is not needed."""
+"""Gate for questions over several texts of which one is not needed because the others contain it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,16 @@ from components.testset.records import Draft, Extract, GateVerdict
 from components.text.near_duplicates import contained_share
 
 _FEWEST_CHARACTERS = 16
-"""Of a shorter text, most may stand anywhere."""
+"""Most of a shorter text may occur anywhere."""
 
 
 @dataclass(frozen=True)
 class Containment:
-    """Rejects drafts over several documents if one of their texts (the extracts; of a draft without any, the gold) is
-    contained in the others taken together: `text_half_contained` from the share `half` of its 8-character shingles on,
-    `text_contained` from `whole`. Of texts shorter than `shortest` characters, such as a sentence in the wording of all
-    reports, half says nothing.
+    """Rejects drafts over several documents if the other texts together contain one of their texts.
+
+    The texts are the extracts, or the gold of a draft without extracts. A text is contained by the share of its
+    8-character shingles in the others: `text_half_contained` from `half` on, `text_contained` from `whole` on. For
+    texts shorter than `shortest` characters, such as a sentence that all reports share, only `whole` applies.
     """
 
     half: float
@@ -43,8 +44,9 @@ class Containment:
         return mistakes
 
     def applies_to(self, draft: Draft) -> bool:
-        """To questions over several documents. So are those whose gold was two texts and is in two places of one
-        document, one over the other.
+        """Return True for questions over several documents.
+
+        They include questions whose gold was two texts and is in two overlapping places of one document.
         """
         texts: Sequence[Extract | Evidence] = draft.evidence.extracts or draft.gold
         is_over_several = len({text.document_id for text in texts}) > 1 or any(
@@ -56,7 +58,7 @@ class Containment:
         return [verdict_of(self._findings(_texts_of(draft, corpus.texts)), self.tags) for draft in drafts]
 
     def _findings(self, texts: Sequence[str]) -> Iterator[Finding]:
-        """The text that is contained most, if any is."""
+        """Yield the most contained text, if any is contained."""
         contained = []
         for place, text in enumerate(texts):
             share = contained_share(text, [*texts[:place], *texts[place + 1 :]])
@@ -69,14 +71,14 @@ class Containment:
 
 
 def _overlap(one: Extract | Evidence, other: Extract | Evidence) -> bool:
-    """Of units in one document; a unit without places is all of it."""
+    """Return True for overlapping units of one document; a unit without positions is the whole document."""
     if one.start is None or other.start is None or one.end is None or other.end is None:
         return True
     return one.start < other.end and other.start < one.end
 
 
 def _texts_of(draft: Draft, texts: Mapping[str, str]) -> list[str]:
-    """Gold that is not in the corpus has no text."""
+    """Return the texts of a draft. Gold outside the corpus has no text."""
     if draft.evidence.extracts:
         return [extract.text for extract in draft.evidence.extracts]
     return [texts[unit.document_id][unit.start : unit.end] for unit in draft.gold if unit.document_id in texts]

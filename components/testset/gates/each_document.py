@@ -1,4 +1,4 @@
-"""The gate that takes one document away at a time."""
+"""Gate that removes one document at a time and checks if the question can still be answered."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,11 @@ from components.text.normalize import ANSWER_FORM_VERSION
 
 @dataclass(frozen=True)
 class EachDocument:
-    """A reader who is shown the gold of all documents but one must not give the reference, whichever that is: otherwise
-    the document is not needed, and the question is not one over several (`document_not_needed`). Applies to questions
-    with gold in more than one document. One request for each, and one to compare where no rule decides; a draft over
-    more than `most_documents` is found to have `too_many_documents`, unasked.
+    """A reader that sees the gold of all documents but one must not give the reference, whichever is missing.
+
+    Otherwise the question does not need that document (`document_not_needed`). Applies to questions with gold in more
+    than one document. Each document takes one request, and one to compare the answers if no rule decides. A draft over
+    more than `most_documents` is `too_many_documents`, without a request.
 
     `reading` has places for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
     """
@@ -67,7 +68,7 @@ class EachDocument:
             if isinstance(attempt, ReadingAttempt) and attempt.matches:
                 return verdict_of([Finding("document_not_needed", f"{dropped}: {attempt.answer}")], self.tags)
         unread = [attempt for attempt in own if isinstance(attempt, Unread)]
-        # A failed request first: it is worth repeating, and what it would say may settle the matter.
+        # A failed request precedes an unreadable reply: it is worth repeating, and its reply may decide.
         worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED, default=None)
         return PASSED if worst is None else verdict_on(worst, self.tags, lambda _: ())
 

@@ -1,4 +1,4 @@
-"""What gates that ask no model find, and the verdict that comes of it."""
+"""Findings of gates, and the verdict from them."""
 
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -7,15 +7,16 @@ from components.testset.records import PASSED, GateVerdict, VerdictState
 
 
 class Finding(NamedTuple):
-    """A slug that counts in the coverage, and what was seen, for people."""
+    """A slug that counts in the coverage, and a description for readers."""
 
     reason: str
     detail: str
 
 
 def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[str] = ()) -> GateVerdict:
-    """REJECTED for the first finding, TAGGED if the gate `tags` or if there are none but such as are `only_tagged`;
-    PASSED without any.
+    """Return REJECTED for the first finding, or PASSED without any.
+
+    The verdict is TAGGED if the gate `tags`, or if all findings are among `only_tagged`.
     """
     found = sorted(findings, key=lambda finding: finding.reason in only_tagged)
     if not found:
@@ -29,5 +30,5 @@ _MOST_SHOWN = 200
 
 
 def cut(text: str) -> str:
-    """At most 200 characters of a text, for a detail."""
+    """Return at most 200 characters of a text, for a detail."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"

@@ -1,4 +1,4 @@
-"""The gate that looks at question and reference alone: are they there, are they a question and an answer?"""
+"""Gate on the form of question and reference: their presence, length, wording and language."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from components.text.refusals import is_refusal
 from components.text.sentences import sentence_ends
 
 ASKED = (Kind.QA, Kind.LONG_FORM, Kind.CONVERSATION)
-"""Kinds whose question is one: those of the others are texts to go on with, to sum up, to correct."""
+"""Kinds whose question is a real question. Samples of other kinds show a text to continue, summarise or correct."""
 
 REASONS = (
     "question_empty", "reference_empty", "unprintable", "question_too_short", "question_too_long", "reference_too_long",
@@ -29,20 +29,25 @@ REASONS = (
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffd\ud800-\udfff]")
 _ATTRIBUTE = re.compile(r"(?:没有|并未|未|没)[^\W\d]{0,4}?(?:提及|提到|提供|说明|给出|涉及|包含|找到|记载|披露)的")
-"""Of what an answer is about, "those who have not disclosed": nothing that it says of itself."""
+"""Attributes of the subject, as in "those who have not disclosed", which do not describe the answer itself."""
 _WRITTEN_IN_TEN = ("zh", "ja", "ko")
-"""Languages in which ten letters say which of them it is."""
+"""Languages that ten letters identify."""
 _FEWEST_LETTERS, _FEWEST_LETTERS_ELSEWHERE = 10, 40
 
 
 @dataclass(frozen=True)
 class Form:
-    """Rejects, each under its own reason (see REASONS): what is empty, or holds control characters; questions too
-    short or too long in characters, those that ask nothing, and references too long, where the kind asks a question;
-    questions and references in another language than the corpus; references that say that there is no answer;
-    questions and references that point at a text which nobody else sees; personal data.
+    """Rejects drafts with flaws of form, each under its own reason (see REASONS):
 
-    Reasons among `only_tagged` are remarks.
+    - empty texts and control characters;
+    - for kinds that ask a question: questions that are too short or too long in characters, or ask nothing, and
+      references that are too long;
+    - questions and references in another language than the corpus;
+    - references that say that there is no answer;
+    - questions and references that point at a text that readers do not see;
+    - personal data.
+
+    Reasons in `only_tagged` are remarks.
     """
 
     shortest_question: int
@@ -67,7 +72,7 @@ class Form:
         return too_small(self, shortest_question=1, longest_question=1, longest_reference=1) + unknown
 
     def applies_to(self, draft: Draft) -> bool:
-        """To all."""
+        """Return True for all drafts."""
         return True
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
@@ -82,13 +87,13 @@ class Form:
             if found := _UNPRINTABLE.search(text):
                 yield Finding("unprintable", f"character {ord(found[0]):#06x} after {text[: found.start()][-20:]!a}")
         if draft.kind in ASKED and question:
-            yield from self._of_asked(question, references)
-        yield from _of_languages(question, references, language)
-        yield from _of_personal_data((question, *references), draft.kind)
+            yield from self._flaws_of_question(question, references)
+        yield from _other_languages(question, references, language)
+        yield from _personal_data((question, *references), draft.kind)
         if not references or not all(references):
             yield Finding("reference_empty", f"{sum(map(bool, references))} of {len(references)} references have text")
 
-    def _of_asked(self, question: str, references: Sequence[str]) -> Iterator[Finding]:
+    def _flaws_of_question(self, question: str, references: Sequence[str]) -> Iterator[Finding]:
         if len(question) < self.shortest_question:
             yield Finding("question_too_short", question)
         if len(question) > self.longest_question:
@@ -106,7 +111,7 @@ class Form:
                 yield Finding("non_answer", refusal)
 
 
-def _of_languages(question: str, references: Sequence[str], language: str) -> Iterator[Finding]:
+def _other_languages(question: str, references: Sequence[str], language: str) -> Iterator[Finding]:
     texts: Mapping[str, Sequence[str]] = {
         "question_in_other_language": (question,),
         "reference_in_other_language": references,
@@ -119,14 +124,16 @@ def _of_languages(question: str, references: Sequence[str], language: str) -> It
 
 
 def _language_of(text: str) -> str:
-    """UNKNOWN for a text that is too short to tell, such as a name."""
+    """Return the language of a text; UNKNOWN if it is too short to tell, such as a name."""
     language, n_letters = detect_language([text]), sum(map(str.isalpha, text))
     fewest = _FEWEST_LETTERS if language in _WRITTEN_IN_TEN else _FEWEST_LETTERS_ELSEWHERE
     return language if n_letters >= fewest else UNKNOWN
 
 
-def _of_personal_data(texts: Sequence[str], kind: Kind) -> Iterator[Finding]:
-    """Addresses and telephone numbers of a text to go on with or to sum up are those of the corpus."""
+def _personal_data(texts: Sequence[str], kind: Kind) -> Iterator[Finding]:
+    """Yield findings of personal data. Addresses and telephone numbers in a text to continue or summarise are
+    public.
+    """
     public = () if kind in ASKED else ("email", "phone")
     for text in texts:
         for name, found in personal_data(text).items():
@@ -139,7 +146,9 @@ def _is_refusal(text: str) -> bool:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """A reference may have one half of an answer, and say of the other that there is none."""
+    """Yield the sentences of a reference. One may answer half of the question, and another say that the rest has no
+    answer.
+    """
     start = 0
     for end in sentence_ends(text).tolist():
         yield text[start:end]

@@ -1,4 +1,4 @@
-"""The gate at which another model looks the draft over, and may correct it."""
+"""Gate at which another model inspects the draft, and may correct it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _SCHEMA = object_schema(
 
 @dataclass(frozen=True)
 class Grade:
-    """0 to drop the draft, 1 to correct it, 2 to keep it; then the draft as corrected."""
+    """0 to drop the draft, 1 to correct it, 2 to keep it; and the corrected draft."""
 
     grade: int
     reason: str
@@ -44,9 +44,11 @@ class Grade:
 
 @dataclass(frozen=True)
 class Inspection:
-    """An inspector, best another model than the writer, sees the draft with all of its evidence and drops it
-    (`dropped_by_inspector`), corrects it or keeps it. A corrected draft has no gold and goes through all gates once
-    more; if it is to be corrected again, it is rejected (`needs_second_correction`). Applies to questions. Source of
+    """An inspector sees the draft with all of its evidence, and drops it (`dropped_by_inspector`), corrects it or keeps
+    it.
+
+    The inspector should be another model than the writer. A corrected draft has no gold, and goes through all gates
+    again. If it needs a second correction, it is rejected (`needs_second_correction`). Applies to questions. Source of
     the three grades: Wang et al. 2024, "OmniEval", section 3.2.
 
     `wording` has places for {question}, {references}, {quotes}, {expression} and {documents}.
@@ -76,20 +78,20 @@ class Inspection:
         values = {
             "{question}": asked(draft),
             "{references}": numbered(draft.references),
-            "{quotes}": numbered([_in_words(quote) for quote in draft.quotes]) or "-",
+            "{quotes}": numbered([_quote_text(quote) for quote in draft.quotes]) or "-",
             "{expression}": draft.expression or "-",
             "{documents}": shown_documents(draft.evidence.extracts),
         }
         return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), partial(_read, draft))
 
 
-def _in_words(quote: Quote) -> str:
+def _quote_text(quote: Quote) -> str:
     numbers = " ".join(f"[{number}]" for number in quote.sentences)
     return " ".join(filter(None, [numbers, quote.text]))
 
 
 def _read(draft: Draft, text: str) -> Grade | None:
-    """None also for a correction that brings nothing new, or only one of question and answer."""
+    """Return the grade; None also for a correction that changes nothing, or that lacks question or answer."""
     reply = read_object(text, "grade") or {}
     grade, reason = whole_number(reply.get("grade")), text_in(reply, "reason")
     if grade == _CORRECT:

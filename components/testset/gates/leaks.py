@@ -1,4 +1,4 @@
-"""The gate for questions that give away their answer, or where it stands."""
+"""Gate for questions that reveal their answer, or its place."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,21 +16,21 @@ from components.text.containing import contains, form_to_search
 from components.text.normalize import ANSWER_FORM_VERSION
 
 _CHOICE = re.compile(r"还是|或|更|最|谁|比较|相比|对比|\bor\b|\bwhich\b|\bwhether\b|\bcompar|\bthan\b|\bbetween\b")
-"""A question that names what it lets choose from names its answer too."""
+"""A question that names its options also names its answer."""
 
 
 @dataclass(frozen=True)
 class Leaks:
-    """Rejects questions (not texts to go on with, to sum up, to correct) that give something away:
+    """Rejects questions (not texts to continue, summarise or correct) that reveal something:
 
-    - `reference_in_question`: the question holds the whole words of a reference that is at least so long,
-      `shortest_reference`, and lets not choose. Earlier turns of a conversation count as part of the question;
-    - `gold_wording_in_question`: a run of `longest_run` or more is that of the gold, so that who searches for the words
-      finds it without understanding anything;
-    - `title_in_question`: the whole title of a gold document, of at least `shortest_title`.
+    - `reference_in_question`: the question contains the whole words of a reference of at least `shortest_reference`,
+      and offers no choice. Earlier turns of a conversation count as part of the question;
+    - `gold_wording_in_question`: the question shares a run of `longest_run` or more with the gold, so that a word
+      search finds the gold without any understanding;
+    - `title_in_question`: the question contains the whole title of a gold document, of at least `shortest_title`.
 
-    Lengths are in Chinese or Japanese characters; a word or number of another script counts as two. Width,
-    case and punctuation do not count.
+    Lengths are in Chinese or Japanese characters; a word or number of another script counts as two. Width, case and
+    punctuation do not count.
     """
 
     shortest_reference: int
@@ -46,7 +46,7 @@ class Leaks:
         return too_small(self, shortest_reference=1, longest_run=1, shortest_title=1)
 
     def applies_to(self, draft: Draft) -> bool:
-        """To those that ask a question."""
+        """Return True for drafts that ask a question."""
         return draft.kind in ASKED
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
@@ -76,7 +76,9 @@ def _is_within(some: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _longest_run(some: Sequence[str], others: Sequence[str], fewest: int) -> Sequence[str]:
-    """The first of the longest runs of tokens that are in the others too, if it is at least so long; else ()."""
+    """Return the first of the longest runs of tokens that the others contain, if it has at least `fewest` characters;
+    else ().
+    """
     text, best, start = f" {' '.join(others)} ", some[:0], 0
     for end in range(1, len(some) + 1):
         while start < end and f" {' '.join(some[start:end])} " not in text:

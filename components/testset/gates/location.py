@@ -1,4 +1,4 @@
-"""The gate that finds what a writer cites in the documents, and makes gold of it."""
+"""Gate that locates a writer's citations in the documents, and turns them into gold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,15 @@ from components.testset.records import Draft, GateVerdict
 
 @dataclass(frozen=True)
 class Location:
-    """Rejects drafts whose evidence is nowhere in the documents (`quote_not_found`) or in several places
-    (`quote_ambiguous`), those over several texts that cite nothing of one (`evidence_unused`), and those that rest on a
-    document which they take out of the corpus (`evidence_removed`); tags those whose words stand in another sentence
-    than is cited (`cited_elsewhere`). All that pass have their gold.
+    """Locates the evidence of drafts. All drafts that pass have gold.
 
-    `max_added_sentences` is how far gold is widened that its document has more than once; 0 for not at all.
+    - `quote_not_found`: the evidence is not in the documents;
+    - `quote_ambiguous`: it is in several places;
+    - `evidence_unused`: a draft over several texts cites nothing of one of them;
+    - `evidence_removed`: the evidence is in a document that the draft removes from the corpus;
+    - `cited_elsewhere`: the words are in another sentence than the cited one. This is only a remark.
+
+    Gold that occurs in its document more than once is widened by at most `max_added_sentences`; 0 for no widening.
     """
 
     max_added_sentences: int
@@ -33,7 +36,7 @@ class Location:
         return too_small(self, max_added_sentences=0)
 
     def applies_to(self, draft: Draft) -> bool:
-        """To all but continuations, of which nobody knows where they stand."""
+        """Return True for all drafts but continuations, which have no gold."""
         return draft.kind is not Kind.CONTINUATION
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:

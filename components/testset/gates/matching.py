@@ -1,4 +1,4 @@
-"""Whether an answer says what a reference says, as far as that can be told without a model."""
+"""Comparison of an answer with references by rules, as far as rules can decide."""
 
 import re
 import unicodedata
@@ -11,35 +11,40 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _NEGATED = re.compile(r"不|没|無|无|未|非|否|莫|勿|\b(?:not?|nor|never|none|neither|without|cannot|\w+nt)\b")
 _JOINED = re.compile(r"和|及|或|与|與|并|且|\b(?:and|or)\b")
 _LISTED = re.compile(r"[、;；，]|,(?!\d)")
-"""In the text itself: a form for comparison has no marks."""
+"""List marks, searched in the original text because a form for comparison has no marks."""
 _UNITS = {"%": " percent ", "‰": " permille ", "$": " dollar ", "€": " euro ", "£": " pound ", "¥": " yuan "}
-"""Marks that a form for comparison leaves out, and that tell numbers apart."""
+"""Marks that a form for comparison leaves out, although they distinguish numbers."""
 _LONGEST_REFERENCE, _LONGEST_ADDITION = 60, 60
-"""Characters. What says more than a fact is for a model to compare, and so is what says much beside it."""
+"""Characters. A model must compare longer references, and answers that add more to a reference."""
 
 
 def matches_by_rule(answer: str, references: Sequence[str]) -> bool | None:
-    """True for an answer that is one of the references, case, width and punctuation aside, or that holds a short one
-    in a short sentence with no other number, no negation and nothing listed beside it. False for no answer, and for one
-    that differs from every reference in whole numbers alone. None for all else: a model must compare them.
+    """Return True if the answer matches a reference, False if it does not, None if a model must compare them.
+
+    True: the answer equals a reference, ignoring case, width and punctuation. Or it contains a short reference in a
+    short sentence, without another number, a negation or a list. False: the answer is empty or a refusal, or it differs
+    from every reference only in whole numbers.
     """
     form = _form(answer)
     forms = [own for own in map(_form, references) if own]
     if not form or is_refusal(answer):
         return False
-    if form in forms or (not _LISTED.search(answer) and any(_holds(form, own) for own in forms)):
+    if form in forms or (not _LISTED.search(answer) and any(_contains_reference(form, own) for own in forms)):
         return True
     return False if forms and all(_other_numbers(form, own) for own in forms) else None
 
 
 def _form(text: str) -> str:
-    """With the marks of units in words."""
+    """Return the form for comparison, with the marks of units as words."""
     plain = unicodedata.normalize("NFKC", text)
     return form_to_search("".join(_UNITS.get(character, character) for character in plain))
 
 
-def _holds(form: str, reference: str) -> bool:
-    """A reference that ends with a number is not looked for: a unit may follow that makes another one of it."""
+def _contains_reference(form: str, reference: str) -> bool:
+    """Return True if a short answer contains the reference and adds nothing that could change it.
+
+    A reference that ends with a number is not searched, because a following unit may change it.
+    """
     beside = form.replace(reference, " ", 1)
     return (
         len(reference) <= _LONGEST_REFERENCE
@@ -51,8 +56,8 @@ def _holds(form: str, reference: str) -> bool:
 
 
 def _other_numbers(form: str, reference: str) -> bool:
-    """Whether two texts are the same but for numbers, all of them whole: those with a point may be rounded."""
-    own, wanted = _NUMBER.findall(form), _NUMBER.findall(reference)
-    if own == wanted or any("." in number for number in (*own, *wanted)):
+    """Return True if two texts differ only in whole numbers. Numbers with a decimal point may be rounded."""
+    own, expected = _NUMBER.findall(form), _NUMBER.findall(reference)
+    if own == expected or any("." in number for number in (*own, *expected)):
         return False
-    return len(own) == len(wanted) and _NUMBER.sub("0", form) == _NUMBER.sub("0", reference)
+    return len(own) == len(expected) and _NUMBER.sub("0", form) == _NUMBER.sub("0", reference)

@@ -1,4 +1,4 @@
-"""A reader answers the questions of drafts, and its answers are held against the references."""
+"""A reader that answers the questions of drafts, and the comparison of its answers with the references."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ _MATCH = object_schema(reason=TEXT, match=FLAG)
 
 @dataclass(frozen=True)
 class ReadingAttempt:
-    """What a reader answered, "" if it could not; whether that says what a reference says, and why so."""
+    """A reader's answer ("" without one), whether it matches a reference, and why."""
 
     answer: str
     matches: bool
@@ -28,8 +28,10 @@ class ReadingAttempt:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a reader is asked, with places for {question} and, where it has something to read, {documents}; and how its
-    answer is compared, with places for {question}, {references} and {answer}.
+    """The prompts of a reader and of the comparison of its answer.
+
+    `reading` has places for {question} and, if the reader sees texts, {documents}. `comparing` has places for
+    {question}, {references} and {answer}.
     """
 
     reading: Wording
@@ -37,15 +39,16 @@ class Reading:
     max_attempts: int
 
     def mistakes(self, *places: str) -> list[str]:
-        """A number out of range, and wordings without their places: of the one that asks, these."""
+        """Return an error for a number out of range, and for missing places. `places` are those of `reading`."""
         mistakes = too_small(self, max_attempts=1) + self.reading.mistakes("reading", places)
         return mistakes + self.comparing.mistakes("comparing", ("{question}", "{references}", "{answer}"))
 
     def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[ReadingAttempt | Unread]:
-        """One for each draft with what the reader is shown. All are asked at once, and then those compared that no
-        rule decides.
+        """Return one attempt per draft, given with the texts that the reader sees.
+
+        All questions are asked in one call. A second call compares the answers that no rule decides.
         """
-        inquiries = [self._to_read(f"reading {n}", draft, shown) for n, (draft, shown) in enumerate(tasks)]
+        inquiries = [self._reading_inquiry(f"reading {n}", draft, shown) for n, (draft, shown) in enumerate(tasks)]
         read = ask_until_readable(inquiries, ask, self.reading.reminder, self.max_attempts)
         settled: dict[int, ReadingAttempt | Unread] = {}
         undecided: dict[int, Inquiry[ReadingAttempt]] = {}
@@ -55,16 +58,16 @@ class Reading:
             elif (matches := matches_by_rule(reply.answer, draft.references)) is not None:
                 settled[place] = replace(reply, matches=matches)
             else:
-                undecided[place] = self._to_compare(f"answer {place}", draft, reply)
+                undecided[place] = self._comparing_inquiry(f"answer {place}", draft, reply)
         compared = ask_until_readable(list(undecided.values()), ask, self.comparing.reminder, self.max_attempts)
         settled |= dict(zip(undecided, compared, strict=True))
         return [settled[place] for place in range(len(tasks))]
 
-    def _to_read(self, request_id: str, draft: Draft, shown: str) -> Inquiry[ReadingAttempt]:
+    def _reading_inquiry(self, request_id: str, draft: Draft, shown: str) -> Inquiry[ReadingAttempt]:
         values = {"{question}": asked(draft), "{documents}": shown}
         return Inquiry(self.reading.request(request_id, values, draft.kind, _ANSWER), _answer)
 
-    def _to_compare(self, request_id: str, draft: Draft, attempt: ReadingAttempt) -> Inquiry[ReadingAttempt]:
+    def _comparing_inquiry(self, request_id: str, draft: Draft, attempt: ReadingAttempt) -> Inquiry[ReadingAttempt]:
         values = {
             "{question}": asked(draft),
             "{references}": numbered(draft.references),

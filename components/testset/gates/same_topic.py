@@ -1,4 +1,4 @@
-"""The gate that has the question classified again."""
+"""Gate that classifies the question again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,10 @@ from components.testset.wording import Wording
 
 @dataclass(frozen=True)
 class SameTopic:
-    """A model that is shown the question and its answer must choose the topic of the document that they come from, out
-    of all topics in an order shuffled by `seed` and draft; `other_topic` otherwise. Applies to questions that have a
-    topic. `wording` has places for {question}, {references} and {options}.
+    """A model that sees the question and its answer must choose the topic of their document, else `other_topic`.
+
+    It chooses among all topics, in an order shuffled by `seed` and draft. Applies to questions with a topic. `wording`
+    has places for {question}, {references} and {options}.
     """
 
     llm: LLM

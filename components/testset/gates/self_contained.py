@@ -1,4 +1,4 @@
-"""The gate that asks whether a question can be understood by itself."""
+"""Gate that checks if a question can be understood without other texts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _SCHEMA = object_schema(about=TEXT, missing=TEXT, self_contained=FLAG)
 
 
 class Understood(NamedTuple):
-    """Whether a question can be understood; what it is about, or what is missing."""
+    """The decision whether a question can be understood, with its subject, or with what is missing."""
 
     is_clear: bool
     detail: str
@@ -29,11 +29,10 @@ class Understood(NamedTuple):
 
 @dataclass(frozen=True)
 class SelfContained:
-    """Somebody who is shown the question and no text must be able to say what is asked about: else
-    `not_self_contained`. A later turn of a conversation must be clear with the turns before it, and must not be without
-    them: else `history_not_needed`, and the turn is no test of a conversation. Applies to questions.
+    """A model that sees only the question must be able to say what it asks about, else `not_self_contained`.
 
-    `wording` has a place for {question}.
+    A later turn of a conversation must be clear with the earlier turns, and unclear without them. Otherwise it is
+    `history_not_needed` and does not test a conversation. Applies to questions. `wording` has a place for {question}.
     """
 
     llm: LLM
@@ -62,7 +61,7 @@ class SelfContained:
         return Inquiry(self.wording.request(request_id, {"{question}": asked(draft)}, draft.kind, _SCHEMA), _read)
 
     def _verdict(self, replies: Sequence[Understood | Unread]) -> GateVerdict:
-        """The first that is not PASSED: with the history, then without."""
+        """Return the first verdict that is not PASSED: with the history, then without."""
         found = [verdict_on(reply, self.tags, partial(_findings, n > 0)) for n, reply in enumerate(replies)]
         return next((verdict for verdict in found if verdict.state is not VerdictState.PASSED), found[0])
 

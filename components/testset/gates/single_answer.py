@@ -1,4 +1,4 @@
-"""The gate that looks for another answer in the documents that are nearest to the question."""
+"""Gate that searches the documents nearest to the question for another answer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _SCHEMA = object_schema(reason=TEXT, other_answer=TEXT, document={"type": "integ
 
 
 class Other(NamedTuple):
-    """Another answer, "" for none, and the place of the document that gives it among those shown, from 0."""
+    """Another answer ("" for none), and the position of its document among the shown ones, from 0."""
 
     answer: str
     document: int
@@ -29,11 +29,11 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True)
 class SingleAnswer:
-    """Among the `n_distractors` documents nearest to the question that are no gold, none may give another answer to it
-    that is as right as the reference (`several_answers`). What was looked at is kept in the draft's notes, as
-    "distractors". Applies to questions with a short answer: a long one can always be added to.
+    """No document near the question may give another answer that is as right as the reference (`several_answers`).
 
-    `wording` has places for {question}, {references} and {documents}. Without distractors nothing is asked.
+    The gate checks the `n_distractors` nearest documents without gold, and stores them in the draft's notes as
+    "distractors". Applies to questions with a short answer, because a long answer can always be extended. Without
+    distractors, no model is asked. `wording` has places for {question}, {references} and {documents}.
     """
 
     llm: LLM
@@ -68,7 +68,7 @@ class SingleAnswer:
         left_out = [{unit.document_id for unit in draft.gold} | {*draft.removed} for draft in drafts]
         queries = ["\n".join([*(turn.question for turn in draft.history), draft.question]) for draft in drafts]
         near: list[list[Extract]] = [[] for _ in drafts]
-        # How deep a search goes must not depend on the drafts beside it, which another `per_cell` would change.
+        # The depth of a search must not depend on the other drafts, which change with `per_cell`.
         for n_left_out in {len(own) for own in left_out}:
             rows = [row for row, own in enumerate(left_out) if len(own) == n_left_out]
             found = corpus.nearest([queries[row] for row in rows], self.n_distractors + n_left_out)

@@ -1,4 +1,4 @@
-"""The gate that holds a summary against the documents that stay in the corpus."""
+"""Gate that checks a summary against the documents that stay in the corpus."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,10 @@ _SCHEMA = object_schema(reason=TEXT, unsupported=TEXT)
 
 @dataclass(frozen=True)
 class Supported:
-    """Everything that a summary says must be in its gold, which is that of other documents than the one that was summed
-    up: that one leaves the corpus. Else `not_supported`, with what is not. Applies to summaries; the answers to
-    questions are held against a reader's.
+    """The gold must support everything in a summary, else `not_supported`, with the unsupported part.
 
-    `wording` has places for {question}, {references} and {documents}.
+    The gold is in other documents than the summarised one, which leaves the corpus. Applies to summaries. Answers to
+    questions are compared with a reader's. `wording` has places for {question}, {references} and {documents}.
     """
 
     llm: LLM

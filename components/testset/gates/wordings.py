@@ -1,4 +1,6 @@
-"""How questions are worded, in Chinese and English: what asks, and what points at a text that nobody else sees."""
+"""Wordings of questions in Chinese and English: words that ask, and words that point at a text that readers do not
+see.
+"""
 
 import re
 import unicodedata
@@ -42,14 +44,14 @@ _POINTING = re.compile("|".join((*_CHINESE_POINTING, *_ENGLISH_POINTING)))
 
 
 def is_asking(question: str) -> bool:
-    """Whether it is worded as a question or as a task, in Chinese or English, or ends like one elsewhere."""
+    """Return True if the text is worded as a question or a task, in Chinese or English, or contains a question mark."""
     return _ASKING.search(_plain(question)) is not None
 
 
 def pointing(text: str) -> str:
-    """The words that point at a text before the writer ("according to the passage", 上文), "" without any.
+    """Return the words that point at a text before the writer ("according to the passage", 上文); "" without any.
 
-    What is named beside it is no such text: "the articles of association", "该文化".
+    Named texts do not count: "the articles of association", "该文化".
     """
     found = _POINTING.search(_plain(text))
     return found[0] if found else ""

@@ -1,4 +1,4 @@
-"""Where in documents the evidence of a writer is: the sentences as it was shown them, and the words that it quotes."""
+"""Location of a writer's evidence in documents, from sentence numbers and quoted words."""
 
 from components.testset.quotes.locating import locate
 from components.testset.quotes.shown import ShownSentence, numbered_sentences

@@ -1,4 +1,4 @@
-"""Finds a quote in a text: as it is, without white space, in folded form, and at last nearly."""
+"""Search for a quote in texts: exact, without white space, in folded form, and finally fuzzy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -21,14 +21,16 @@ class QuotePlace(NamedTuple):
 
 
 def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
-    """Where texts have the quote, in order: all places at the first of these at which there is one.
+    """Return all places of a quote in the texts, in order, by the first of these ways that finds any:
 
-    1. The quote as it is. 2. Without white space. 3. In folded form: width, compatibility characters and punctuation do
-    not count, and at last case. 4. Nearly: at least 95 % of the folded characters (Indel ratio), at most 5 places, none
-    over another, in each text. Beyond 1, the numbers and negations of the quote and of the place must be the same.
-    In all, a place must not begin or end within a number or a word, nor beside a negation that it leaves out.
+    1. The exact quote.
+    2. Without white space.
+    3. In folded form: ignoring width, compatibility characters and punctuation, and finally case.
+    4. Fuzzy: at least 95 % of the folded characters (Indel ratio), at most 5 non-overlapping places in each text.
 
-    Empty for a quote without a letter or digit.
+    Beyond way 1, the quote and the place must have the same numbers and negations. In all ways, a place must not begin
+    or end within a number or a word, or beside a negation that it leaves out. Return [] for a quote without a letter or
+    digit.
     """
     if not folded(quote).text:
         return []
@@ -44,35 +46,35 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
 
 
 def _equal(form: Callable[[str], Form], quote: str, text: str) -> Iterator[tuple[int, int]]:
-    wanted, searched = form(quote).text, form(text)
-    start = searched.text.find(wanted)
+    pattern, searched = form(quote).text, form(text)
+    start = searched.text.find(pattern)
     while start >= 0:
-        found = searched.original(start, start + len(wanted))
+        found = searched.original(start, start + len(pattern))
         if _is_same(quote, text, *found):
             yield found
-        start = searched.text.find(wanted, start + 1)
+        start = searched.text.find(pattern, start + 1)
 
 
 def _is_same(quote: str, text: str, start: int, end: int) -> bool:
     if is_cut_off(text, start, end):
         return False
-    place = text[start:end]  # what is copied as it is leaves out nothing, though a number may follow its full stop
+    place = text[start:end]  # an exact copy leaves out nothing, although a number may follow its full stop
     return place == quote or (have_same_facts(quote, place) and not is_number_left_out(quote, text, start, end))
 
 
 def _near(quote: str, text: str) -> Iterator[tuple[int, int]]:
     from rapidfuzz import fuzz
 
-    wanted, form = folded(quote).text, folded(text)
+    pattern, form = folded(quote).text, folded(text)
     rest = form.text
     for _ in range(_MOST_NEAR):
-        if len(wanted) > len(rest):  # rapidfuzz would look for the text in the quote
-            start, end, score = 0, len(rest), fuzz.ratio(wanted, rest)
+        if len(pattern) > len(rest):  # rapidfuzz would search for the text in the quote
+            start, end, score = 0, len(rest), fuzz.ratio(pattern, rest)
         else:
-            found = fuzz.partial_ratio_alignment(wanted, rest, score_cutoff=FUZZY_PERCENT - 5)
+            found = fuzz.partial_ratio_alignment(pattern, rest, score_cutoff=FUZZY_PERCENT - 5)
             if found is None:
                 return
-            start, end, score = _exact_ends(wanted, rest, found.dest_start, found.dest_end)
+            start, end, score = _exact_ends(pattern, rest, found.dest_start, found.dest_end)
         if score < FUZZY_PERCENT or not end:
             return
         place = form.original(start, end)
@@ -82,8 +84,9 @@ def _near(quote: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _exact_ends(quote: str, text: str, start: int, end: int) -> tuple[int, int, float]:
-    """The ends near these, and their score, at which the text is most like the quote: those that rapidfuzz gives are as
-    far apart as the quote is long, and its score is that of a part of the quote.
+    """Return the nearby ends at which the text resembles the quote most, with their score.
+
+    The ends from rapidfuzz are as far apart as the quote is long, and its score is that of a part of the quote.
     """
     from rapidfuzz import fuzz
 

@@ -1,46 +1,47 @@
-"""Texts in the forms in which quotes are looked for, with the way back to the original characters."""
+"""Forms of texts in which quotes are searched, with the positions of the original characters."""
 
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-_KEPT_MARKS = frozenset("%‰+<>=$€£¥")
-"""Marks that say something by themselves."""
+_MEANINGFUL_MARKS = frozenset("%‰+<>=$€£¥")
+"""Marks that carry meaning by themselves."""
 
 
 class Form(NamedTuple):
-    """A text in another form: its character i comes from character `places[i]` of the original."""
+    """A text in another form. Its character i comes from character `places[i]` of the original."""
 
     text: str
     places: tuple[int, ...]
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """[start, end) in characters of the original; start < end."""
+        """Return [start, end) in characters of the original; start < end."""
         return self.places[start], self.places[end - 1] + 1
 
 
 def as_it_is(text: str) -> Form:
-    """The text itself."""
+    """Return the text itself."""
     return Form(text, tuple(range(len(text))))
 
 
 @lru_cache(maxsize=128)
 def without_white_space(text: str) -> Form:
-    """The text without white space and without characters that are not shown, such as zero-width spaces."""
+    """Return the text without white space and invisible characters, such as zero-width spaces."""
     return _form(text, _shown)
 
 
 @lru_cache(maxsize=128)
 def without_marks(text: str) -> Form:
-    """As `folded`, with case."""
+    """Return the text as in `folded`, but with case."""
     return _form(text, _unmarked)
 
 
 @lru_cache(maxsize=128)
 def folded(text: str) -> Form:
-    """NFKD, case folded, without white space, punctuation, symbols and what is not shown. 12.5 and 125 become equal:
-    whoever compares must tell them apart by other means.
+    """Return the text in NFKD, case folded, without white space, punctuation, symbols and invisible characters.
+
+    12.5 and 125 become equal, so callers must distinguish them by other means.
     """
     return _form(text, _folded)
 
@@ -63,4 +64,4 @@ def _folded(character: str) -> str:
 @lru_cache(maxsize=50_000)
 def _unmarked(character: str) -> str:
     parts = unicodedata.normalize("NFKD", character)
-    return "".join(part for part in parts if part in _KEPT_MARKS or unicodedata.category(part)[0] in "LMN")
+    return "".join(part for part in parts if part in _MEANINGFUL_MARKS or unicodedata.category(part)[0] in "LMN")

@@ -1,4 +1,4 @@
-"""From what a writer cites to gold: whole sentences of documents, by number, checked by the words that it quotes."""
+"""Conversion of a writer's citations to gold: whole sentences by number, verified by the quoted words."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,35 +20,41 @@ _QUOTED = 80
 
 
 @dataclass(frozen=True)
-class _Nowhere:
-    """A quote without a place, or without one of its own."""
+class _NotLocated:
+    """A quote without a place, or without a unique one."""
 
     reason: str
     detail: str
 
 
 class _Cited(NamedTuple):
-    """Sentences that hold the evidence; `remark` where others were cited than the words stand in."""
+    """Sentences that contain the evidence. `remark` is set if the writer cited other sentences than those with its
+    words.
+    """
 
     sentences: frozenset[int]
     remark: str = ""
 
 
 def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateVerdict:
-    """The draft with its gold: sorted by document and start, none over or next to another, without white space at the
-    ends; or why it has none.
+    """Return the draft with its gold, or the reason why it has none.
 
-    A quote counts for the sentences of which it gives the numbers, if its words stand in one of them. Words that stand
-    in one place alone, elsewhere, count for the sentences of that place, and the draft is TAGGED `cited_elsewhere`: a
-    writer miscounts more easily than it miscopies. Words that are in no place, and numbers of sentences that were not
-    shown with no words beside them, are `quote_not_found`. Gold that its document has more than once is widened by at
-    most `most_added` sentences, those after and before it by turns, as far as the extract goes; words in several
-    places, and gold that is still there twice, are `quote_ambiguous`. A text of several without any gold is
-    `evidence_unused`: a question over several texts needs each; a turn of a conversation need not, nor a summary. Gold
-    in a document that the draft takes out of the corpus is `evidence_removed`.
+    Gold units are sorted by document and start. They do not overlap or touch, and have no white space at their ends.
+    `texts` are the documents by id. A draft with gold and without quotes, from a task that knows its places, is
+    unchanged.
 
-    A draft with gold and without quotes, of a task that knows its places, stays as it is. `texts` are those of
-    documents by id. Raises ComponentError if an extract is not what its document has there.
+    - A quote counts for its numbered sentences if its words occur in one of them.
+    - Words that occur only in one other place count for the sentences of that place, and the draft is TAGGED
+      `cited_elsewhere`: writers miscount more easily than they miscopy.
+    - Words without a place, and unknown sentence numbers without words, are `quote_not_found`.
+    - Gold that occurs in its document more than once is widened by at most `most_added` sentences, alternately after
+      and before it, within the extract.
+    - Words in several places, and gold that still occurs twice, are `quote_ambiguous`.
+    - An extract without any gold is `evidence_unused`, because a question over several texts needs each. Turns of
+      conversations and summaries are exempt.
+    - Gold in a document that the draft removes from the corpus is `evidence_removed`.
+
+    Raise ComponentError if the text of an extract differs from its document.
     """
     if draft.gold and not draft.quotes:
         return PASSED
@@ -59,14 +65,14 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateV
     remarks = []
     for quote in draft.quotes:
         found = _sentences_of(quote, shown, extracts)
-        if isinstance(found, _Nowhere):
+        if isinstance(found, _NotLocated):
             return GateVerdict(VerdictState.REJECTED, found.reason, found.detail)
         cited |= found.sentences
         remarks += [found.remark] if found.remark else []
     if not cited:
         return GateVerdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited nothing")
     gold = _gold(cited, Sections(extracts, shown, texts), most_added)
-    if isinstance(gold, _Nowhere):
+    if isinstance(gold, _NotLocated):
         return GateVerdict(VerdictState.REJECTED, gold.reason, gold.detail)
     unused = {extract.document_id for extract in extracts} - {unit.document_id for unit in gold}
     if unused and draft.kind not in (Kind.CONVERSATION, Kind.SUMMARIZATION):
@@ -83,27 +89,27 @@ def _require_slices(extracts: Sequence[Extract], texts: Mapping[str, str]) -> No
     for extract in extracts:
         if texts.get(extract.document_id, "")[extract.start : extract.end] != extract.text:
             raise ComponentError(
-                f"extract [{extract.start}, {extract.end}) of document {extract.document_id!r}: the corpus has another "
-                "text there. Locate quotes in the corpus that they were written of."
+                f"extract [{extract.start}, {extract.end}) of document {extract.document_id!r}: got different text in "
+                "the corpus, expected the extract's. Locate quotes in the corpus that they were written from."
             )
 
 
-def _sentences_of(quote: Quote, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> _Cited | _Nowhere:
+def _sentences_of(quote: Quote, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> _Cited | _NotLocated:
     numbers = frozenset(number - 1 for number in quote.sentences if 0 < number <= len(shown))
     if not folded(quote.text).text:
         if numbers and len(numbers) == len(set(quote.sentences)):
             return _Cited(numbers)
         wrong = sorted({number for number in quote.sentences if not 0 < number <= len(shown)})
         what = f"sentences {', '.join(map(str, wrong))} of {len(shown)}" if wrong else "neither a sentence nor words"
-        return _Nowhere(NOT_FOUND, f"cited: {what}")
+        return _NotLocated(NOT_FOUND, f"cited: {what}")
     places = _places_of(quote.text, shown, extracts)
     if not places:
-        return _Nowhere(NOT_FOUND, _cut(quote.text))
+        return _NotLocated(NOT_FOUND, _cut(quote.text))
     if any(place <= numbers for place in places):
         return _Cited(numbers)
     touching = [place for place in places if place & numbers] or places
     if len(touching) > 1:
-        return _Nowhere(AMBIGUOUS, f"in {len(touching)} places: {_cut(quote.text)}")
+        return _NotLocated(AMBIGUOUS, f"in {len(touching)} places: {_cut(quote.text)}")
     (place,) = touching
     if place & numbers or not quote.sentences:
         return _Cited(numbers | place)
@@ -111,7 +117,7 @@ def _sentences_of(quote: Quote, shown: Sequence[ShownSentence], extracts: Sequen
 
 
 def _places_of(words: str, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> list[frozenset[int]]:
-    """The sentences of each place at which the words stand."""
+    """Return the sentences of each place where the words occur."""
     found = find_quote(words, [extract.text for extract in extracts])
     return [
         frozenset(
@@ -125,14 +131,14 @@ def _places_of(words: str, shown: Sequence[ShownSentence], extracts: Sequence[Ex
     ]
 
 
-def _gold(cited: Collection[int], sections: Sections, most_added: int) -> tuple[Evidence, ...] | _Nowhere:
-    """Units of cited sentences, each such that its text is once in its document."""
+def _gold(cited: Collection[int], sections: Sections, most_added: int) -> tuple[Evidence, ...] | _NotLocated:
+    """Return units of cited sentences, each with a text that occurs once in its document."""
     widened: set[int] = set()
     for run in sections.runs(cited):
         wider = sections.until_unique(run, most_added)
         if wider is None:
             where = sections.unit(run).document_id
-            return _Nowhere(AMBIGUOUS, f"more than once in {where}: {_cut(sections.text(run))}")
+            return _NotLocated(AMBIGUOUS, f"more than once in {where}: {_cut(sections.text(run))}")
         widened.update(range(wider.first, wider.last + 1))
     units = map(sections.unit, sections.runs(widened))
     return tuple(sorted(units, key=lambda unit: (unit.document_id, unit.start or 0)))

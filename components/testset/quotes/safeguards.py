@@ -1,7 +1,7 @@
-"""What a quote must not have other than its document, however near the rest is: numbers, and what negates.
+"""Facts that a quote must share with its document, however similar the rest is: numbers and negations.
 
-Lists of wordings in Chinese and English. They are compared from text to text, so that a word too many in a list
-(`percent` ends like `isn't` without its apostrophe) makes a comparison stricter and never wrong.
+The lists cover Chinese and English wordings. They apply to both texts of a comparison. A superfluous word in a list
+(`percent` ends like `isn't` without its apostrophe) therefore makes a comparison stricter, never wrong.
 """
 
 import re
@@ -29,10 +29,10 @@ _NEGATION = re.compile(
     r"|(?:un|in|im|ir|il|dis|non|mis)[a-z]+|[a-z]+less(?![a-z]))"
 )
 _CHINESE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_BLANK_THAT_SAYS_NOTHING = re.compile(
+_MEANINGLESS_BLANK = re.compile(
     rf"(?<=[{_CHINESE}])\s+|\s+(?=[{_CHINESE}])|(?<=[\d.,])\s+(?=[\d.,%‰])|[\u00ad\u200b-\u200f\u2060\ufeff]"
 )
-"""White space beside Chinese characters and within numbers, and what is not shown."""
+"""White space beside Chinese characters and within numbers, and invisible characters."""
 
 _NUMERIC = re.compile(rf"[\d{CHINESE_NUMERALS}%‰]")
 _NUMBER_GOES_ON = re.compile(rf"[.,]?\d|\s*[%‰]|[{CHINESE_NUMERALS}]")
@@ -40,42 +40,41 @@ _SIGN_OF_NUMBER = re.compile(r"(?:^|[^\w.)\]%])[-\u2212\u2013+±][$€£¥]?$|\d
 _NEGATED = re.compile(rf"[{CHINESE_NEGATIONS}]\s*$|(?:\b(?:{'|'.join(_NEGATING_WORDS)})|n['’]t)\s+$", re.IGNORECASE)
 _MARKS_THEN_NUMBER = re.compile(rf"([^\w%‰]*)[\d%‰{CHINESE_NUMERALS}]")
 _MARKS_THEN_WORD = re.compile(r"([^\w%‰]*)[\w%‰]")
-_LOOKED_AT = 16
+_N_BESIDE = 16
 
 
 def numbers(text: str) -> list[str]:
-    """The numbers of a text in order: with sign, point and percent sign, without thousands separators and white space;
-    in digits, in Chinese numerals and in English words.
+    """Return the numbers of a text in order: in digits, in Chinese numerals and in English words.
+
+    Numbers in digits have their sign, point and percent sign, without thousands separators and white space.
     """
-    # A percent sign between two numbers would go away with the marks beside it.
+    # A percent sign between two numbers would be dropped with the marks beside it.
     return _NUMBER.findall(mark_numbers(_PERCENT.sub(r"\g<0> ", _plain(text))))
 
 
 def negations(text: str) -> list[str]:
-    """The words of a text that negate, in order; in Chinese characters."""
+    """Return the negating words of a text in order; in Chinese, the negating characters."""
     return [word.replace("'", "").replace("’", "") for word in _NEGATION.findall(_plain(text))]
 
 
 def _plain(text: str) -> str:
-    return _BLANK_THAT_SAYS_NOTHING.sub("", _wide_as_narrow(text).lower())
+    return _MEANINGLESS_BLANK.sub("", _wide_as_narrow(text).lower())
 
 
 def have_same_facts(one: str, other: str) -> bool:
-    """Whether two texts have the same digits, numbers and negations, in the same order."""
+    """Return True if two texts have the same digits, numbers and negations, in the same order."""
     return _digits(one) == _digits(other) and numbers(one) == numbers(other) and negations(one) == negations(other)
 
 
 def _digits(text: str) -> list[str]:
-    """A leading zero, as of 0.5, makes no other number, but another quote."""
+    """Return all digits. A leading zero, as in 0.5, does not change a number, but it changes a quote."""
     return [character for character in _wide_as_narrow(text) if character.isdigit()]
 
 
 def is_cut_off(text: str, start: int, end: int) -> bool:
-    """Whether text[start:end] leaves out what changes it: it begins or ends within a number or a word of letters, or
-    beside a negation.
-    """
-    before = _wide_as_narrow(text[max(0, start - _LOOKED_AT) : start])
-    after = _wide_as_narrow(text[end : end + _LOOKED_AT])
+    """Return True if text[start:end] begins or ends within a number or a word of letters, or beside a negation."""
+    before = _wide_as_narrow(text[max(0, start - _N_BESIDE) : start])
+    after = _wide_as_narrow(text[end : end + _N_BESIDE])
     own = _wide_as_narrow(text[start:end])
     if not own:
         return True
@@ -91,18 +90,19 @@ def is_cut_off(text: str, start: int, end: int) -> bool:
 
 
 def is_number_left_out(quote: str, text: str, start: int, end: int) -> bool:
-    """Whether the text has a number where the quote, whose words are those of text[start:end], has marks alone:
-    "(level )." for "(level 3).".
+    """Return True if the text has a number where the quote has only marks: "(level )." for "(level 3).".
+
+    The words of the quote are those of text[start:end].
     """
-    before, after = text[max(0, start - _LOOKED_AT) : start], text[end : end + _LOOKED_AT]
-    first, last = quote[:_LOOKED_AT], quote[-_LOOKED_AT:]
+    before, after = text[max(0, start - _N_BESIDE) : start], text[end : end + _N_BESIDE]
+    first, last = quote[:_N_BESIDE], quote[-_N_BESIDE:]
     return _number_is_nearer(_wide_as_narrow(before)[::-1], _wide_as_narrow(first)) or _number_is_nearer(
         _wide_as_narrow(after), _wide_as_narrow(last)[::-1]
     )
 
 
 def _number_is_nearer(beside: str, quote: str) -> bool:
-    """Whether fewer marks stand before the first number of `beside` than before the first word of the quote."""
+    """Return True if fewer marks precede the first number of `beside` than the first word of the quote."""
     number, word = _MARKS_THEN_NUMBER.match(beside), _MARKS_THEN_WORD.match(quote)
     return number is not None and word is not None and _n_shown(number[1]) < _n_shown(word[1])
 
@@ -117,5 +117,5 @@ def _n_shown(marks: str) -> int:
 
 @cache
 def _is_letter(character: str) -> bool:
-    """Of a script with blanks between words."""
+    """Return True for a letter of a script with spaces between words."""
     return character.isalpha() and unicodedata.name(character, "").startswith(("LATIN", "GREEK", "CYRILLIC"))

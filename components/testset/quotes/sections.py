@@ -1,4 +1,4 @@
-"""Runs of the sentences that a writer was shown, as gold: widened until their text is once in their document."""
+"""Runs of shown sentences as gold, widened until their text is unique in their document."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from components.testset.records import Extract
 
 
 class TextRun(NamedTuple):
-    """Consecutive sentences of one extract: [first, last], at their places among those shown."""
+    """Consecutive sentences of one extract: [first, last], as positions among the shown sentences."""
 
     first: int
     last: int
@@ -18,43 +18,45 @@ class TextRun(NamedTuple):
 
 @dataclass(frozen=True)
 class Sections:
-    """What a writer was shown, and the documents, by id, that it comes from."""
+    """The sentences shown to a writer, with their documents by id."""
 
     extracts: Sequence[Extract]
     shown: Sequence[ShownSentence]
     texts: Mapping[str, str]
 
     def runs(self, sentences: Collection[int]) -> list[TextRun]:
-        """Some of the sentences, those next to one another together."""
+        """Return the sentences as runs of neighbours."""
         runs: list[TextRun] = []
         for number in sorted(sentences):
-            if runs and runs[-1].last == number - 1 and self._are_together(number - 1, number):
+            if runs and runs[-1].last == number - 1 and self._are_of_one_extract(number - 1, number):
                 runs[-1] = TextRun(runs[-1].first, number)
             else:
                 runs.append(TextRun(number, number))
         return runs
 
     def unit(self, run: TextRun) -> Evidence:
-        """The place of a run in its document, without the white space around it."""
+        """Return the place of a run in its document, without the white space around it."""
         document_id = self.extracts[self.shown[run.first].extract].document_id
         start, end = self.shown[run.first].start, self.shown[run.last].end
         text = self.texts[document_id][start:end]
         return Evidence(document_id, start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
 
     def text(self, run: TextRun) -> str:
-        """What stands there."""
+        """Return the text of a run."""
         unit = self.unit(run)
         return self.texts[unit.document_id][unit.start : unit.end]
 
     def until_unique(self, run: TextRun, most_added: int) -> TextRun | None:
-        """The run, with as few sentences after and before it, by turns, as it takes for its text to be once in its
-        document; None if it takes more than may be added, or than the extract has.
+        """Return the run, widened as little as possible until its text occurs once in its document.
+
+        Sentences are added alternately after and before it. Return None if that takes more than `most_added` sentences,
+        or more than the extract has.
         """
         for n_added in range(most_added + 1):
-            if self._is_once(run):
+            if self._is_unique(run):
                 return run
-            has_after = run.last + 1 < len(self.shown) and self._are_together(run.last, run.last + 1)
-            has_before = run.first > 0 and self._are_together(run.first - 1, run.first)
+            has_after = run.last + 1 < len(self.shown) and self._are_of_one_extract(run.last, run.last + 1)
+            has_before = run.first > 0 and self._are_of_one_extract(run.first - 1, run.first)
             if has_after and (n_added % 2 == 0 or not has_before):
                 run = TextRun(run.first, run.last + 1)
             elif has_before:
@@ -63,9 +65,9 @@ class Sections:
                 return None
         return None
 
-    def _are_together(self, one: int, other: int) -> bool:
+    def _are_of_one_extract(self, one: int, other: int) -> bool:
         return self.shown[one].extract == self.shown[other].extract
 
-    def _is_once(self, run: TextRun) -> bool:
+    def _is_unique(self, run: TextRun) -> bool:
         words, document = self.text(run), self.texts[self.unit(run).document_id]
         return bool(words) and document.find(words, document.find(words) + 1) < 0

@@ -1,4 +1,4 @@
-"""The sentences of extracts as a writer is shown them: numbered from 1 over all extracts, to be cited by number."""
+"""The sentences of extracts, numbered from 1 over all extracts so that a writer can cite them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,8 +16,10 @@ class ShownSentence(NamedTuple):
 
 
 def numbered_sentences(extracts: Sequence[Extract]) -> list[ShownSentence]:
-    """Sentence n of what a writer is shown is at place n - 1. The sentences of an extract cover all of its text; white
-    space before its first one belongs to that. None for an empty extract.
+    """Return the sentences of all extracts. Sentence n is at position n - 1.
+
+    The sentences of an extract cover all of its text. Leading white space belongs to the first sentence. An empty
+    extract has no sentences.
     """
     return [
         ShownSentence(position, extract.start + start, extract.start + end)

@@ -1,1 +1,1 @@
-"""Kinds of questions: how a draft of each is written from its evidence."""
+"""Kinds of questions, and how drafts are written from evidence."""

@@ -1,4 +1,4 @@
-"""A text cut in two: its first half is what a sample shows, its second half the reference. No model is asked."""
+"""Continuation of a text: the first half is shown, and the second half is the reference. Needs no model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from components.text.sentences import sentence_ends
 
 @dataclass(frozen=True)
 class Continuation:
-    """CRUD-RAG's continuation, section 3.3: a text is halved between two sentences, and leaves the corpus, as the
-    published ones did: with it in there, the second half would only have to be found. What remains are documents about
-    the same matter, of which nobody knows how much of the second half they tell; so there is no gold.
+    """CRUD-RAG's continuation, section 3.3: a text is split between two sentences near its middle.
 
-    Texts of fewer than `least_sentences` sentences are left alone.
+    As in the paper, the text leaves the corpus. Otherwise a system would only have to find the second half. Related
+    documents remain, but how much of the second half they contain is unknown. The samples therefore have no gold. Texts
+    of fewer than `least_sentences` sentences are skipped.
     """
 
     least_sentences: int = 4
@@ -31,11 +31,11 @@ class Continuation:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """A number out of range."""
+        """Return an error for a number out of range."""
         return too_small(self, least_sentences=2)
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
-        """One draft of each evidence set whose text has enough sentences; the others count as declined."""
+        """Return one draft for each evidence set whose text has enough sentences; the others count as declined."""
         drafts, short = [], []
         for own in evidence:
             (extract,) = own.extracts

@@ -1,4 +1,4 @@
-"""A conversation about a document, each turn of which is a sample with the turns before it."""
+"""A conversation about a document. Each turn is a sample, with the earlier turns as its history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ _TURN = object_schema(question=TEXT, answer=TEXT, evidence=EVIDENCE, expression=
 
 @dataclass(frozen=True)
 class Conversation:
-    """Later questions cannot be understood without the turns before: see OmniEval, section 3.2 and table 7. The history
-    of a turn holds the writer's own answers.
+    """Writes conversations whose later questions need the earlier turns: see OmniEval, section 3.2 and table 7.
 
-    A reply is an object with "turns", a list of objects with "question", "answer", "evidence" and perhaps "expression",
-    or one with "not_applicable". One with fewer than `least_turns`, or with a turn that lacks something, cannot be
-    read; of a longer one the first `most_turns` are taken. `steps` as in `Question`.
+    The history of a turn holds the writer's answers. A reply is an object with "turns", a list of objects with
+    "question", "answer", "evidence" and perhaps "expression", or one with "not_applicable". It cannot be read if it has
+    fewer than `least_turns`, or if a turn is incomplete. Of a longer conversation, the first `most_turns` are used.
+    `steps` are as in `Question`.
     """
 
     llm: LLM
@@ -41,17 +41,17 @@ class Conversation:
     removes_source: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Numbers out of range, places that the wording lacks."""
+        """Return an error for numbers out of range, or for places missing in the wording."""
         mistakes = too_small(self, n_documents=1, least_turns=2, most_turns=self.least_turns, max_attempts=1)
         return [*mistakes, *self.wording.check()]
 
     @property
     def n_requests(self) -> int:
-        """One, for all turns."""
+        """One request for all turns."""
         return 1
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
-        """A draft for each turn of the conversation about an evidence set."""
+        """Return a draft for each turn of the conversation about an evidence set."""
         form = Form("turns", {"turns": {"type": "array", "items": _TURN}}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)
 

@@ -1,4 +1,4 @@
-"""A text with one planted error, to be put right from the documents."""
+"""Correction of a text with one planted error by means of the documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +21,15 @@ from components.text.sentences import sentence_ends
 
 @dataclass(frozen=True)
 class Correction:
-    """CRUD-RAG's correction of hallucinations, section 3.5, with the error at a known place: the writer names words of
-    the document and wrong ones to put in their place. The question is the passage around them, of whole sentences and
-    about `n_characters` characters, with the error; the reference, which is the gold, is the passage as it is.
+    """CRUD-RAG's correction of hallucinations, section 3.5, with the error at a known place.
 
-    A reply is an object with "words" and "replacement", or one with "not_applicable". It cannot be read unless the
-    words stand in the text exactly once, are at most `most_replaced` characters, and the replacement differs in more
-    than punctuation, width or case. The notes say what was replaced by what, and at which character of the question.
+    The writer names words of the document and wrong words to replace them. The question is the passage around them with
+    the error, of whole sentences and about `n_characters` characters. The reference is the original passage, which is
+    also the gold.
+
+    A reply is an object with "words" and "replacement", or one with "not_applicable". It can be read only if the words
+    occur in the text exactly once and have at most `most_replaced` characters, and the replacement differs in more than
+    punctuation, width or case. The notes name the replaced words, the replacement, and its position in the question.
     """
 
     llm: LLM
@@ -43,7 +45,7 @@ class Correction:
     n_documents: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range, places that the wording lacks."""
+        """Return an error for numbers out of range, or for places missing in the wording."""
         return [*too_small(self, n_characters=1, most_replaced=1, max_attempts=1), *self.wording.check()]
 
     @property
@@ -52,7 +54,7 @@ class Correction:
         return 1
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
-        """At most one draft of each evidence set, with its gold."""
+        """Return at most one draft for each evidence set, with its gold."""
         form = Form("words", {"words": TEXT, "replacement": TEXT}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)
 
@@ -80,8 +82,9 @@ class Correction:
 
 
 def passage_around(extract: Extract, start: int, end: int, n_characters: int) -> tuple[int, int]:
-    """The sentences that hold [start, end) of the extract, and as many after and before them as fit into
-    `n_characters`, without the white space around them.
+    """Return the sentences that contain [start, end) of the extract, with as many sentences after and before as fit.
+
+    The passage has at most `n_characters` if sentences were added, and excludes the white space around it.
     """
     sentences = list(pairwise([0, *sentence_ends(extract.text).tolist()]))
     first = next(n for n, (_, own_end) in enumerate(sentences) if own_end > start)

@@ -1,4 +1,4 @@
-"""A question with a short or a long answer, for which a model is asked once."""
+"""A question with a short or a long answer, written in one request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from components.testset.wording import TEXT
 
 @dataclass(frozen=True)
 class Question:
-    """What makes an extractive, a multi-hop, a contrasting or a long-form question is in `wording`: see OmniEval,
-    section 3.2 and tables 6 and 7, and CRUD-RAG, section 3.4, for those from one, two or three reports.
+    """Writes extractive, multi-hop, contrasting or long-form questions; `wording` defines which.
 
-    A reply is an object with "question", "answer", "evidence" and, where a number was computed, "expression"; or one
-    with "not_applicable". `steps` are the keys of what the writer puts down before its question, which people may read
-    in the notes of the draft. A reply that cannot be read is asked for again, up to `max_attempts` times in all.
+    See OmniEval, section 3.2 and tables 6 and 7, and CRUD-RAG, section 3.4, for questions from one, two or three
+    reports. A reply is an object with "question", "answer", "evidence" and, for a computed number, "expression"; or one
+    with "not_applicable". `steps` are the keys of the writer's reasoning before its question, which the notes of the
+    draft store for readers. If a reply cannot be read, the writer is asked again, up to `max_attempts` times in total.
     """
 
     llm: LLM
@@ -37,7 +37,7 @@ class Question:
     removes_source: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Numbers out of range, places that the wording lacks."""
+        """Return an error for numbers out of range, or for places missing in the wording."""
         return [*too_small(self, n_documents=1, max_attempts=1), *self.wording.check()]
 
     @property
@@ -46,7 +46,7 @@ class Question:
         return 1
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
-        """At most one draft of each evidence set."""
+        """Return at most one draft for each evidence set."""
         form = Form(
             "question",
             {"question": TEXT, "answer": TEXT, "evidence": EVIDENCE, "expression": TEXT},

@@ -1,4 +1,4 @@
-"""What stands in a writer's reply."""
+"""Parsing of a writer's reply."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ _LONGEST_RANGE = 100
 
 
 def read_reply(text: str, key: str) -> Reply | str | None:
-    """The object that has something under `key`, or, where the writer declines, why; None for a reply that is neither.
+    """Return the object that has a value under `key`, or the reason why the writer declined; None for any other reply.
 
-    Its texts are those of documents too, and may say anything: unlike a judgement, it is not taken back by words such
-    as "I cannot tell".
+    A reply contains text of documents, which may say anything. Unlike a judgement, it is therefore not withdrawn by
+    words such as "I cannot tell".
     """
     for value in json_values(text):
         if isinstance(value, dict) and value.get(key):
@@ -28,13 +28,15 @@ def read_reply(text: str, key: str) -> Reply | str | None:
 
 
 def text_in(reply: object, key: str) -> str:
-    """A text without the white space around it, or a number as one; "" for anything else, also where no object is."""
+    """Return a string without surrounding white space, or a number as a string; "" for anything else, including no
+    object.
+    """
     value = reply.get(key) if isinstance(reply, Mapping) else None
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def notes_in(reply: Reply, keys: Sequence[str]) -> dict[str, str]:
-    """Those of the texts, also as lists, that the reply has."""
+    """Return those values of the reply under `keys` that are strings or lists."""
     found = {}
     for key in keys:
         value = reply.get(key)
@@ -45,8 +47,8 @@ def notes_in(reply: Reply, keys: Sequence[str]) -> dict[str, str]:
 
 
 def quotes_in(reply: object) -> tuple[Quote, ...]:
-    """What stands under "evidence": numbers of sentences, as numbers, lists or texts such as "[3]", with a quote or
-    without.
+    """Return the quotes under "evidence": sentence numbers as numbers, lists or strings such as "[3]", with or without
+    words.
     """
     cited = reply.get("evidence") if isinstance(reply, Mapping) else None
     found = [_quote(item) for item in (cited if isinstance(cited, list) else [cited])]
@@ -61,11 +63,11 @@ def _quote(item: object) -> Quote:
 
 
 def _numbers(value: object) -> tuple[int, ...]:
-    """Of sentences, each once, in order; "3-5" are three."""
+    """Return the distinct numbers of sentences, in order; "3-5" gives three."""
     texts = value if isinstance(value, list) else [value]
     found: dict[int, None] = {}
     for text in texts:
-        if (number := whole_number(text)) is not None:  # -3 too: no sentence, and not the third one
+        if (number := whole_number(text)) is not None:  # -3 too, which is not the third sentence
             found[number] = None
             continue
         for first, last in _NUMBERS.findall(str(text)) if isinstance(text, int | str) else []:

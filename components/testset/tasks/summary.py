@@ -1,4 +1,4 @@
-"""A summary of an event, of which other documents than the one that was summarised must tell."""
+"""A summary of an event that other documents than the summarised one also cover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,12 +19,14 @@ from components.testset.wording import TEXT
 
 @dataclass(frozen=True)
 class Summary:
-    """CRUD-RAG's summary, section 3.2, with the check that it lacks: the writer sees the source and its neighbours,
-    names the event in a sentence and summarises what the source says of it and the neighbours cover. The source leaves
-    the corpus; the gold are sentences of the others.
+    """CRUD-RAG's summary, section 3.2, with a check that it lacks.
+
+    The writer sees the source and its neighbours. It names the event in a sentence, and summarises what the source
+    reports about it and the neighbours cover. The source leaves the corpus, and the gold are sentences of the
+    neighbours.
 
     A reply is an object with "event", "summary" and "evidence", or one with "not_applicable". Citations of the source
-    are dropped; a reply without others cannot be read. `steps` as in `Question`.
+    are dropped. A reply without other citations cannot be read. `steps` are as in `Question`.
     """
 
     llm: LLM
@@ -38,7 +40,7 @@ class Summary:
     removes_source: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Numbers out of range, places that the wording lacks."""
+        """Return an error for numbers out of range, or for places missing in the wording."""
         return [*too_small(self, n_documents=2, max_attempts=1), *self.wording.check()]
 
     @property
@@ -47,12 +49,12 @@ class Summary:
         return 1
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
-        """At most one draft of each evidence set: the event is its question, the summary its reference."""
+        """Return at most one draft for each evidence set. The event is its question, the summary its reference."""
         form = Form("summary", {"event": TEXT, "summary": TEXT, "evidence": EVIDENCE}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)
 
     def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-        event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _of_others(own, reply)
+        event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _quotes_of_others(own, reply)
         if not (event and summary and quotes):
             return None
         draft = Draft(
@@ -62,12 +64,12 @@ class Summary:
         return (draft,)
 
 
-def _of_others(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
-    """What is cited of documents that stay: sentences after those of the first one."""
+def _quotes_of_others(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
+    """Return the quotes of documents that stay in the corpus. Their sentences follow those of the source."""
     n_of_source = sum(shown.extract == 0 for shown in numbered_sentences(evidence.extracts))
-    kept = []
+    quotes = []
     for quote in quotes_in(reply):
         sentences = tuple(number for number in quote.sentences if number > n_of_source)
         if sentences:
-            kept.append(Quote(sentences, quote.text))
-    return tuple(kept)
+            quotes.append(Quote(sentences, quote.text))
+    return tuple(quotes)

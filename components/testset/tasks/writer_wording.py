@@ -1,4 +1,4 @@
-"""What a writer is told and shown."""
+"""The prompt of a writer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +14,11 @@ from components.text.templates import fill, missing_places
 
 @dataclass(frozen=True)
 class WriterWording:
-    """`instruction` has places for {documents} and {topic}, and may have some for {rules} and {citing}, which are what
-    several tasks say in common. `any_topic` stands in the place of the topic where there are none. `reminder` follows
-    a reply that cannot be read.
+    """The wording of a writer's prompt.
+
+    `instruction` has places for {documents} and {topic}. It may have places for {rules} and {citing}, which several
+    tasks share. `any_topic` replaces the topic if the evidence has none. `reminder` follows a reply that cannot be
+    read.
     """
 
     system: str
@@ -27,25 +29,27 @@ class WriterWording:
     any_topic: str = ""
 
     def check(self) -> list[str]:
-        """Places that the instruction lacks."""
+        """Return an error for each place that the instruction lacks."""
         return missing_places("instruction", self.instruction, ("{documents}", "{topic}"))
 
     def request(self, evidence: EvidenceSet, corpus: SourceCorpus, kind: Kind, schema: Mapping[str, Any]) -> Request:
-        """For one JSON object about an evidence set. A backend knows no more of the sample than the messages say."""
+        """Return a request for one JSON object about an evidence set. A backend knows nothing of the sample beyond the
+        messages.
+        """
         about = Sample(evidence.id, "", kind, "", ())
         return Request(evidence.id, self.messages(evidence, corpus), about, (), schema)
 
     def messages(self, evidence: EvidenceSet, corpus: SourceCorpus) -> tuple[Message, ...]:
-        """What requests of a task have in common comes first, so that servers may keep it."""
+        """Return the messages. The common part of a task's requests comes first, so that servers can cache it."""
         topic = next((own for own in corpus.topics if own.slug == evidence.topic), None)
         values = {
             "{documents}": shown_documents(evidence.extracts),
-            "{topic}": _in_words(topic) if topic else self.any_topic,
+            "{topic}": _topic_text(topic) if topic else self.any_topic,
         }
         instruction = fill(self.instruction, {"{rules}": self.rules, "{citing}": self.citing})
         return chat(self.system, fill(instruction, values))
 
 
-def _in_words(topic: Topic) -> str:
+def _topic_text(topic: Topic) -> str:
     name = " > ".join(topic.path) or topic.slug
     return f"{name}: {topic.description}" if topic.description else name

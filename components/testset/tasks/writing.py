@@ -1,4 +1,4 @@
-"""Asking a writer about many evidence sets, and what becomes of its replies."""
+"""Requests to a writer for many evidence sets, and the drafts from its replies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ EVIDENCE = {
     "type": "array",
     "items": object_schema(sentences={"type": "array", "items": {"type": "integer"}}, quote=TEXT),
 }
-"""JSON schema of what is cited."""
+"""JSON schema of citations."""
 
 Read = Callable[[EvidenceSet, Reply], tuple[Draft, ...] | None]
-"""The drafts in a reply about an evidence set; None for a reply that lacks something."""
+"""Function that returns the drafts in a reply about an evidence set; None for an incomplete reply."""
 
 
 @dataclass(frozen=True)
 class Declined:
-    """The writer says that the task cannot be done with the evidence, and why."""
+    """The writer's reason why the task does not suit the evidence."""
 
     reason: str
 
@@ -36,8 +36,9 @@ Result = tuple[Draft, ...] | Declined
 
 @dataclass(frozen=True)
 class Form:
-    """What a reply that brings drafts has beside the writer's steps: something under `key`, and `properties`, by name
-    their JSON schemas, of which drafts are read.
+    """The form of a reply with drafts, besides the writer's steps.
+
+    A reply has a value under `key`, and `properties` with their JSON schemas by name, from which drafts are read.
     """
 
     key: str
@@ -46,30 +47,30 @@ class Form:
 
 
 class WritingTask(Protocol):
-    """What a task says of how its writer is asked."""
+    """The settings of a task that determine its requests."""
 
     @property
     def kind(self) -> Kind:
-        """Of its drafts."""
+        """Kind of its drafts."""
 
     @property
     def wording(self) -> WriterWording:
-        """What the writer is told."""
+        """Prompt of the writer."""
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What the writer puts down first: keys of its reply."""
+        """Keys of the writer's reasoning, which come first in its reply."""
 
     @property
     def max_attempts(self) -> int:
-        """How often it is asked for a reply that can be read, in all."""
+        """Most requests per evidence set until a reply can be read."""
 
 
 def written(
     task: WritingTask, form: Form, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask
 ) -> WrittenDraft:
-    """What came of each evidence set, about which the writer is asked once."""
-    # Whoever keeps to the schema must fill in all of it: what is empty unless the writer declines is among it.
+    """Return the result of each evidence set, with one request per set."""
+    # The schema requires all its properties, including `not_applicable`, which is empty unless the writer declines.
     schema = object_schema(**dict.fromkeys(task.steps, TEXT), not_applicable=TEXT, **form.properties)
     inquiries: list[Inquiry[Result]] = [
         Inquiry(task.wording.request(own, corpus, task.kind, schema), partial(_result, form, own)) for own in evidence

@@ -1,1 +1,1 @@
-"""Which topics there are, and which of them documents belong to."""
+"""Topics, and their assignment to documents."""

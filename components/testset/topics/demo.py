@@ -20,12 +20,12 @@ class DemoTopics:
     n_requests: ClassVar[int] = 0
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of the file."""
+        """Return the SHA-256 (hex) of the file."""
         with as_file(_TREE) as path:
             return GivenTopics(str(path)).content_hash()
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """The leaves, in the file's order. Nobody is asked."""
+        """Return the leaves, in the file's order, without a request."""
         with as_file(_TREE) as path:
             return GivenTopics(str(path)).topics(corpus, ask)
 

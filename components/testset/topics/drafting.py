@@ -1,4 +1,4 @@
-"""Topics that a model drafts from what the corpus holds."""
+"""Topics that a model drafts from the corpus."""
 
 import random
 from collections import Counter
@@ -27,14 +27,15 @@ _SCHEMA: Mapping[str, Any] = object_schema(
 
 @dataclass(frozen=True)
 class DraftedTopics:
-    """A model drafts a tree of two levels from each of up to `n_samples` samples of documents, drawn by `seed` without
-    any document twice; of `n_documents` documents each it sees the title and the first `n_characters`. Then it merges
-    the drafts into one tree of at most `n_topics` topics, seeing in how many drafts each name came. A single draft is
-    taken as it is. Source of the idea: Wang et al. 2024, "OmniEval", section 3.1, where topics are drafted and those
-    that few documents have are left out.
+    """A model drafts a topic tree of two levels from each of several samples of documents, and merges the drafts.
 
-    `draft` has places for {documents} and {n}, `merge` for {drafts} and {n}. A draft that cannot be read, after
-    `max_attempts`, is left out.
+    Up to `n_samples` samples are drawn by `seed`, without repeated documents. The model sees the title and the first
+    `n_characters` of each of `n_documents` documents. It merges the drafts into one tree of at most `n_topics` topics,
+    and sees how many drafts have each name. A single draft is not merged. Source of the idea: Wang et al. 2024,
+    "OmniEval", section 3.1, which drafts topics and drops those with few documents.
+
+    `draft` has places for {documents} and {n}, `merge` for {drafts} and {n}. A draft that cannot be read after
+    `max_attempts` is left out.
     """
 
     llm: LLM
@@ -50,20 +51,22 @@ class DraftedTopics:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range, and places that are missing or not known."""
+        """Return an error for numbers out of range, and for missing or unknown places."""
         mistakes = too_small(self, n_topics=1, n_samples=1, n_documents=1, n_characters=1, max_attempts=1)
         mistakes += self.draft.mistakes("draft", ("{documents}", "{n}"))
         return mistakes + self.merge.mistakes("merge", ("{drafts}", "{n}"))
 
     @property
     def n_requests(self) -> int:
-        """One for each sample, and one to merge them."""
+        """One request per sample, and one to merge the drafts."""
         return self.n_samples + (self.n_samples > 1)
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """The leaves of the merged tree. Raises ComponentError if a request failed, or no draft could be read."""
+        """Return the leaves of the merged tree. Raise ComponentError if a request failed, or if no draft could be
+        read.
+        """
         drafts = self._drafts(corpus, ask)
-        return drafts[0] if len(drafts) == 1 else self._merged(drafts, ask)
+        return drafts[0] if len(drafts) == 1 else self._merge(drafts, ask)
 
     def _drafts(self, corpus: SourceCorpus, ask: Ask) -> list[tuple[Topic, ...]]:
         inquiries = []
@@ -71,12 +74,12 @@ class DraftedTopics:
             shown = numbered([self._shown(corpus.titles.get(own, ""), corpus.texts[own]) for own in ids])
             inquiries.append(self._inquiry(self.draft, f"draft {number}", "{documents}", shown))
         replies = ask_until_readable(inquiries, ask, self.draft.reminder, self.max_attempts)
-        return _read_ones(replies, "draft")
+        return _require_read(replies, "draft")
 
-    def _merged(self, drafts: Sequence[tuple[Topic, ...]], ask: Ask) -> tuple[Topic, ...]:
+    def _merge(self, drafts: Sequence[tuple[Topic, ...]], ask: Ask) -> tuple[Topic, ...]:
         inquiry = self._inquiry(self.merge, "merged", "{drafts}", numbered(_lines(drafts)))
         replies = ask_until_readable([inquiry], ask, self.merge.reminder, self.max_attempts)
-        return _read_ones(replies, "merged tree")[0]
+        return _require_read(replies, "merged tree")[0]
 
     def _samples(self, ids: Sequence[str]) -> list[list[str]]:
         drawn = random.Random(self.seed).sample(ids, min(len(ids), self.n_samples * self.n_documents))  # noqa: S311
@@ -90,38 +93,40 @@ class DraftedTopics:
         return Inquiry(wording.request(name, values, Kind.QA, _SCHEMA), self._read)
 
     def _read(self, reply: str) -> tuple[Topic, ...] | None:
-        """The first `n_topics` in a reply; None for one without any, and for what no tree may have."""
+        """Return the first `n_topics` in a reply; None without any, and for an invalid tree."""
         lists = [value["topics"] for value in json_values(reply) if isinstance(value, dict) and "topics" in value]
         try:
             leaves = [_leaf(item) for item in lists[0]] if lists and isinstance(lists[0], list) else []
             return topics_of(leaves[: self.n_topics], _WHERE)
-        except DataError:  # to be asked for again
+        except DataError:  # the model is asked again
             return None
 
 
 def _leaf(item: object) -> Leaf:
-    """Raises DataError for what is no topic with a name."""
+    """Return the leaf of an item. Raise DataError if it is not a topic with a name."""
     own = item if isinstance(item, dict) else {"name": item}
     area, name = own.get("area"), checked_name(own.get("name"), _WHERE)
     path = (name,) if area in (None, "") else (checked_name(area, _WHERE), name)
     return Leaf(path, str(own.get("description") or ""))
 
 
-def _read_ones(replies: Sequence[tuple[Topic, ...] | Unread], what: str) -> list[tuple[Topic, ...]]:
+def _require_read(replies: Sequence[tuple[Topic, ...] | Unread], what: str) -> list[tuple[Topic, ...]]:
     unread = [reply for reply in replies if isinstance(reply, Unread)]
     read = [reply for reply in replies if not isinstance(reply, Unread)]
     if failed := [reply for reply in unread if reply.state is ScoreState.FAILED]:
         raise ComponentError(
-            f"topics: the request for a {what} failed: {failed[0].reason}; start again, what was answered is kept"
+            f"topics: the request for a {what} failed: {failed[0].reason}; start again, stored answers are reused"
         )
     if not read:
         why = unread[0].reason if unread else "the corpus has no documents"
-        raise ComponentError(f"topics: no {what} came of the model: {why}; take another model, or give a topic tree")
+        raise ComponentError(
+            f"topics: got no readable {what} from the model: {why}; use another model, or provide a topic tree"
+        )
     return read
 
 
 def _lines(drafts: Sequence[tuple[Topic, ...]]) -> list[str]:
-    """Each path once, the most frequent first, with the number of drafts that have it and its first description."""
+    """Return each path once, the most frequent first, with its number of drafts and its first description."""
     shown: dict[tuple[str, ...], str] = {}
     n_of: Counter[tuple[str, ...]] = Counter()
     for topic in (topic for draft in drafts for topic in draft):

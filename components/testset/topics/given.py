@@ -1,4 +1,4 @@
-"""Topics that a user gives."""
+"""Topics provided by the user."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from components.testset.topics.tree_file import read_leaves
 
 @dataclass(frozen=True)
 class GivenTopics:
-    """The leaves of the topic tree in the file `path`; with `depth`, its topics at that level (OmniEval: 2)."""
+    """The leaves of the topic tree in the file `path`, or its topics at the level `depth` (OmniEval: 2)."""
 
-    path: str = runtime_only("", "what is in it stands in the key")
+    path: str = runtime_only("", "the key contains the file's content")
     depth: int | None = None
 
     version: ClassVar[int] = 1
@@ -28,7 +28,7 @@ class GivenTopics:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """A file that cannot be read as a tree, with the mistake in it."""
+        """Return the error of a file that cannot be read as a tree."""
         if mistakes := too_small(self, depth=1):
             return mistakes
         try:
@@ -38,14 +38,14 @@ class GivenTopics:
         return []
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of the file. Raises DataError if it cannot be read."""
+        """Return the SHA-256 (hex) of the file. Raise DataError if it cannot be read."""
         try:
             return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error}; expected a topic tree") from error
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """The leaves, in the file's order. Nobody is asked. Raises DataError."""
+        """Return the leaves, in the file's order, without a request. Raise DataError if the file cannot be read."""
         return self._read()
 
     def _read(self) -> tuple[Topic, ...]:

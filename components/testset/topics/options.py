@@ -1,4 +1,4 @@
-"""Topics as numbered options to choose from, in an order of their own for each voter and document."""
+"""Topics as numbered options, in a different order for each voter and document."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from components.testset.records import Topic
 from components.testset.wording import TEXT, object_schema
 
 OUT_OF_DOMAIN = ""
-"""The slug of no topic: number 0 among the options."""
+"""Empty slug for no topic: number 0 among the options."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a model chose: a slug, "" for out of domain; and its reason."""
+    """A model's choice with its reason. The slug is "" for out of domain."""
 
     slug: str
     reason: str
@@ -25,13 +25,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Options:
-    """Slugs by number, from 1."""
+    """Topics numbered from 1."""
 
     topics: tuple[Topic, ...]
 
     @property
     def shown(self) -> str:
-        """A line for each: [1] Investment / Funds: what belongs to it."""
+        """One line per topic: [1] Investment / Funds: its description."""
         return numbered([": ".join(filter(None, [" / ".join(own.path), own.description])) for own in self.topics])
 
     @property
@@ -41,7 +41,7 @@ class Options:
         return object_schema(reason=TEXT, topic={"type": "integer", "enum": numbers})
 
     def read(self, reply: str) -> Choice | None:
-        """What a reply chooses; None for one that chooses nothing that there is."""
+        """Return the choice in a reply; None without a valid choice."""
         found = read_object(reply, "topic") or {}
         number = whole_number(found.get("topic"))
         if number is None or not 0 <= number <= len(self.topics):
@@ -51,6 +51,8 @@ class Options:
 
 
 def shuffled(topics: Sequence[Topic], *order_of: str) -> Options:
-    """The topics in an order that depends on nothing but the texts `order_of`: models favour what stands first."""
+    """Return the topics in an order that depends only on the strings `order_of`, because models favour the first
+    options.
+    """
     order = random.Random(sha256("\0".join(order_of).encode("utf-8", "surrogatepass")).digest())  # noqa: S311
     return Options(tuple(order.sample(list(topics), len(topics))))

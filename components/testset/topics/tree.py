@@ -1,4 +1,4 @@
-"""Topics from the names in a topic tree: what may stand in one, and the slugs of its leaves."""
+"""Topics from the names in a topic tree: valid names, and the slugs of the leaves."""
 
 import unicodedata
 from collections import Counter
@@ -11,29 +11,29 @@ from components.testset.records import Topic
 from components.text.slugs import slugs_of
 
 DEEPEST, MOST_TOPICS, LONGEST_NAME = 8, 500, 200
-"""Levels below the root, leaves, and characters of a name: more is no tree that voters could choose from."""
+"""Levels below the root, leaves, and characters of a name. Voters could not choose from a larger tree."""
 
 _JOINED_BY = " - "
 
 
 class Leaf(NamedTuple):
-    """A topic by the names from the root's child down to it, and what belongs to it."""
+    """A topic: the names on its path below the root, and its description."""
 
     path: tuple[str, ...]
     description: str = ""
 
 
 def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> tuple[Topic, ...]:
-    """The topics, in order. With `depth` the levels below that are no topics of their own: their names are told as
-    what belongs to the topic above them.
+    """Return the topics, in order. With `depth`, deeper levels are not topics: their names describe the topic above
+    them.
 
-    Raises DataError, which begins with `where`, without any topic, for more than 500, for names that are blank or of
-    more than 200 characters, for paths of more than 8 names, and where two topics cannot be told apart.
+    Raise DataError, which begins with `where`, without any topic, for more than 500 topics, for blank names or names of
+    more than 200 characters, for paths of more than 8 names, and for topics that cannot be distinguished.
     """
-    kept = _merged(leaves, where, depth)
-    if not kept:
+    merged_leaves = _merge(leaves, where, depth)
+    if not merged_leaves:
         raise DataError(f"{where}: has no topics; expected at least one, e.g. {{Banking: [Loans, Cards]}}")
-    topics = [Topic("", path, _description(path, merged)) for path, merged in kept.items()]
+    topics = [Topic("", path, _description(path, merged)) for path, merged in merged_leaves.items()]
     labels = _labels(topics)
     slugs = [slugs_of([label])[label] for label in labels]
     for slug, n in Counter(slugs).items():
@@ -43,27 +43,27 @@ def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> t
     return tuple(Topic(slug, topic.path, topic.description) for slug, topic in zip(slugs, topics, strict=True))
 
 
-def _merged(leaves: Iterable[Leaf], where: str, depth: int | None) -> dict[tuple[str, ...], list[Leaf]]:
-    """The leaves by the path of the topic that they belong to. Raises DataError."""
-    kept: dict[tuple[str, ...], list[Leaf]] = {}
+def _merge(leaves: Iterable[Leaf], where: str, depth: int | None) -> dict[tuple[str, ...], list[Leaf]]:
+    """Return the leaves by the path of their topic. Raise DataError for an invalid tree."""
+    found: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in leaves:
         path = tuple(checked_name(name, where) for name in leaf.path)
         if len(path) > DEEPEST:
             raise too_deep(path, where)
-        kept.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
-        if len(kept) > MOST_TOPICS:
-            raise DataError(f"{where}: more than {MOST_TOPICS} topics came; expected fewer: leave out the lowest level")
-    inner = {path[:n] for path in kept for n in range(1, len(path))}
-    for path, merged in kept.items():
+        found.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
+        if len(found) > MOST_TOPICS:
+            raise DataError(f"{where}: got more than {MOST_TOPICS} topics, expected fewer; leave out the lowest level")
+    inner = {path[:n] for path in found for n in range(1, len(path))}
+    for path, merged in found.items():
         if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):
-            raise DataError(
-                f"{where}: the topic '{path[-1]}' came twice under one parent; expected it once: remove one"
-            )
-    return kept
+            raise DataError(f"{where}: got the topic '{path[-1]}' twice under one parent, expected it once; remove one")
+    return found
 
 
 def nested(topics: Iterable[Topic]) -> dict[str, Json]:
-    """Names as mappings, descriptions under the leaves: of which `topics=file` makes the same topics."""
+    """Return the topics as nested mappings of names, with descriptions under the leaves. `topics=file` reads them
+    back.
+    """
     tree: dict[str, Json] = {}
     for topic in topics:
         place = tree
@@ -74,8 +74,9 @@ def nested(topics: Iterable[Topic]) -> dict[str, Json]:
 
 
 def labels_of(topics: Sequence[Topic]) -> dict[str, str]:
-    """By slug, the name that a data set gives to a topic: loaded with it, a sample gets this slug again. It is the
-    leaf's own name, or all names of its path where another leaf is called the same.
+    """Return by slug the label of a topic in a data set, from which a loaded sample gets the same slug again.
+
+    The label is the leaf's name, or all names of its path if another leaf has the same name.
     """
     return {topic.slug: label for topic, label in zip(topics, _labels(topics), strict=True)}
 
@@ -95,31 +96,31 @@ def _description(path: tuple[str, ...], merged: Sequence[Leaf]) -> str:
 
 
 def checked_name(name: object, where: str) -> str:
-    """A name in composed form, without characters that are not shown. Raises DataError for what is no name."""
+    """Return a name in composed form, without invisible characters. Raise DataError for an invalid name."""
     if not isinstance(name, str):
-        raise DataError(f"{where}: {name!r} ({type(name).__name__}) came as a topic's name; expected a text: quote it")
+        raise DataError(f"{where}: got {name!r} ({type(name).__name__}) as a topic's name, expected a string; quote it")
     shown = shown_text(name)
     if not shown:
-        raise DataError(f"{where}: a blank name came ({name!r}); expected the name of a topic")
+        raise DataError(f"{where}: got a blank name ({name!r}), expected the name of a topic")
     if len(shown) > LONGEST_NAME:
         raise DataError(
-            f"{where}: a name of {len(shown)} characters came ({shown[:40]}...); expected at most {LONGEST_NAME}: say "
-            "the rest in a description"
+            f"{where}: got a name of {len(shown)} characters ({shown[:40]}...), expected at most {LONGEST_NAME}; move "
+            "the rest to a description"
         )
     return shown
 
 
 def shown_text(text: str) -> str:
-    """The text in one line, without control and format characters, such as marks of direction."""
-    kept = "".join(
+    """Return the text on one line, without control and format characters, such as direction marks."""
+    visible = "".join(
         " " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf")
     )
-    return " ".join(unicodedata.normalize("NFC", kept).split())
+    return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
 def too_deep(path: Sequence[str], where: str) -> DataError:
-    """For a path that does not end."""
+    """Return the error for a path with too many levels."""
     names = " / ".join(path[:3])
     return DataError(
-        f"{where}: more than {DEEPEST} levels came (below {names}); expected at most {DEEPEST}, none below itself"
+        f"{where}: got more than {DEEPEST} levels (below {names}), expected at most {DEEPEST}, none below itself"
     )

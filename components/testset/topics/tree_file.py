@@ -1,4 +1,4 @@
-"""Reads a topic tree from a YAML or JSON file, in any of the forms that trees are kept in."""
+"""Reader of topic trees in YAML or JSON, in any of the common forms."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,35 +17,35 @@ _FORMS = (
 
 
 def read_leaves(file: Path) -> list[Leaf]:
-    """The leaves of a tree, in the file's order. It is
+    """Return the leaves of a tree, in the file's order. The forms are
 
-    - nested: mappings of names, lists of names, or either in the other; a text under a name is its description;
-    - flat: a list of mappings with `name`, and `parent` and `description` where there are any;
-    - OmniEval's: {"topic_name", "sub_topics"}, whose root is no topic.
+    - nested: mappings of names, lists of names, or either in the other; a string under a name is its description;
+    - flat: a list of mappings with `name`, and optionally `parent` and `description`;
+    - OmniEval's: {"topic_name", "sub_topics"}, whose root is not a topic.
 
-    Raises DataError for a file that cannot be read, a name twice, an unknown parent, a circle, and too many levels.
+    Raise DataError for a file that cannot be read, a repeated name, an unknown parent, a cycle, or too many levels.
     """
-    tree = _parsed(file)
+    tree = _parse(file)
     where = str(file)
     if isinstance(tree, Mapping) and "topic_name" in tree:
-        return list(_of_omnieval(tree, (), where))
+        return list(_omnieval(tree, (), where))
     if isinstance(tree, list) and tree and all(isinstance(item, Mapping) and "name" in item for item in tree):
         return list(_flat(tree, where))
     if isinstance(tree, Mapping | list) or tree is None:
         return list(_nested(tree or {}, (), where))
-    raise DataError(f"{where}: {type(tree).__name__} came; expected {_FORMS}")
+    raise DataError(f"{where}: got {type(tree).__name__}, expected {_FORMS}")
 
 
-def _parsed(file: Path) -> Json:
+def _parse(file: Path) -> Json:
     readers = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}
     if file.suffix.lower() not in readers:
-        raise DataError(f"{file}: a file '{file.suffix}' came; expected a topic tree as .yaml, .yml or .json")
+        raise DataError(f"{file}: got a file '{file.suffix}', expected a topic tree as .yaml, .yml or .json")
     try:
         return readers[file.suffix.lower()](file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise DataError(f"{file}: no such file; expected a topic tree, or topics=auto") from error
     except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a key twice
-        raise DataError(f"{file}: cannot be read as a topic tree: {error}; mend the file") from error
+        raise DataError(f"{file}: cannot be read as a topic tree: {error}; correct the file") from error
 
 
 def _read_json(text: str) -> Json:
@@ -56,11 +56,11 @@ def _read_yaml(text: str) -> Json:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
-        """Keeps to what is safe, and takes no key twice."""
+        """Safe loader that rejects repeated keys."""
 
     def mapping(loader: Any, node: Any) -> Iterator[dict[object, Json]]:
         found: dict[object, Json] = {}
-        yield found  # before what is in it: it may contain itself
+        yield found  # before its content, which may contain itself
         loader.flatten_mapping(node)
         pairs = [(loader.construct_object(key, deep=True), loader.construct_object(value)) for key, value in node.value]
         found.update(_distinct(pairs))
@@ -76,7 +76,7 @@ def _distinct(pairs: Sequence[tuple[object, Json]]) -> dict[object, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the name '{next(name for name in names if names.count(name) > 1)}' came twice in one place")
+        raise ValueError(f"got the name '{next(name for name in names if names.count(name) > 1)}' twice in one place")
     return found
 
 
@@ -95,19 +95,19 @@ def _nested(value: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
             is_name = not isinstance(item, Mapping)
             yield from _nested({checked_name(item, where): None} if is_name else item, path, where)
     else:
-        raise DataError(f"{where}: {value!r} came below {' / '.join(path)}; expected topics: {_FORMS}")
+        raise DataError(f"{where}: got {value!r} below {' / '.join(path)}, expected topics: {_FORMS}")
 
 
-def _of_omnieval(node: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
+def _omnieval(node: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
     if len(path) > DEEPEST:
         raise too_deep(path, where)
     below = node.get("sub_topics") if isinstance(node, Mapping) else None
     if not isinstance(below, list):
-        raise DataError(f"{where}: {str(node)[:80]!r} came; expected 'topic_name' and a list of 'sub_topics'")
+        raise DataError(f"{where}: got {str(node)[:80]!r}, expected 'topic_name' and a list of 'sub_topics'")
     for child in below:
         if not isinstance(child, Mapping) or "topic_name" not in child:
-            raise DataError(f"{where}: {str(child)[:80]!r} came among sub_topics; expected a mapping with 'topic_name'")
-        yield from _of_omnieval(child, (*path, checked_name(child["topic_name"], where)), where)
+            raise DataError(f"{where}: got {str(child)[:80]!r} among sub_topics, expected a mapping with 'topic_name'")
+        yield from _omnieval(child, (*path, checked_name(child["topic_name"], where)), where)
     if path and not below:
         yield Leaf(path)
 
@@ -118,10 +118,10 @@ def _flat(items: Sequence[Mapping[str, Json]], where: str) -> Iterator[Leaf]:
         if unknown := [str(field) for field in item if field not in _FIELDS]:
             meant = get_close_matches(unknown[0], _FIELDS, n=1)
             hint = f"did you mean '{meant[0]}'?" if meant else f"known are {', '.join(_FIELDS)}"
-            raise DataError(f"{where}: the field '{unknown[0]}' came for {item['name']!r}; {hint}")
+            raise DataError(f"{where}: got the field '{unknown[0]}' for {item['name']!r}; {hint}")
         name, parent = checked_name(item["name"], where), item.get("parent")
         if name in parents:
-            raise DataError(f"{where}: the name '{name}' came twice; expected names that a parent can be told by")
+            raise DataError(f"{where}: got the name '{name}' twice, expected names that identify a parent")
         parents[name] = None if parent in (None, "") else checked_name(parent, where)
     inner = set(parents.values())
     paths = {name: _path(name, parents, where) for name in parents}
@@ -131,15 +131,15 @@ def _flat(items: Sequence[Mapping[str, Json]], where: str) -> Iterator[Leaf]:
 
 
 def _path(name: str, parents: Mapping[str, str | None], where: str) -> tuple[str, ...]:
-    """Raises DataError for a parent that is no name, and for a circle."""
+    """Return the names from the root down. Raise DataError for an unknown parent and for a cycle."""
     path = [name]
     while (above := parents[path[0]]) is not None:
         if above not in parents:
             near = get_close_matches(above, parents, n=1)
             hint = f"did you mean '{near[0]}'?" if near else "add it, or leave it out"
-            raise DataError(f"{where}: '{path[0]}' has the parent '{above}', which is no topic; {hint}")
+            raise DataError(f"{where}: '{path[0]}' has the parent '{above}', which is not a topic; {hint}")
         if above in path:
-            circle = " -> ".join([*path[: path.index(above) + 1][::-1], above])
-            raise DataError(f"{where}: the parents of '{name}' go round in a circle: {circle}; expected a tree")
+            cycle = " -> ".join([*path[: path.index(above) + 1][::-1], above])
+            raise DataError(f"{where}: the parents of '{name}' form a cycle: {cycle}; expected a tree")
         path.insert(0, above)
     return tuple(path)

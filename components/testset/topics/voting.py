@@ -1,4 +1,4 @@
-"""To which topic a document belongs: several voters say so, and an adjudicator where they do not agree."""
+"""Assignment of a topic to a document by several voters, with an adjudicator if they disagree."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,9 @@ ADJUDICATOR = "adjudicator"
 
 @dataclass(frozen=True)
 class Voter:
-    """A model with its own wording: places {text} and {options}. It sees the first `n_characters` of a text."""
+    """A model with its wording, which has places for {text} and {options}. It sees the first `n_characters` of a
+    text.
+    """
 
     llm: LLM
     wording: Wording
@@ -27,15 +29,16 @@ class Voter:
     max_attempts: int = 3
 
     def check(self) -> list[str]:
-        """Numbers out of range, and places that are missing or not known."""
+        """Return an error for numbers out of range, and for missing or unknown places."""
         mistakes = too_small(self, n_characters=1, max_attempts=1)
         return mistakes + self.wording.mistakes("wording", ("{text}", "{options}"))
 
 
 @dataclass(frozen=True)
 class Vote:
-    """A topic's slug, "" for out of domain, None for no vote: then `reason` says why, and `has_failed` that the request
-    failed, so that a later run asks again.
+    """A topic's slug, "" for out of domain, or None for no vote.
+
+    Without a vote, `reason` says why. `has_failed` means that the request failed, so that a later run asks again.
     """
 
     slug: str | None
@@ -45,9 +48,11 @@ class Vote:
 
 @dataclass(frozen=True)
 class TopicVotes:
-    """On one document, by the voters' names. `winner` is a slug, "" for a document of no topic. `adjudication` is what
-    the adjudicator said, None where it was not asked. While `is_pending`, a failed request keeps a decision from being
-    made: there is no winner yet, and a later run asks again.
+    """The votes on one document, by the voters' names.
+
+    `winner` is a slug, "" for a document without a topic. `adjudication` is the adjudicator's vote, None if it was not
+    asked. `is_pending` means that a failed request prevents a decision: there is no winner yet, and a later run asks
+    again.
     """
 
     document_id: str
@@ -58,15 +63,16 @@ class TopicVotes:
 
     @property
     def was_adjudicated(self) -> bool:
-        """True if the voters did not agree, and the adjudicator was asked."""
+        """True if the voters disagreed and the adjudicator was asked."""
         return self.adjudication is not None
 
 
 @dataclass(frozen=True)
 class TopicVoting:
-    """Each voter chooses the topic that a text is mainly about, or none of them. What two thirds of all voters choose
-    wins. Otherwise the adjudicator chooses among what was voted for; if it finds none of that fitting, or its reply
-    cannot be read, the document has no topic. A vote that cannot be read, or whose request failed, is for nothing.
+    """Each voter chooses the main topic of a text, or none. A choice of two thirds of all voters wins.
+
+    Otherwise the adjudicator chooses among the voted topics. If none of them fits, or if its reply cannot be read, the
+    document has no topic. A vote that cannot be read, or whose request failed, counts for no option.
 
     Options are shuffled for each voter and document by `seed`. Source of the idea, with one classifier: Wang et al.
     2024, "OmniEval", section 3.1.
@@ -79,7 +85,7 @@ class TopicVoting:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """No voter, and one who would be taken for the adjudicator."""
+        """Return an error without voters, or for a voter with the adjudicator's name."""
         if not self.voters:
             return ["voters: got none, expected at least one; three are usual"]
         if ADJUDICATOR in self.voters:
@@ -88,19 +94,20 @@ class TopicVoting:
 
     @property
     def models(self) -> Mapping[str, LLM]:
-        """By the names of voters, and "adjudicator"."""
+        """Models by the names of voters, and "adjudicator"."""
         return {name: voter.llm for name, voter in (*self.voters.items(), (ADJUDICATOR, self.adjudicator))}
 
     @property
     def n_requests(self) -> int:
-        """For one document, at most, each readable at once."""
+        """Most requests for one document if every reply can be read."""
         return len(self.voters) + 1
 
     def classify(
         self, ids: Sequence[str], texts: Sequence[str], topics: Sequence[Topic], ask_of: Callable[[str], Ask]
     ) -> list[TopicVotes]:
-        """The votes on each text, in order. `ask_of` gives the way to a model by its name in `models`. Without texts
-        nobody is asked.
+        """Return the votes on each text, in order. `ask_of` returns the `Ask` of a model by its name in `models`.
+
+        Without texts, no model is asked.
         """
         of_voter = {
             name: _votes(voter, texts, [shuffled(topics, str(self.seed), name, own) for own in ids], ask_of(name))
@@ -109,13 +116,13 @@ class TopicVoting:
         voted = [
             _Voted(ids[row], texts[row], {name: own[row] for name, own in of_voter.items()}) for row in range(len(ids))
         ]
-        counted = [_counted(own) for own in voted]
+        counted = [_count(own) for own in voted]
         undecided = [own for own, decision in zip(voted, counted, strict=True) if decision is None]
-        adjudicated = iter(self._adjudicated(undecided, topics, ask_of(ADJUDICATOR)) if undecided else ())
+        adjudicated = iter(self._adjudicate(undecided, topics, ask_of(ADJUDICATOR)) if undecided else ())
         return [decision or next(adjudicated) for decision in counted]
 
-    def _adjudicated(self, voted: Sequence["_Voted"], topics: Sequence[Topic], ask: Ask) -> list[TopicVotes]:
-        """Options are what was voted for."""
+    def _adjudicate(self, voted: Sequence["_Voted"], topics: Sequence[Topic], ask: Ask) -> list[TopicVotes]:
+        """Return the adjudicated votes. The options are the voted topics."""
         options = []
         for own in voted:
             named = {vote.slug for vote in own.votes.values()}
@@ -134,8 +141,11 @@ class _Voted(NamedTuple):
     votes: Mapping[str, Vote]
 
 
-def _counted(voted: _Voted) -> TopicVotes | None:
-    """None where the adjudicator is needed: not where nobody voted for a topic, and not yet where a vote is to come."""
+def _count(voted: _Voted) -> TopicVotes | None:
+    """Return the decision, or None if the adjudicator must decide.
+
+    Without any vote for a topic the document is out of domain, and a missing vote keeps the decision pending.
+    """
     votes = voted.votes.values()
     counts = Counter(vote.slug for vote in votes if vote.slug is not None)
     slug, n = next(iter(counts.most_common(1)), (OUT_OF_DOMAIN, 0))
@@ -147,7 +157,9 @@ def _counted(voted: _Voted) -> TopicVotes | None:
 
 
 def _votes(voter: Voter, texts: Sequence[str], options: Sequence[Options], ask: Ask) -> list[Vote]:
-    """All at once: the model behind `ask` answers many requests at once."""
+    """Return a vote for each text. All requests go in one call, because the model behind `ask` answers them in
+    parallel.
+    """
     inquiries = []
     for row, (text, own) in enumerate(zip(texts, options, strict=True)):
         values = {"{text}": quoted(text[: voter.n_characters]), "{options}": own.shown}
@@ -162,5 +174,5 @@ def _vote(said: Choice | Unread) -> Vote:
 
 
 def agreement(votes: Sequence[TopicVotes]) -> Alpha:
-    """Krippendorff's alpha of the voters, out of domain a topic as any other; the adjudicator is none of them."""
+    """Return Krippendorff's alpha of the voters without the adjudicator. Out of domain counts as a topic."""
     return krippendorff_alpha([[vote.slug for vote in own.votes.values()] for own in votes], MeasurementLevel.NOMINAL)

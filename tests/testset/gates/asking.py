@@ -1,4 +1,4 @@
-"""What the tests of asking gates have in common: a corpus, good drafts, models that go by the words shown to them."""
+"""Shared parts of the tests of asking gates: a corpus, good drafts, and models that react to the shown words."""
 
 import json
 import re
@@ -50,7 +50,7 @@ COMPARING = Wording("Compare.", "COMPARE {question}|{references}|{answer}|", "Ag
 
 
 def shown(request: Request) -> str:
-    """What is asked for."""
+    """Return the prompt of the request."""
     return next(message.content for message in request.messages if message.role == "user")
 
 

@@ -73,5 +73,5 @@ def test_numbers_must_be_in_the_gold_and_not_only_in_the_document() -> None:
     assert GATE.verdicts([elsewhere], CORPUS, ask_nobody)[0].reason == "operand_not_in_gold"
 
 
-def test_nothing_computed_nothing_to_say() -> None:
+def test_drafts_without_an_expression_are_not_checked() -> None:
     assert not GATE.applies_to(_draft(" ", "20%"))

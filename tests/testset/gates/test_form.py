@@ -90,7 +90,7 @@ def test_english() -> None:
     assert [verdict.reason for verdict in verdicts] == ["", "question_in_other_language"]
 
 
-def test_unknown_reasons_are_a_mistake() -> None:
+def test_unknown_reasons_are_an_error() -> None:
     assert replace(GATE, only_tagged=("phone",), shortest_question=0).check() == [
         "shortest_question: got 0, expected at least 1",
         f"only_tagged: got 'phone', expected some of {', '.join(REASONS)}",

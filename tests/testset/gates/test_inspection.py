@@ -79,7 +79,7 @@ def test_a_second_correction_is_a_rejection() -> None:
         {"grade": None},
     ],
 )
-def test_what_corrects_nothing_cannot_be_read(changes: dict[str, object]) -> None:
+def test_an_invalid_correction_cannot_be_read(changes: dict[str, object]) -> None:
     assert inspect({**CORRECTION, **changes}).reason == "verdict_unreadable"
 
 

@@ -56,7 +56,7 @@ def test_the_reference_in_the_question_or_in_an_earlier_one() -> None:
         _draft("书院街站上车的人有多少？", "书院街站下车"),
     ],
 )
-def test_what_gives_nothing_away(draft: Draft) -> None:
+def test_questions_that_reveal_nothing_pass(draft: Draft) -> None:
     assert GATE.verdicts([draft], CORPUS, ask_nobody) == [PASSED]
 
 
@@ -81,5 +81,5 @@ def test_texts_to_correct_hold_their_reference() -> None:
     assert not GATE.applies_to(replace(_draft(TEXT, TEXT), kind=Kind.CORRECTION))
 
 
-def test_gold_outside_the_corpus_says_nothing() -> None:
+def test_gold_outside_the_corpus_is_ignored() -> None:
     assert GATE.verdicts([_draft(TEXT[:30] + "？")], SmallCorpus({}), ask_nobody) == [PASSED]

@@ -75,7 +75,7 @@ def test_the_reader_sees_the_gold_and_its_title_and_nothing_else() -> None:
     )
 
 
-def test_another_answer_is_compared_by_a_model_and_told() -> None:
+def test_another_answer_is_compared_by_a_model_and_reported() -> None:
     ask = ScriptedJudge(reader_of(lambda _: "about eighteen kilometres"))
     (verdict,) = ANSWERABLE.verdicts([LENGTH], CORPUS, ask)
     assert (verdict.reason, verdict.detail) == ("other_answer", "about eighteen kilometres: by its words")
@@ -94,7 +94,7 @@ def test_a_comparison_that_fails_or_cannot_be_read() -> None:
     assert verdict.reason == "verdict_unreadable"
 
 
-def test_without_gold_nobody_is_asked() -> None:
+def test_without_gold_no_model_is_asked() -> None:
     ask = ScriptedJudge(failed)
     bare, elsewhere = replace(LENGTH, gold=()), replace(LENGTH, gold=(Evidence("not in the corpus", 0, 5),))
     first, second, third = ANSWERABLE.verdicts([bare, elsewhere, LENGTH], CORPUS, ask)

@@ -50,6 +50,6 @@ def test_one_of_the_two_requests_that_failed_keeps_the_turn_waiting() -> None:
         assert verdict.state is VerdictState.FAILED
 
 
-def test_what_is_missing_is_told() -> None:
+def test_the_detail_names_the_missing_context() -> None:
     (verdict,) = GATE.verdicts([LENGTH], CORPUS, ScriptedJudge(lambda _: clear("", False)))
     assert verdict.detail == "which line?"

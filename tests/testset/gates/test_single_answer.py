@@ -42,14 +42,14 @@ def test_gold_and_removed_documents_are_no_distractors_and_what_was_looked_at_is
     assert verdict.draft.notes == {"distractors": "fair [0:49]"}
 
 
-def test_the_document_that_gives_another_answer_is_told() -> None:
+def test_the_detail_names_the_document_with_another_answer() -> None:
     (verdict,) = GATE.verdicts([TestSingleAnswer.bad], CORPUS, ScriptedJudge(TestSingleAnswer().reply))
     assert verdict.detail == "fair [0:49]: the fair"
     assert verdict.draft is not None
     assert "fair [0:49]" in verdict.draft.notes["distractors"]
 
 
-def test_without_other_documents_nobody_is_asked() -> None:
+def test_without_distractors_no_model_is_asked() -> None:
     ask = ScriptedJudge(failed)
     alone = SmallCorpus({"tram": CORPUS.texts["tram"]})
     assert GATE.verdicts([LENGTH], alone, ask)[0].state is VerdictState.PASSED
@@ -75,7 +75,7 @@ def test_a_turn_is_searched_for_with_its_history_and_long_answers_are_left_alone
     assert not GATE.applies_to(replace(LENGTH, kind=Kind.LONG_FORM))
 
 
-def test_what_is_looked_at_does_not_depend_on_the_drafts_beside_it() -> None:
+def test_distractors_do_not_depend_on_other_drafts() -> None:
     depths: dict[str, int] = {}
 
     class Watched(SmallCorpus):

@@ -1,4 +1,4 @@
-"""Quotes are found whatever became of their marks, and not if a number or a negation changed."""
+"""Quotes are found despite changed marks, but not with a changed number or negation."""
 
 import json
 import random
@@ -198,7 +198,7 @@ def test_all_places_are_given_where_it_stands_best() -> None:
 @pytest.mark.parametrize(
     "untrusted", ["\x00" * 1000, "<script>" * 2000, "😀" * 100_000, "\u202eabc", "(" * 100_000, "不" * 20_000]
 )
-def test_whatever_comes_ends_soon(untrusted: str) -> None:
+def test_hostile_quotes_are_searched_quickly(untrusted: str) -> None:
     assert find_quote(untrusted, ["公司盈利。" * 20]) == []
     assert find_quote("公司亏损", [untrusted]) == []
 

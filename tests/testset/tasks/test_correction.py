@@ -59,7 +59,7 @@ def test_an_error_is_planted_where_the_words_stand() -> None:
         ("", "上海"),
     ],
 )
-def test_what_is_no_error_in_one_place_is_not_taken(words: str, replacement: str) -> None:
+def test_invalid_replacements_make_a_reply_unreadable(words: str, replacement: str) -> None:
     assert [own.refusal for own in written(words, replacement).not_drafted] == ["unreadable"]
 
 

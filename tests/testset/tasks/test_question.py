@@ -46,7 +46,7 @@ class TestQuestion(AskingTaskContract):
         )
         assert [draft.question for draft in written.drafts] == ["Second?"]
 
-    def test_the_topic_is_said_where_there_is_one(self) -> None:
+    def test_the_prompt_names_the_topic_if_there_is_one(self) -> None:
         (own, _) = self.evidence()
         assert "Topic of the question: any\n" in self.component.wording.messages(own, self.corpus)[-1].content
         prompt = self.component.wording.messages(replace(own, topic="trade"), self.corpus)[-1].content
@@ -62,7 +62,7 @@ def answer(text: str) -> Answer:
     return Answer("", AnswerState.OK, text)
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_invalid_numbers_and_missing_places_are_reported() -> None:
     wording = replace(question("extractive").wording, instruction="{documents}")
     assert replace(question("extractive"), n_documents=0, wording=wording).check() == [
         "n_documents: got 0, expected at least 1",

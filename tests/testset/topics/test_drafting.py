@@ -87,7 +87,7 @@ def test_a_draft_that_cannot_be_read_is_asked_for_again_and_left_out() -> None:
     assert [topic.slug for topic in SOURCE.topics(CORPUS, ask)] == ["loans", "cards"]
     assert [len(call) for call in ask.calls] == [2, 1]
     for reply in ('{"topics": []}', '{"topics": [{"area": "a", "name": " "}]}', tree("A/B", "A/B"), '{"topics": 3}'):
-        with pytest.raises(ComponentError, match="no draft came of the model"):
+        with pytest.raises(ComponentError, match="got no readable draft from the model"):
             SOURCE.topics(CORPUS, ScriptedJudge(lambda _, reply=reply: reply))  # type: ignore[misc]
 
 
@@ -101,7 +101,7 @@ def test_without_documents_and_after_a_failed_request_there_are_none() -> None:
     with pytest.raises(ComponentError, match="the corpus has no documents"):
         SOURCE.topics(SmallCorpus({}), ask)
     assert ask.calls == []
-    with pytest.raises(ComponentError, match="no connection; start again, what was answered is kept"):
+    with pytest.raises(ComponentError, match="no connection; start again, stored answers are reused"):
         SOURCE.topics(CORPUS, ScriptedJudge(failed))
 
 

@@ -85,31 +85,31 @@ MISTAKES = {
     "empty": ("", "has no topics"),
     "an empty list": ("[]", "has no topics"),
     "a blank name": ("A: ['  ']", "blank name"),
-    "no text": ("A: [yes, 2024]", r"True \(bool\) came as a topic's name; expected a text: quote it"),
-    "a name twice": ("A: [B, B]", "'B' came twice"),
-    "a key twice": ("A: [B]\nA: [C]", "'A' came twice"),
-    "a leaf that is a branch": ("- A\n- A: [B]", "'A' came twice"),
+    "no text": ("A: [yes, 2024]", r"got True \(bool\) as a topic's name, expected a string; quote it"),
+    "a name twice": ("A: [B, B]", "'B' twice"),
+    "a key twice": ("A: [B]\nA: [C]", "'A' twice"),
+    "a leaf that is a branch": ("- A\n- A: [B]", "'A' twice"),
     "one slug": ("A: [C, C++]", "'A - C' and 'A - C[+][+]' have the same short form 'a_c'"),
     "a circle": (
         "- {name: A, parent: B}\n- {name: B, parent: C}\n- {name: C, parent: A}\n- {name: D}",
-        "go round in a circle: A -> B -> C -> A",
+        "form a cycle: A -> B -> C -> A",
     ),
-    "itself": ("A: &a\n  B: *a", "more than 8 levels came .* none below itself"),
-    "too deep": ("[" * 3 + "A" + "]" * 3, "came as a topic's name"),
+    "itself": ("A: &a\n  B: *a", "got more than 8 levels .* none below itself"),
+    "too deep": ("[" * 3 + "A" + "]" * 3, "as a topic's name"),
     "too many": (json.dumps([f"topic {n}" for n in range(501)]), "more than 500 topics"),
     "too long": ("[" + "x" * 201 + "]", "a name of 201 characters"),
     "an unknown parent": ("- {name: Banking}\n- {name: A, parent: Bankin}", "did you mean 'Banking'"),
     "an unknown field": ("- {name: A, parnt: B}", "did you mean 'parent'"),
-    "a flat name twice": ("- {name: A}\n- {name: A}", "'A' came twice"),
-    "a number": ("A: 5", "5 came below A"),
+    "a flat name twice": ("- {name: A}\n- {name: A}", "'A' twice"),
+    "a number": ("A: 5", "got 5 below A"),
     "no YAML": ("A: [", "cannot be read as a topic tree"),
     "a list as a name": ("? [a]\n: b", "cannot be read as a topic tree"),
-    "no tree": ("just words", "str came; expected a mapping"),
+    "no tree": ("just words", "got str, expected a mapping"),
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_each_mistake_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
+def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
     text, message = MISTAKES[mistake]
     source = given(tmp_path, text)
     (found,) = source.check()
@@ -121,7 +121,7 @@ def test_each_mistake_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
 
 def test_mistakes_of_json_and_of_files(tmp_path: Path) -> None:
     for text, message in (
-        ('{"A": 1, "A": 2}', "'A' came twice"),
+        ('{"A": 1, "A": 2}', "'A' twice"),
         ('{"topic_name": "all", "sub_topics": [{"sub_topics": []}]}', "expected a mapping with 'topic_name'"),
         ('{"topic_name": "all"}', "'topic_name' and a list of 'sub_topics'"),
         ("[" * 100_000, "cannot be read"),

@@ -29,7 +29,7 @@ def chosen(word: str) -> Script:
 
 
 def classify(*scripts: Script, adjudicator: Script = failed, text: str = "a text") -> tuple[TopicVotes, ScriptedJudge]:
-    """The votes of one voter per script on one document, and the adjudicator with what it was asked."""
+    """Return the votes of one voter per script on one document, and the adjudicator with its requests."""
     names = [f"voter {n}" for n in range(len(scripts))]
     asks: dict[str, Ask] = {name: ScriptedJudge(script) for name, script in zip(names, scripts, strict=True)}
     last = ScriptedJudge(adjudicator)
@@ -122,7 +122,7 @@ def test_a_document_is_material() -> None:
     assert len(shown) <= 1000
 
 
-def test_nobody_is_asked_without_documents() -> None:
+def test_without_documents_no_model_is_asked() -> None:
     ask = ScriptedJudge(failed)
     assert TopicVoting({"voter": VOTER}, VOTER).classify([], [], TOPICS, lambda _: ask) == []
     assert ask.calls == []
