@@ -73,7 +73,7 @@ def _why_short(made: Made, cell: Cell, count: Count) -> str:
 def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
     """A row per cell, a column per reason (UTF-8)."""
     reasons = sorted({reason for count in counts.values() for reason in count.reasons})
-    fields = ["topic", "task", "documents", "expected", "tried", "accepted", "rejected", "pending", "short", *reasons]
+    fields = ["topic", "task", "documents", "wanted", "tried", "accepted", "rejected", "pending", "short", *reasons]
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(fields)
@@ -97,7 +97,7 @@ def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[d
         {
             "topic": labels.get(topic, topic),
             "task": task,
-            "expected": count.wanted,
+            "wanted": count.wanted,
             "tried": count.tried,
             "accepted": count.accepted,
             "pending": count.pending,
