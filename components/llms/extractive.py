@@ -67,15 +67,15 @@ class Extractive:
         return _select(sentences, self._terms(asked), limit, known)
 
     def _terms(self, text: str) -> frozenset[str]:
-        remembered = len(text) <= _LONGEST_REMEMBERED
-        return _recent_terms(self.tokenizer, text) if remembered else _terms(self.tokenizer, text)
+        terms = _recent_terms if _is_remembered(self.tokenizer, text) else _terms
+        return terms(self.tokenizer, text)
 
     def _sentences(self, texts: Sequence[str]) -> Sentences:
         """Sentences with at least one term."""
         sentences: Sentences = {}
         for text in texts:
-            remembered = len(text) <= _LONGEST_REMEMBERED
-            sentences |= _recent_sentences(self.tokenizer, text) if remembered else _sentences(self.tokenizer, text)
+            own = _recent_sentences if _is_remembered(self.tokenizer, text) else _sentences
+            sentences |= own(self.tokenizer, text)
         return sentences
 
     def _correct(self, passage: str, sentences: Sentences) -> str:
@@ -97,8 +97,16 @@ def _terms(tokenizer: WordTokenizer, text: str) -> frozenset[str]:
 
 def _sentences(tokenizer: WordTokenizer, text: str) -> Sentences:
     sentences = dict.fromkeys(text[start:end].strip() for start, end in pairwise([0, *sentence_ends(text).tolist()]))
-    terms = ((sentence, _recent_terms(tokenizer, sentence)) for sentence in sentences)
+    terms_of = _recent_terms if _is_remembered(tokenizer, text) else _terms
+    terms = ((sentence, terms_of(tokenizer, sentence)) for sentence in sentences)
     return {sentence: own for sentence, own in terms if own}
+
+
+def _is_remembered(tokenizer: WordTokenizer, text: str) -> bool:
+    """Return False for long texts, and for all texts of a custom tokenizer: its files may change between two sweeps of
+    one process, and equal fields do not show it. Our tokenizers read no files.
+    """
+    return len(text) <= _LONGEST_REMEMBERED and type(tokenizer).__module__.startswith("components.")
 
 
 _LONGEST_REMEMBERED = 2000

@@ -130,8 +130,10 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
     table.add_column("cell", no_wrap=True)
     columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
     in_table = {cell.cell_id: _by_subset(cell, name, columns) for cell in ordered}
+    n_of = Counter(subset.rpartition("/")[2] for subset in columns)
     for subset in columns:
-        table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
+        last = subset.rpartition("/")[2]
+        table.add_column(last if n_of[last] == 1 else subset, justify="right", no_wrap=True)
     sign = direction_sign(name, ordered)
     best = {subset: best_value((values[subset] for values in in_table.values()), sign) for subset in columns}
     digits = _n_digits(value for values in in_table.values() for value in values.values())

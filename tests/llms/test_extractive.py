@@ -2,6 +2,7 @@ import dataclasses
 from collections import Counter
 from itertools import pairwise
 from math import log
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -144,6 +145,31 @@ def test_the_words_of_one_tokenizer_are_not_those_of_another() -> None:
     assert Extractive()._terms("青砚市新建了三座桥") != Extractive(tokenizer=CharacterBigrams())._terms(
         "青砚市新建了三座桥"
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadsFile(CharacterBigrams):
+    """Leaves out the words of a file."""
+
+    file: Path = Path("stop.txt")
+
+    def content_hash(self) -> str:
+        return self.file.read_text(encoding="utf-8")
+
+    def normalize(self, token: str) -> str:
+        return "" if token in self.file.read_text(encoding="utf-8").split() else token
+
+
+def test_the_file_of_a_custom_tokenizer_is_read_again(tmp_path: Path) -> None:
+    """A notebook runs several sweeps in one process."""
+    words = tmp_path / "stop.txt"
+    llm = Extractive(answer_characters=1, tokenizer=ReadsFile(words))
+    sample = dataclasses.replace(Demo().load().samples[0], question="old river or new bridge", kind=Kind.QA)
+    given = Request("1", (), sample, of_texts("A new bridge. An old river."))
+    words.write_text("old river")
+    assert answer(given, llm) == "A new bridge."
+    words.write_text("new bridge")
+    assert answer(given, llm) == "An old river."
 
 
 def test_mistakes() -> None:

@@ -103,7 +103,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     stale = {name for name in _with_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
     if "__main__" in stale:
         raise ComponentError(
-            "__main__: the program's file, or one that it imports, changed since it was started. Start it again"
+            _changed_program(next(filter(None, (_touched(name, files) for name in sorted(stale))), None))
         )
     _require_no_compiled(stale, {**_state.files, **files})
     _state.add(changed)
@@ -304,6 +304,19 @@ def _changed(module: str, path: str) -> str:
     return (
         f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was "
         "imported: results would be of neither version. Give the same command again; everything computed is kept"
+    )
+
+
+def _changed_program(read: SourceFile | None) -> str:
+    """The error for a program whose classes may be older than its files; `read` is the file that tells, if it is one
+    that code reads and does not import.
+    """
+    if read is None:
+        return "__main__: the program's file, or one that it imports, changed since it was started. Start it again"
+    return (
+        f"{read.path}: changed since the program was started, whose code names it and may have read it before. Start "
+        "the program again. If it writes this file itself, define the component in a module of its own, and name that "
+        "module in run.plugins in the place of __main__"
     )
 
 

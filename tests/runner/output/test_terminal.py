@@ -138,6 +138,14 @@ def test_a_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
     ]
 
 
+def test_subsets_with_the_same_last_part_have_their_whole_names() -> None:
+    values = {"overall": 0.5, "2023/news": 0.4, "2024/news": 0.5, "2024/mail": 0.6}
+    metrics = {subset: {HEADLINES[0]: entry(value)} for subset, value in values.items()}
+    output = io.StringIO()
+    show_subsets(SafeConsole(file=output, width=400), *ranked([cell("bm25", 0.5, metrics=metrics)]))
+    assert output.getvalue().splitlines()[1].split() == ["cell", "2023/news", "2024/news", "mail"]
+
+
 def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
     metrics = {"overall": {"length": {**entry(120.4), "ci_low": 98.12345, "ci_high": 143.98765}}}
     assert "120.4 98.1–144.0" in shown([cell("bm25", 0.5, metrics=metrics)])

@@ -2,6 +2,7 @@
 
 import importlib
 import pickle
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from runner.engine.plugins import files
 from runner.engine.plugins import plugin_loading as loading
 from runner.engine.plugins.plugin_loading import let_edits_in, load_plugins, require_unchanged
 from runner.engine.plugins.snapshot import take_snapshot
+from tests.runner.sweeping import environment
 
 
 @pytest.fixture
@@ -219,3 +221,17 @@ class TestInOneProcess:
         assert file.has_changed
         (place / "reading" / "table.txt").unlink()
         assert file.has_changed
+
+
+def test_a_program_that_writes_a_file_which_it_names_gets_the_name_of_the_file(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    lines = (
+        "from runner.engine.plugins.plugin_loading import load_plugins",
+        "open('notes.txt', 'w').write('new')",
+        "load_plugins(['__main__'])",
+    )
+    program.write_text("\n".join(lines), encoding="utf-8")
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert f"{tmp_path}/notes.txt: changed since the program was started" in done.stderr
+    assert "define the component in a module of its own" in done.stderr
