@@ -60,7 +60,7 @@ def test_a_longer_max_length_than_the_model_has_positions_is_these(bert: Path) -
 
 
 def test_half_as_long_numbers_want_a_gpu(bert: Path) -> None:
-    with pytest.raises(ComponentError, match="dtype: got float16, with which FlagModel computes on a GPU alone"):
+    with pytest.raises(ComponentError, match="dtype: float16 requires a GPU with FlagModel; use float32"):
         vectors(embedder(bert, dtype=Dtype.FLOAT16), ["北京"])
 
 

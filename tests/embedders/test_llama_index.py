@@ -110,7 +110,10 @@ def test_a_key_comes_from_the_environment_and_is_in_no_identity(monkeypatch: pyt
         (LlamaIndexEmbeddings("llama_index.core.Document", {}), "expected a subclass of BaseEmbedding"),
         (LlamaIndexEmbeddings(LETTERS, {"frist": 1}), "has no such argument; did you mean first?"),
         (LlamaIndexEmbeddings("llama_index.core.MockEmbedding", {}), "arguments.embed_dim: missing"),
-        (LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}), "arguments.api_key: a secret has no place"),
+        (
+            LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}),
+            "arguments.api_key: a secret cannot be in a configuration",
+        ),
     ],
     ids=["another package", "not installed", "no embedding", "misspelt", "missing", "a secret"],
 )
@@ -127,5 +130,5 @@ def test_a_count_of_tokens_is_no_secret() -> None:
 def test_what_the_class_raises_is_one_error() -> None:
     with pytest.raises(ComponentError, match=r"cannot embed \(RuntimeError: no such model\)"):
         letters(fails=True).fit(Passages([]))
-    with pytest.raises(ComponentError, match=r"arguments: .* cannot be made of them"):
+    with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):
         letters(first="a word").fit(Passages([]))

@@ -113,7 +113,7 @@ def test_another_model_under_the_same_name_is_an_error() -> None:
         ({"concurrency": 0}, "concurrency: got 0"),
         (
             {"query_body": {"model": "x", "input_type": "query"}},
-            "query_body: holds ['model'], for which there are fields",
+            "query_body: contains ['model'], which other fields set",
         ),
         ({"extra_body": {"dimensions": 8}}, "extra_body: holds ['dimensions']"),
     ],

@@ -91,7 +91,7 @@ def test_other_tensors_and_tables_that_are_too_short_are_refused(folder: Path, t
         vectors(other, TEXTS)
     short = as_model2vec(folder, tmp_path / "short", embeddings=np.zeros((5, 2), dtype=np.float32))
     with pytest.raises(
-        ComponentError, match=r"of shape \(5, 2\) for tokens with ids up to \d+, expected a row for each"
+        ComponentError, match=r"of shape \(5, 2\) for tokens with ids up to \d+, expected one row per id"
     ):
         vectors(short, TEXTS)
 
@@ -103,7 +103,7 @@ def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) 
     vocabulary = tokenizer["model"]["vocab"]
     vocabulary["北"] = 2 * len(vocabulary)  # as many tokens as rows, but one with an id behind the last row
     path.write_text(json.dumps(tokenizer), encoding="utf-8")
-    with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, expected a row for each"):
+    with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, expected one row per id"):
         vectors(model, TEXTS)
 
 

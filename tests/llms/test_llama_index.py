@@ -190,7 +190,7 @@ def test_what_it_is_called_and_how_it_draws() -> None:
         (echo(beginn=1), "has no such argument; did you mean begin?"),
         (LlamaIndexChat(ECHO, {}), "arguments.temperature: missing"),
         (echo(temperature=-1), "arguments.temperature: got -1, expected at least 0"),
-        (echo(api_key="s3cret"), "arguments.api_key: a secret has no place"),
+        (echo(api_key="s3cret"), "arguments.api_key: a secret cannot be in a configuration"),
         (echo(concurrency=0), "concurrency: got 0, expected at least 1"),
     ],
     ids=[
@@ -213,7 +213,7 @@ def test_mistakes_are_found_before_the_work(component: LlamaIndexChat, mistake: 
 
 
 def test_arguments_that_the_class_refuses() -> None:
-    with pytest.raises(ComponentError, match=r"arguments: .* cannot be made of them"):
+    with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):
         list(echo(delay_s="a word").generate(questions(1)))
 
 
@@ -298,5 +298,5 @@ def raised_from(cause: Exception) -> Exception:
     ],
     ids=repr,
 )
-def test_the_kind_of_a_failure(error: Exception, wanted: ErrorClass) -> None:
-    assert class_of(as_server_error(error)) is wanted
+def test_the_kind_of_a_failure(error: Exception, expected: ErrorClass) -> None:
+    assert class_of(as_server_error(error)) is expected

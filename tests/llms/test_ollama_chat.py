@@ -181,7 +181,9 @@ class TestDigest:
 
     def test_a_model_that_is_not_there(self) -> None:
         with tags() as url:
-            assert client(url, digest="84").check() == ["model: Ollama has no 'm:1b'; fetch it with: ollama pull m:1b"]
+            assert client(url, digest="84").check() == [
+                "model: Ollama has no 'm:1b'; download it with: ollama pull m:1b"
+            ]
 
     def test_no_server(self) -> None:
         with tags() as url:

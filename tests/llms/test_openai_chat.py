@@ -183,7 +183,7 @@ class TestDraws:
         assert {answer.text for answer in answers.values()} == {"one"}
         assert sorted(asked.get("n", 1) for asked in server.requests) == [1] * 6 + [4] * 2
         (record,) = caplog.records
-        assert "6 are asked for one by one" in record.getMessage()
+        assert "6 are requested one by one" in record.getMessage()
 
     def test_fail_together_and_are_tried_again_together(self) -> None:
         answers, server = drawn(
@@ -535,17 +535,17 @@ class TestKey:
         ({"base_url": "http://"}, "base_url: got 'http://'"),
         ({"base_url": "http://[::1"}, "base_url: got 'http://[::1'"),
         ({"base_url": "http://host:port/v1"}, "base_url: got 'http://host:port/v1'"),
-        ({"base_url": "http://me:secret@host/v1"}, "base_url: holds a user name or password"),
-        ({"base_url": "http://host/v1?key=secret"}, 'base_url: has a part behind "?" or "#"'),
-        ({"base_url": "http://host/v1#secret"}, 'base_url: has a part behind "?" or "#"'),
+        ({"base_url": "http://me:secret@host/v1"}, "base_url: contains a user name or password"),
+        ({"base_url": "http://host/v1?key=secret"}, 'base_url: has a part after "?" or "#"'),
+        ({"base_url": "http://host/v1#secret"}, 'base_url: has a part after "?" or "#"'),
         ({"temperature": -1.0}, "temperature: got -1.0"),
         ({"temperature": float("nan")}, "temperature: got nan"),
         ({"top_p": 0.0}, "top_p: got 0.0"),
         ({"max_new_tokens": 0}, "max_new_tokens: got 0"),
-        ({"stop": ("",)}, "stop: holds an empty word"),
+        ({"stop": ("",)}, "stop: contains an empty word"),
         ({"extra_body": "{"}, "extra_body: got '{', expected a JSON object"),
         ({"extra_body": "[1]"}, "extra_body: got '[1]', expected a JSON object"),
-        ({"extra_body": '{"seed": 1}'}, "extra_body: holds ['seed'], for which there are fields"),
+        ({"extra_body": '{"seed": 1}'}, "extra_body: contains ['seed'], which other fields set"),
         ({"timeout_s": 0.0}, "timeout_s: got 0.0"),
         ({"max_retries": -1}, "max_retries: got -1"),
         ({"concurrency": 0}, "concurrency: got 0"),

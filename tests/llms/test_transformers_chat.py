@@ -193,7 +193,7 @@ def test_numbers_that_are_not_finite_are_no_answers(
     weights = load_file(folder / "model.safetensors")
     weights["model.norm.weight"][0] = float("nan")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ComponentError, match="its logits are not finite with dtype=float32"):
+    with pytest.raises(ComponentError, match="got logits that are not finite with dtype=float32"):
         answers(chat(folder, temperature=temperature))
 
 

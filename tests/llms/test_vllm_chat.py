@@ -159,8 +159,8 @@ def test_a_command_that_cannot_be_run_is_told_from_one_that_is_not_there(place: 
     assert [mistakes[0].removeprefix("command: ") for mistakes in said] == [
         f"'{written}' is not executable; allow it with: chmod +x {written}",
         f"'{tmp_path}' is a folder, expected the program in it, e.g. {tmp_path}/bin/vllm",
-        f"there is no program '{tmp_path}/none'; install vLLM in an environment of its own (python -m venv ~/vllm && "
-        "~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm",
+        f"the program '{tmp_path}/none' does not exist; install vLLM in a separate environment (python -m venv ~/vllm && "
+        "~/vllm/bin/pip install vllm) and set llm.command=~/vllm/bin/vllm",
     ]
 
 
@@ -172,7 +172,7 @@ def test_mistakes(place: Path) -> None:
 def test_a_process_that_waits_for_another_one_to_start_the_server_names_its_log(
     place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(managed, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(managed, "_REPORT_AFTER_S", 0.05)
     folder = place / "started elsewhere"
     folder.mkdir()
 

@@ -85,13 +85,13 @@ def test_time_outs_are_reported_at_once_with_the_settings_that_help(caplog: pyte
         ask(server, 8)
     (first, *others) = [record.getMessage() for record in caplog.records]
     assert first.startswith("m at 127.0.0.1:")
-    assert "no reply within timeout_s (attempt 1 of 6, llm.timeout_s=0.6); asking again" in first
-    assert "It gets 4 at once instead of llm.concurrency=8" in first
+    assert "no reply within timeout_s (attempt 1 of 6, llm.timeout_s=0.6); retrying" in first
+    assert "It gets 4 concurrent requests instead of llm.concurrency=8" in first
     assert "raise llm.timeout_s or lower llm.concurrency" in first
     assert not others, "once a minute"
 
 
-@pytest.mark.parametrize(("retry_after", "said"), [("60", "; asking again in 60 s. "), ("0", "; asking again. ")])
+@pytest.mark.parametrize(("retry_after", "said"), [("60", "; retrying in 60 s. "), ("0", "; retrying. ")])
 def test_a_long_wait_that_the_server_wants_is_reported(
     retry_after: str, said: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +123,7 @@ class TestReport:
         assert len(lines) == 3
         assert lines[0].startswith("m at host: why; asking again. If the server is slow, raise judge.llm.timeout_s")
         assert lines[1].startswith(
-            "m at host: 60 requests were asked again in the last 60 s (40 rate_limit, 20 timeout), 60 answered"
+            "m at host: 60 requests were retried in the last 60 s (40 rate_limit, 20 timeout), 60 answered"
         )
         assert "judge.llm.max_requests_per_minute" in lines[1]
         assert all(record.levelno == logging.WARNING for record in caplog.records)

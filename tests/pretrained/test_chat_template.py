@@ -29,10 +29,10 @@ skip_without("transformers")
         ({}, ""),
     ],
 )
-def test_a_folder_says_it_in_one_of_several_places(tmp_path: Path, files: dict[str, str], wanted: str) -> None:
+def test_a_folder_says_it_in_one_of_several_places(tmp_path: Path, files: dict[str, str], expected: str) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert folder_template(str(tmp_path)) == wanted
+    assert folder_template(str(tmp_path)) == expected
 
 
 def test_settings_that_cannot_be_read_are_told_of_when_the_model_is_loaded(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_one_that_writes_what_is_asked_is_good(template: str) -> None:
         ("{{ messages[0].text.strip() }}", "UndefinedError"),
         ("{{ messages[0].content + 1 }}", "TypeError"),
         ("{{ raise_exception('none today') }}", "none today"),
-        ("{% for message in messages %}{{ message.role }}{% endfor %}", "leaves out what a user asks"),
+        ("{% for message in messages %}{{ message.role }}{% endfor %}", "leaves out the user's question"),
     ],
 )
-def test_one_that_does_not_is_a_mistake(template: str, wanted: str) -> None:
+def test_one_that_does_not_is_a_mistake(template: str, expected: str) -> None:
     (mistake,) = template_mistakes("owner/name", template)
     assert mistake.startswith("chat_template: ")
-    assert wanted in mistake
+    assert expected in mistake

@@ -51,14 +51,14 @@ POOLING = modules("Transformer", "Pooling")
         ({"modules.json": modules("StaticEmbedding")}, None),
     ],
 )
-def test_modules_of_sentence_transformers_count(tmp_path: Path, files: dict[str, Json], wanted: int | None) -> None:
+def test_modules_of_sentence_transformers_count(tmp_path: Path, files: dict[str, Json], expected: int | None) -> None:
     model = write(tmp_path, {"config.json": {"hidden_size": 32}, **files})
-    assert (text_dimensions(model, ""), token_dimensions(model, "")) == (wanted, 32)
+    assert (text_dimensions(model, ""), token_dimensions(model, "")) == (expected, 32)
 
 
 @pytest.mark.parametrize(("config", "expected"), [({"text_config": {"hidden_size": 7}}, 7), ({}, None), ([], None)])
-def test_a_config_may_hold_another_or_say_nothing(tmp_path: Path, config: Json, wanted: int | None) -> None:
-    assert token_dimensions(write(tmp_path, {"config.json": config}), "") == wanted
+def test_a_config_may_hold_another_or_say_nothing(tmp_path: Path, config: Json, expected: int | None) -> None:
+    assert token_dimensions(write(tmp_path, {"config.json": config}), "") == expected
 
 
 @pytest.mark.parametrize("model", ["owner/name", "no id at all"])

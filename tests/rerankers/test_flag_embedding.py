@@ -163,6 +163,6 @@ def test_bars_of_the_package_are_not_drawn(qwen2: Path, capfd: pytest.CaptureFix
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],
 )
-def test_mistakes(mistakes: list[str], wanted: str) -> None:
+def test_mistakes(mistakes: list[str], expected: str) -> None:
     (found,) = mistakes
-    assert found.startswith(wanted)
+    assert found.startswith(expected)

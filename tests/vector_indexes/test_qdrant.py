@@ -151,8 +151,10 @@ def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
         "timeout_s: got 0, expected more than 0",
         "base_url: is empty, expected the server's address, such as http://localhost:6333",
     ]
-    assert Qdrant(base_url="host").check() == ["base_url: got 'host', expected one such as http://localhost:6333"]
-    assert "holds a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
+    assert Qdrant(base_url="host").check() == [
+        "base_url: got 'host', expected an address such as http://localhost:6333"
+    ]
+    assert "contains a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (missing,) = Qdrant().check()
     assert missing.startswith("vector_index=qdrant needs the package 'qdrant-client', which is not installed")
