@@ -159,8 +159,8 @@ def test_a_command_that_cannot_be_run_is_told_from_one_that_is_not_there(place: 
     assert [mistakes[0].removeprefix("command: ") for mistakes in said] == [
         f"'{written}' is not executable; allow it with: chmod +x {written}",
         f"'{tmp_path}' is a folder, expected the program in it, e.g. {tmp_path}/bin/vllm",
-        f"the program '{tmp_path}/none' does not exist; install vLLM in a separate environment (python -m venv ~/vllm && "
-        "~/vllm/bin/pip install vllm) and set llm.command=~/vllm/bin/vllm",
+        f"the program '{tmp_path}/none' does not exist; install vLLM in a separate environment (python -m venv ~/vllm "
+        "&& ~/vllm/bin/pip install vllm) and set llm.command=~/vllm/bin/vllm",
     ]
 
 

@@ -107,7 +107,7 @@ def test_a_longer_maximum_than_the_model_reads_is_the_one_of_the_model(
 
 
 def test_a_model_that_cannot_read_the_question(qwen2: Path) -> None:
-    with pytest.raises(ComponentError, match="reads 300 tokens, and the question alone takes up to"):
+    with pytest.raises(ComponentError, match="reads 300 tokens, but the question alone has up to"):
         scores_of(language_model(qwen2, prompt="Is it? " * 100), [("a", "b")])
 
 
@@ -144,7 +144,7 @@ def test_pickled_weights_are_not_read(xlm_roberta: Path, tmp_path: Path) -> None
 
 
 def test_half_precision_on_a_cpu_would_be_ignored(xlm_roberta: Path) -> None:
-    with pytest.raises(ComponentError, match="dtype: got float16, with which FlagReranker computes on a GPU alone"):
+    with pytest.raises(ComponentError, match="dtype: float16 requires a GPU with FlagReranker; use float32"):
         scores_of(cross_encoder(xlm_roberta, dtype=Dtype.FLOAT16), [("a", "b")])
 
 

@@ -81,7 +81,7 @@ def test_limits_of_blocks(vectors: int, queries: int, free: int, limits: tuple[i
     ("free", "n", "said"),
     [
         (GIB, 10, r"1\.0 GiB of its memory are free, and 1\.75 are needed"),
-        (8 * GIB, 2049, "2,049 hits per query are asked for, and a GPU finds at most 2,048"),
+        (8 * GIB, 2049, "the search needs 2,049 hits per query, and a GPU supports 2,048"),
     ],
 )
 @pytest.mark.usefixtures("searches")
@@ -105,7 +105,7 @@ def test_a_cuda_of_another_version_is_done_without_or_said(monkeypatch: pytest.M
 
     monkeypatch.setattr(exact, "n_gpus", lambda: 1)
     monkeypatch.setattr(exact.ctypes, "CDLL", no_library)
-    with pytest.raises(ComponentError, match=r"how much of its memory is free \(libcudart.so.12: cannot open"):
+    with pytest.raises(ComponentError, match=r"CUDA does not report its free memory \(libcudart.so.12: cannot open"):
         nearest(QUERIES, VECTORS, 5, Device.GPU)
     assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
 

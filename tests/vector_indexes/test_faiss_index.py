@@ -61,8 +61,8 @@ class TestIvfPq(VectorIndexContract):
     ("index", "n_vectors", "said"),
     [
         (IvfPq(), 100, "got 100 vectors of 32 dimensions, expected at least 256 vectors"),
-        (IvfPq(n_lists=4, n_bits=4, n_probes=1, n_subvectors=5), 100, "divide by n_subvectors=5"),
-        (IvfPq(), 0, "use retriever.vector_index of kind Flat"),
+        (IvfPq(n_lists=4, n_bits=4, n_probes=1, n_subvectors=5), 100, "divisible by n_subvectors=5"),
+        (IvfPq(), 0, "use vector_index=flat"),
     ],
 )
 def test_what_ivf_pq_cannot_be_built_over(index: IvfPq, n_vectors: int, said: str) -> None:

@@ -102,7 +102,7 @@ def test_a_collection_that_is_not_as_it_was_built_is_damaged(
     del server.collections["rag-grid-abc"].points[3]
     assert index.lost(made) == [f"the collection rag-grid-abc at {server.url} has 699 vectors, expected 700"]
     server.collections.clear()
-    with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.* is not there; a sweep"):
+    with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.* does not exist; a sweep"):
         index.search(made, VECTORS, QUERIES, 5)
 
 
@@ -184,7 +184,7 @@ class TestSweep:
         assert {name: collection.points for name, collection in server.collections.items()} == before
         said = capsys.readouterr().out
         assert "damaged in the store, computed again: vector_index" in said
-        assert "is not there" in said
+        assert "does not exist" in said
 
     def test_each_of_several_corpora_has_a_collection_of_its_own(
         self, tmp_path: Path, server: QdrantServer, monkeypatch: pytest.MonkeyPatch
