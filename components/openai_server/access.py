@@ -78,7 +78,7 @@ def _is_proxy(address: str) -> bool:
 def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
     """Return one error if an address is unusable or contains a secret, else []."""
     if "@" in url:
-        return ["base_url: contains a user name or password; use api_key_env for the key"]
+        return ["base_url: holds a user name or password; use api_key_env for the key"]
     if "?" in url or "#" in url:  # results show the address, and it could contain a key
         return [
             f'base_url: has a part after "?" or "#", expected an address such as {example}; use api_key_env for a key'

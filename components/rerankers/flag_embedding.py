@@ -60,7 +60,7 @@ def load_flag_reranker(
 
 
 def _folder(model: str, revision: str) -> Path:
-    """Return the model's folder. FlagEmbedding ignores revisions, and falls back to pickled weights."""
+    """Return the model's folder. FlagEmbedding ignores revisions, and would fall back to pickled weights."""
     folder = fetched_folder(model, revision, _FILES)
     if not any((folder / file).is_file() for file in _WEIGHTS):
         raise FileNotFoundError(f"{folder} has no {_WEIGHTS[0]}")

@@ -115,7 +115,7 @@ def test_another_model_under_the_same_name_is_an_error() -> None:
             {"query_body": {"model": "x", "input_type": "query"}},
             "query_body: contains ['model'], which other fields set",
         ),
-        ({"extra_body": {"dimensions": 8}}, "extra_body: holds ['dimensions']"),
+        ({"extra_body": {"dimensions": 8}}, "extra_body: contains ['dimensions']"),
     ],
 )
 def test_mistakes(fields: dict[str, Any], mistake: str) -> None:

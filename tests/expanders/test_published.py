@@ -61,7 +61,7 @@ def test_questions_of_ones_own_may_have_some(tmp_path: Path) -> None:
 
 def test_a_data_set_without_any_is_told_before_work(tmp_path: Path) -> None:
     data = financerag(tmp_path, "original")
-    with pytest.raises(ConfigError, match="no sample of the data set comes with an expansion") as told:
+    with pytest.raises(ConfigError, match="no sample of the data set has an expansion") as told:
         plan_small(tmp_path, [*data, "expander=published"], [*data, "expander=published", "top_k=2"])
     assert len(told.value.mistakes) == 1
     plan_small(tmp_path, [*data, "expander=published", "retriever=oracle"])

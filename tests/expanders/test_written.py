@@ -158,7 +158,7 @@ def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
         ({"instruction": "{n}"}, "instruction: has no {question}"),
         (
             {"instruction": "{question} {history}"},
-            "instruction: has {history}, expected no place but {question} and {n}",
+            "instruction: has {history}, expected only {question} and {n}",
         ),
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],

@@ -67,7 +67,7 @@ def test_a_name_that_no_document_has_is_an_error() -> None:
         ComponentError, match="no document has 'yaer' among its metadata; expected one of: year, company"
     ):
         found(yaer=Condition(("2019",)))
-    with pytest.raises(ComponentError, match="none has any"):
+    with pytest.raises(ComponentError, match="no document has any"):
         ByMetadata({"year": Condition((1,))}).allow(SAMPLES, Documents(["a"], [""], [""]))
 
 

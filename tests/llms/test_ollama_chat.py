@@ -177,7 +177,7 @@ class TestDigest:
     def test_other_weights_under_the_name(self) -> None:
         with tags({"name": "m:1b", "digest": "ffff"}) as url:
             (mistake,) = client(url, digest="845dbda0ea48").check()
-        assert mistake.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff there")
+        assert mistake.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff on the server")
 
     def test_a_model_that_is_not_there(self) -> None:
         with tags() as url:

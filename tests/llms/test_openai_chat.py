@@ -518,7 +518,7 @@ class TestKey:
         for key in ("sk-sécret", "sk-\nsecret"):
             monkeypatch.setenv("A_KEY", key)
             (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
-            assert mistake.startswith("api_key_env: the key in A_KEY holds characters")
+            assert mistake.startswith("api_key_env: the key in A_KEY contains characters")
             assert "cret" not in mistake
 
     def test_a_key_that_is_not_set_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -535,7 +535,7 @@ class TestKey:
         ({"base_url": "http://"}, "base_url: got 'http://'"),
         ({"base_url": "http://[::1"}, "base_url: got 'http://[::1'"),
         ({"base_url": "http://host:port/v1"}, "base_url: got 'http://host:port/v1'"),
-        ({"base_url": "http://me:secret@host/v1"}, "base_url: contains a user name or password"),
+        ({"base_url": "http://me:secret@host/v1"}, "base_url: holds a user name or password"),
         ({"base_url": "http://host/v1?key=secret"}, 'base_url: has a part after "?" or "#"'),
         ({"base_url": "http://host/v1#secret"}, 'base_url: has a part after "?" or "#"'),
         ({"temperature": -1.0}, "temperature: got -1.0"),

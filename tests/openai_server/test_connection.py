@@ -169,7 +169,7 @@ def test_a_certificate_that_is_not_trusted_is_not_asked_again(monkeypatch: pytes
     async def refuse(*_: object) -> Any:
         raise aiohttp.ClientConnectorCertificateError(key, ssl.SSLCertVerificationError("self-signed certificate"))
 
-    monkeypatch.setattr(Connection, "_replied", refuse)
+    monkeypatch.setattr(Connection, "_follow_redirects", refuse)
     with pytest.raises(Untrusted, match="self-signed certificate") as caught:
         post("https://host/v1")
     assert (is_temporary(caught.value), is_for_all(caught.value)) == (False, True)

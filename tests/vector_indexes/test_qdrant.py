@@ -154,7 +154,7 @@ def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Qdrant(base_url="host").check() == [
         "base_url: got 'host', expected an address such as http://localhost:6333"
     ]
-    assert "contains a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
+    assert "holds a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (missing,) = Qdrant().check()
     assert missing.startswith("vector_index=qdrant needs the package 'qdrant-client', which is not installed")
