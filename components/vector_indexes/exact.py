@@ -155,6 +155,6 @@ def free_gpu_bytes() -> int:
 
 def _remedy() -> str:
     return (
-        f"install faiss-gpu-cu12 instead, which needs an NVIDIA GPU with CUDA 12: {install_command('gpu')}, then "
+        f"expected faiss-gpu-cu12 and an NVIDIA GPU with CUDA 12: {install_command('gpu')}, then "
         "python -m pip uninstall -y faiss-cpu, then python -m pip install --force-reinstall --no-deps faiss-gpu-cu12"
     )

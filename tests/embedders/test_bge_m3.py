@@ -44,7 +44,7 @@ def published(folder: str) -> Any:
 
 @pytest.fixture(scope="module")
 def outputs(published: Any) -> Any:
-    """What the package makes of the chunks."""
+    """Output of the package for the chunks."""
     heads = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
     return published.encode(CHUNKS, max_length=MAX_TOKENS, **heads)
 

@@ -45,7 +45,7 @@ class Letters(BaseEmbedding):
 
 @pytest.fixture(scope="module", autouse=True)
 def _package(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """As an integration is installed: a module under the namespace of llama-index."""
+    """A module in the namespace of llama-index, like an installed integration."""
     root = tmp_path_factory.mktemp("site")
     folder = root / "llama_index" / "embeddings"
     folder.mkdir(parents=True)
@@ -127,7 +127,7 @@ def test_a_count_of_tokens_is_no_secret() -> None:
     assert "a secret" not in " ".join(LlamaIndexEmbeddings(LETTERS, {"max_tokens": 5}).check())
 
 
-def test_what_the_class_raises_is_one_error() -> None:
+def test_an_exception_of_the_class_becomes_one_error() -> None:
     with pytest.raises(ComponentError, match=r"cannot embed \(RuntimeError: no such model\)"):
         letters(fails=True).fit(Passages([]))
     with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):

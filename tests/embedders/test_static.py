@@ -1,4 +1,4 @@
-"""Means of token vectors, held against those of sentence-transformers' StaticEmbedding."""
+"""Means of token vectors, compared with StaticEmbedding of sentence-transformers."""
 
 import json
 import subprocess
@@ -85,7 +85,7 @@ def test_weights_and_rows_of_model2vec(folder: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(vectors(folded, TEXTS), vectors(expected, TEXTS), atol=1e-5)
 
 
-def test_other_tensors_and_tables_that_are_too_short_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_unknown_tensors_and_short_tables_are_rejected(folder: Path, tmp_path: Path) -> None:
     other = as_model2vec(folder, tmp_path / "other", weight=np.zeros(3))
     with pytest.raises(ComponentError, match="has the tensors weight, expected a table of static embeddings"):
         vectors(other, TEXTS)
@@ -114,7 +114,7 @@ def test_a_table_with_values_that_are_no_numbers_is_refused(folder: Path, tmp_pa
         vectors(as_model2vec(folder, tmp_path / "damaged", embeddings=table), TEXTS)
 
 
-def test_it_needs_no_torch(folder: Path) -> None:
+def test_static_embeddings_do_not_import_torch(folder: Path) -> None:
     code = f"""
 import sys
 from components.embedders.static import StaticEmbeddings

@@ -1,4 +1,4 @@
-"""Fusions of more than two rankings: those of samples with several queries, search by search."""
+"""Fusions of more than two rankings, from samples with several queries, ordered by search."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The model's own answers as history: which samples are earlier turns of which."""
+"""The model's own answers as history: finding the samples that are earlier turns of a sample."""
 
 from dataclasses import replace
 

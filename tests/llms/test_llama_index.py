@@ -69,7 +69,7 @@ class Echo(CustomLLM):
 
 @pytest.fixture(scope="module", autouse=True)
 def _package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """As an integration is installed: a module under the namespace of llama-index."""
+    """A module in the namespace of llama-index, like an installed integration."""
     root = tmp_path_factory.mktemp("site")
     folder = root / "llama_index" / "llms"
     folder.mkdir(parents=True)
@@ -132,7 +132,7 @@ def test_closing_sends_nothing_more() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
 
-def test_one_failure_leaves_the_others() -> None:
+def test_one_failure_does_not_affect_other_requests() -> None:
     answers = {answer.request_id: answer for answer in echo(error="q1").generate(questions(3))}
     assert [answers[name].state for name in "012"] == [AnswerState.OK, AnswerState.ERROR, AnswerState.OK]
     assert answers["1"].error == f"{ECHO}: ValueError: q1"
@@ -171,7 +171,7 @@ def test_a_key_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     assert describe(echo(begin="a")) != describe(echo())
 
 
-def test_what_it_is_called_and_how_it_draws() -> None:
+def test_model_name_and_sampling_come_from_the_arguments() -> None:
     named = LlamaIndexChat(ECHO, {"model": "qwen2.5:7b", "temperature": 0.7})
     assert (named.model, named.temperature, named.max_new_tokens) == ("qwen2.5:7b", 0.7, 0)
     assert echo(max_tokens=5).max_new_tokens == echo(max_new_tokens=5).max_new_tokens == 5

@@ -1,4 +1,4 @@
-"""What BertScore and Text2VecSimilarity do alike about the model that they name."""
+"""Checks of a model's id and folder, shared by BertScore and Text2VecSimilarity."""
 
 import importlib.util
 import pickle

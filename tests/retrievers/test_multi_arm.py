@@ -42,7 +42,7 @@ def test_a_weight_by_name_is_the_fusions_in_the_order_of_the_searches() -> None:
 
 
 def test_a_search_without_weight_is_not_made() -> None:
-    """What is left is the retriever that has those searches alone."""
+    """The result equals a retriever with only the remaining searches."""
     hybrid = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
     assert (retriever(bigrams=0).arms, retriever(bigrams=0).fusion) == (hybrid.arms, hybrid.fusion)
     alone, dense = (

@@ -31,8 +31,6 @@ EQUAL = ReciprocalRank(weights=(1.0, 1.0, 1.0))
 
 
 class RetrieverContract(ComponentContract):
-    """Contract of retrievers."""
-
     component: Retriever
 
     def test_has_its_role(self) -> None:

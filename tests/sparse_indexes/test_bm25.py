@@ -79,7 +79,7 @@ def test_scores_are_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages],
         np.testing.assert_allclose(score[chunk >= 0], expected[chunk[chunk >= 0]], rtol=1e-5)
 
 
-def test_by_hand() -> None:
+def test_scores_by_hand() -> None:
     table = build_term_table(["西湖 西湖 故宫", "故宫", "长城 长城"], LUCENE.tokenizer)
     index = index_block(LUCENE.build(passages(["", "", ""], table)), 3, table)
     hits = LUCENE.search([index], queries_for(["西湖 故宫"], LUCENE.tokenizer, table), 3)
@@ -147,7 +147,7 @@ def test_a_share_of_queries_without_a_hit_is_allowed(share: float) -> None:
 
 @pytest.mark.parametrize("component", [LUCENE, OKAPI, RANK_BM25])
 @pytest.mark.parametrize("chunks", [(), ("",), ("。", "")])
-def test_nothing_to_find(component: Bm25, chunks: tuple[str, ...]) -> None:
+def test_queries_without_matching_terms_have_no_hits(component: Bm25, chunks: tuple[str, ...]) -> None:
     lenient = dataclasses.replace(component, max_share_without_hits=1.0)
     assert rankings_of(find(lenient, chunks, ["长城", ""])) == [[], []]
 

@@ -76,7 +76,7 @@ def test_vectors_are_sent_in_batches_under_their_positions(
     assert server.n_requests("PUT", "/points") == 8  # 3 + 3 + 2
 
 
-def test_a_collection_that_is_there_is_taken_and_one_that_is_half_there_filled_up(
+def test_a_complete_collection_is_reused_and_a_partial_one_completed(
     index: Qdrant, server: QdrantServer, tmp_path: Path
 ) -> None:
     index.build(VECTORS, place(tmp_path))
@@ -115,7 +115,7 @@ def test_a_server_that_is_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_the_key_is_sent_and_told_to_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_key_is_sent_and_appears_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index = Qdrant(api_key_env="QDRANT_API_KEY")
     assert any("QDRANT_API_KEY is not set" in mistake for mistake in index.check())
     monkeypatch.setenv("QDRANT_API_KEY", SECRET)
@@ -128,7 +128,7 @@ def test_the_key_is_sent_and_told_to_nobody(monkeypatch: pytest.MonkeyPatch, tmp
         assert SECRET not in str(raised.value)
 
 
-def test_what_the_server_refuses_is_told_without_the_key(
+def test_an_error_of_the_server_hides_the_key(
     server: QdrantServer, index: Qdrant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(server, "answer", lambda *_: (507, "no space left"))
@@ -136,7 +136,7 @@ def test_what_the_server_refuses_is_told_without_the_key(
         index.build(VECTORS, place(tmp_path))
 
 
-def test_what_belongs_to_the_search_alone_builds_no_other_collection() -> None:
+def test_search_only_fields_share_a_collection() -> None:
     graph = Qdrant(exact=False)
     assert replace(graph, ef_search=9).as_built == graph.as_built
     assert replace(graph, n_links=9).as_built != graph.as_built
