@@ -177,7 +177,7 @@ def test_other_models_than_cross_encoders_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
-    with pytest.raises(ComponentError, match="gives 3 numbers per pair, expected one"):
+    with pytest.raises(ComponentError, match="returns 3 numbers per pair, expected one"):
         scores_of(cross_encoder(classifier), [("a", "b")])
 
 

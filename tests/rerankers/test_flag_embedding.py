@@ -113,7 +113,7 @@ def test_a_model_that_cannot_read_the_question(qwen2: Path) -> None:
 
 def test_a_model_without_a_single_score_is_rejected(tmp_path: Path) -> None:
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
-    with pytest.raises(ComponentError, match="gives 3 numbers per pair, expected one"):
+    with pytest.raises(ComponentError, match="returns 3 numbers per pair, expected one"):
         scores_of(cross_encoder(classifier), [("a", "b")])
     with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
