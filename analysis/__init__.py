@@ -1,10 +1,11 @@
-"""From the results of sweeps to tables, pictures and tests."""
+"""Tables, charts and tests computed from the results of sweeps."""
 
 import os
 import sys
 
-# The working directory may hold a `runner` of the user's. Once ours is loaded it finds the rest of us: `own_packages`.
-_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib may be somebody's, too
+# The working directory may contain a package named `runner`. Once ours is imported, it finds our other packages: see
+# `own_packages`.
+_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - the user's files may shadow pathlib, too
 sys.path.insert(0, _ROOT)
 import runner  # noqa: F401 - moves the working directory to the end of the path
 
@@ -23,7 +24,7 @@ __all__ = ["Sweep", "load"]
 
 
 def __getattr__(name: str) -> object:
-    """Load `Sweep` when it is first read: commands load their modules where Ctrl-C ends them in order."""
+    """Import `Sweep` on first access. Commands import their modules late, so that Ctrl-C ends them cleanly."""
     if name != "Sweep":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from analysis.frames.sweep_frames import Sweep
@@ -37,12 +38,12 @@ def load(
     results_dir: str | Path = "results",
     plugins: Sequence[str] = (),
 ) -> "Sweep":
-    """The sweep in that folder, or of that id in `results_dir`, or what `runner.run` returned, as pandas frames.
+    """Return a sweep as pandas frames: from its folder, its id in `results_dir`, or the result of `runner.run`.
 
-    Several sweeps are one, in which an experiment that is in more than one of them is one cell: that of the first sweep
-    in which it did not fail. `plugins` are packages of your own that this process may import from now on: a metric of
-    theirs that has values for a corpus alone needs its code, and results import none that they name. Raises DataError,
-    and ConfigError for plugins that are no names.
+    Several sweeps are joined to one. An experiment that several of them contain is one cell, taken from the first sweep
+    in which it did not fail. `plugins` names your packages that this process may import from now on. A metric of theirs
+    that needs the whole corpus is recomputed by its code, and results never import a package on their own. Raises
+    DataError, and ConfigError for invalid package names.
     """
     from analysis.frames.sweep_frames import Sweep
     from components.errors import ConfigError

@@ -1,6 +1,6 @@
 """python -m analysis compare | effects | pareto | table"""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the slow imports, which Ctrl-C may interrupt, too
     from runner.console.interruptible import run_main
 
     run_main("analysis.__main__")
@@ -18,10 +18,10 @@ COMMANDS = {
     "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
     "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
     "effects": ("analysis.effects", "which axes the values of a metric depend on"),
-    "notebooks": ("analysis.notebook_files", "six notebooks to go through with a sweep of yours, or with a demo"),
+    "notebooks": ("analysis.notebook_files", "six notebooks to work through with your sweep or a demo"),
     "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
-    "plot": ("analysis.plot", "a metric over the levels of an axis, as a picture"),
-    "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),
+    "plot": ("analysis.plot", "a chart of a metric over the levels of an axis"),
+    "repeats": ("analysis.repeats", "how much of a metric's noise comes from samples, answers and judge"),
     "report": ("analysis.report.report_command", "what to take, why, what it costs and where it fails, on one page"),
     "samples": ("analysis.samples.samples_command", "samples of a cell: question, answer, and where the evidence was"),
     "testset": (
@@ -30,13 +30,13 @@ COMMANDS = {
     ),
     "table": ("analysis.table", "a published table beside the cells of a sweep"),
 }
-"""Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""
+"""Commands: the module with `add_arguments(parser)` and `run(options) -> int`, and the purpose shown in the help."""
 
 _WITHOUT_METRICS = ("notebooks", "testset")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; returns its exit code (2 for results that are missing or cannot be used)."""
+    """Run one command and return its exit code, 2 if results are missing or unusable."""
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = CommandParser(prog="python -m analysis", description="Tables and tests from results of sweeps.")
     commands = parser.add_subparsers(dest="command", required=True)

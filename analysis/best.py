@@ -1,4 +1,6 @@
-"""python -m analysis best: the best cell for each subset, topic and task, and those that cannot be told from it."""
+"""python -m analysis best: the best cell for each subset, topic and task, and the cells that are not significantly
+worse.
+"""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -14,13 +16,13 @@ from runner import results
 from runner.results import COMPARE_ALIKE, CellResult, LoadedSweep, groups_note
 
 _N_NAMED = 3
-"""Cells that are tied with the best one."""
+"""Maximal number of tied cells to name."""
 
 _INDENT = "  "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
         "--metric", default="", metavar="[SUBSET:]METRIC", help="e.g. ndcg@10 (default: the one that ranks the sweep)"
@@ -29,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints a row for all samples and for each subset, task and topic; returns 0. Raises DataError."""
+    """Print a row for all samples and for each subset, task and topic. Returns 0. Raises DataError."""
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     found = candidates(sweep, metric)
@@ -65,7 +67,7 @@ def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColum
 
 
 def _best(each: Candidates, cells: Mapping[str, CellResult]) -> list[CellResult]:
-    """The cell with the best mean, and those with an equal one."""
+    """Return the cell with the best mean, and all cells with an equal mean."""
     return [cells[one.cell_id] for one in each.cells if one.mean == each.cells[0].mean]
 
 
@@ -75,7 +77,7 @@ def _marks(found: Sequence[Candidates]) -> Marks:
 
 
 def _label(each: Candidates) -> str:
-    """Indented below the subset that it is part of."""
+    """Return the scenario's label, indented below its parent subset."""
     scenario = each.scenario
     depth = scenario.subset.count("/") if scenario.kind == SUBSET else 0
     kind = "" if scenario.kind in (SUBSET, "all") else f"{scenario.kind}: "
@@ -96,7 +98,7 @@ def _cheapest(each: Candidates, name_of: dict[str, str]) -> str:
 
 
 def _tied(each: Candidates, name_of: dict[str, str]) -> str:
-    """The first few; where all cells may be the best, names say nothing."""
+    """Name the first few tied cells; "all" if every cell may be the best."""
     tied = [name_of[one.cell_id] for one in each.cells[1:]]
     if len(each.cells) == each.n_cells:
         return "all" if each.n_cells > 2 else ", ".join(tied)
@@ -108,7 +110,7 @@ def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
     lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in found) else []
     lines += [
-        f"cells by {names.rule}; with 95 % confidence, in each row by itself, the best one is among those that may be",
+        f"cells are named by {names.rule}; each row by itself includes the best cell with 95 % confidence",
     ]
     if not all(each.is_enough for each in found):
         lines.append(

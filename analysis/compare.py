@@ -1,4 +1,4 @@
-"""python -m analysis compare: which cells differ from the best one, or from a baseline, and by how much."""
+"""python -m analysis compare: the cells that differ from the best one or from a baseline, and by how much."""
 
 import argparse
 import json
@@ -19,20 +19,22 @@ from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditi
 
 _FEW_CLUSTERS = 50
 
-_RATE_WITH_RARE_FAILURES = ".24"
-"""The highest of `python -m benchmarks error_rates`."""
+_MAX_FALSE_RATE = ".24"
+"""Highest rate that `python -m benchmarks error_rates` reports."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="+", help="a sweep's folder, or its id in results/; several are one family")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
         "--baseline", default="", metavar="CELL", help="a cell's id or axis values, e.g. retriever=bm25 (default: best)"
     )
-    parser.add_argument("--alpha", type=_share, default=0.05, help="chance of a false call (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table there")
+    parser.add_argument(
+        "--alpha", type=_share, default=0.05, help="probability of a false verdict (default: %(default)s)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all results to this file")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table to this file")
     terminal.add_format(parser)
 
 
@@ -47,7 +49,7 @@ def _share(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the comparison and writes the files that were asked for; returns 0. Raises DataError."""
+    """Print the comparison and write the requested files. Returns 0. Raises DataError."""
     sweep = results.load_together(options.sweep)
     metric = results.find_metric(options.metric, sweep.cells)
     test = PairedTest(confidence=1 - options.alpha)
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def show(console: Console, family: Family) -> None:
-    """The table, what it is over, what it says, and the cells that are not in it."""
+    """Print the table, its samples, the conclusion, and the cells that are not compared."""
     against = "the best cell" if family.is_picked else "the baseline"
     direction = "larger" if family.metric.larger_is_better else "smaller"
     terminal.show_table(
@@ -84,7 +86,7 @@ def show(console: Console, family: Family) -> None:
 
 
 def _marks(family: Family) -> Marks:
-    """The best or the baseline in bold, what is shown to differ from it with a star."""
+    """Mark the best cell or the baseline bold, and significant differences with a star."""
     of_rows = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
     if family.is_picked:
         how = f"corrected for any two of {len(family.standings)} cells"
@@ -126,12 +128,14 @@ def _columns(family: Family) -> list[TableColumn]:
 
 
 def _short(standing: Standing) -> str:
-    """A cell's id, and how many others are the same."""
+    """Return a cell's short id, with the number of cells that have identical values."""
     return standing.cell.cell_id[:8] + (f" +{len(standing.same)}" if standing.same else "")
 
 
 def _p_columns(family: Family) -> list[TableColumn]:
-    """With the best cell as baseline, a single comparison's p-value would mislead: many cells competed to be best."""
+    """Return the columns of p-values. Against the best cell, an unadjusted p-value would mislead, because the same
+    samples picked that cell.
+    """
     adjusted = ["", *(terminal.number(row.p_adjusted, 4) for row in family.rows)]
     if family.is_picked:
         return [TableColumn("adj. p", adjusted)]
@@ -150,7 +154,7 @@ def _interval(row: ComparisonRow, digits: int) -> str:
 
 
 def _same_lines(family: Family) -> list[str]:
-    """Rows that stand for several cells: those of a ranking metric under several top_k, say."""
+    """Name the cells that share a row, such as several top_k under a ranking metric."""
     return [
         f"the same for every sample: {', '.join(cell.cell_id[:8] for cell in standing.cells)}"
         for standing in family.standings
@@ -159,7 +163,7 @@ def _same_lines(family: Family) -> list[str]:
 
 
 def _sample_lines(family: Family) -> list[str]:
-    """How many samples the comparisons are over, what was left out and why; cells with equal reasons share a line."""
+    """Describe the compared samples, and what was left out and why. Cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
     groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups"
     lines = [f"over {family.n}{of} samples in {groups}"]
@@ -174,52 +178,52 @@ def _sample_lines(family: Family) -> list[str]:
 
 
 def _trust_lines(family: Family) -> list[str]:
-    """Where the numbers hold less than they seem to."""
+    """Warn where the results are less reliable than they look."""
     if not family.rows:
         return []
     if family.n_clusters == 1:
         return []
     is_known = family.n_clusters >= _FEW_CLUSTERS
-    few = "" if is_known else f"with {family.n_clusters} groups, too few to rely on theory, "
+    few = "" if is_known else f"with {family.n_clusters} groups, too few for asymptotic theory, "
     lines = [
         f"rate of false verdicts: {few}about .06 in our simulations at an alpha of .05, and up to "
-        f"{_RATE_WITH_RARE_FAILURES} for a cell that fails rarely and badly, if the samples miss its failures"
+        f"{_MAX_FALSE_RATE} for a cell with rare, severe failures that the samples miss"
     ]
     if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
         p = "adj. p" if family.is_picked else "Holm p"
         lines.append(
-            f"{p} is corrected for all comparisons, an interval is not: a verdict may be "
+            f"{p} is corrected for all comparisons, intervals are not: a verdict can be "
             f"'{MAY_BE_BEST if family.is_picked else UNDECIDED}' although the interval excludes 0"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(
-            "a subset has samples of one group only, which says nothing of others: no interval, no detectable "
-            "difference; p-values are by sign changes alone"
+            "all samples of a subset belong to one group, so that the spread is unknown: no interval, no detectable "
+            "difference; p-values are from sign changes only"
         )
     return lines
 
 
 def _over_own_samples(family: Family) -> str:
-    """What the table would say if each cell were judged by its own samples."""
+    """Describe the order of the cells by the mean over each cell's samples."""
     if not family.left_out_differ:
         return ""
     own, common = (
         [standing.cell.cell_id[:8] for standing in order] for order in (family.by_own_means(), family.by_means())
     )
-    reading = "the order would be the same" if own == common else f"the order would be {', '.join(own)}"
+    reading = "the order is the same" if own == common else f"the order is {', '.join(own)}"
     return f"Cells leave out different samples; over each cell's own {reading}."
 
 
 def _conclusion(family: Family) -> str:
-    """The cells that may be the best, or how many are better and worse than the baseline."""
+    """Name the cells that may be the best, or count the cells that are better and worse than the baseline."""
     if not family.rows:
         return f"All {len(family.baseline.cells)} cells have the same value for every sample."
     return _may_be_best(family) if family.is_picked else _against_baseline(family)
 
 
 def _may_be_best(family: Family) -> str:
-    """The model confidence set: the best cell on these samples, and those that the test could not rule out. No cell is
-    named where cells were tested under different conditions.
+    """Describe the model confidence set: the best cell on these samples, and the cells that the test could not rule
+    out. No cell is recommended if cells were tested under different conditions.
     """
     if spans_conditions([cell for standing in family.standings for cell in standing.cells]):
         return COMPARE_ALIKE
@@ -244,8 +248,8 @@ def _against_baseline(family: Family) -> str:
 
 
 def _detectable(family: Family) -> str:
-    """The smallest difference that this many questions can show. It differs between cells, because some differ from the
-    baseline by much the same amount on every question and others do not.
+    """Describe the smallest detectable difference. It varies between cells with the spread of their differences from
+    the baseline.
     """
     sizes = [row.detectable for row in family.rows if row.detectable is not None]
     if not sizes:
@@ -257,6 +261,6 @@ def _detectable(family: Family) -> str:
 
 
 def _name(family: Family, cell: CellResult) -> str:
-    """A cell's short id and what tells it from the others."""
+    """Return a cell's short id and the axis values that distinguish it."""
     axes = results.describe(cell, family.axes())
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]

@@ -1,4 +1,4 @@
-"""All cells of a sweep against one of them, on the samples that all of them have."""
+"""Comparison of all cells of a sweep with one of them, on the samples that all of them have."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -35,19 +35,20 @@ from runner.results import (
 )
 
 _DIGITS = 12
-"""Means that differ in later ones differ by rounding alone."""
+"""Decimals to which means are rounded. Differences beyond are rounding errors."""
 
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
-"""How p-values are adjusted: with the best cell as baseline (True), and with a named one (False)."""
+"""Correction of the p-values: with the best cell as baseline (True), and with a named baseline (False)."""
 
 BETTER, WORSE, UNDECIDED, MAY_BE_BEST = "better", "worse", "undecided", "may be the best"
-"""Verdicts. UNDECIDED is against a named baseline. Against the best cell the same outcome is MAY_BE_BEST."""
+"""Verdicts. UNDECIDED applies to a named baseline. MAY_BE_BEST is the same outcome against the best cell."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A cell, and cells that have the same value for every sample. `mean` is over the samples that all compared cells
-    have, `own_mean` over the `n_own` samples for which this one has a value; `left_out` says why it lacks the others.
+    """A cell, and the cells with identical values in every sample. `mean` is over the samples that all compared cells
+    have, `own_mean` over the `n_own` samples for which this cell has a value. `left_out` counts the other samples by
+    reason.
     """
 
     cell: CellResult
@@ -59,21 +60,21 @@ class Standing:
 
     @property
     def cells(self) -> tuple[CellResult, ...]:
-        """All cells that this stands for."""
+        """All cells of this row."""
         return self.cell, *self.same
 
     def level(self, axis: str) -> str:
-        """The value of an axis, or those of several cells, e.g. "2, 8"."""
+        """Return the value of an axis; for several cells their values, e.g. "2, 8"."""
         return ", ".join(dict.fromkeys(shown(cell.axes.get(axis)) for cell in self.cells))
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A cell against the baseline, over the samples that all cells have.
+    """A cell compared with the baseline, over the samples that all cells have.
 
-    `p_adjusted` is corrected for the size of the family. `detectable` is the true difference that would have been found
-    with probability `POWER`, by the test that was made; None if the paired differences do not vary, if their spread is
-    not known, or if there are too few clusters for any p-value at that level.
+    `p_adjusted` is corrected for the size of the family. `detectable` is the true difference that this test finds with
+    probability `POWER`. It is None if the paired differences do not vary, if their spread is unknown, or if there are
+    too few clusters for a p-value at that level.
     """
 
     standing: Standing
@@ -84,19 +85,19 @@ class ComparisonRow:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the test tells the cell from the baseline."""
+        """Whether the cell differs significantly from the baseline."""
         return self.verdict in (BETTER, WORSE)
 
 
 @dataclass(frozen=True)
 class Family:
-    """The comparisons of one table: every cell but the baseline, best first, over the `n` samples of `n_known` for
-    which all of them have a value, in `n_clusters` clusters.
+    """The comparisons of one table: every cell but the baseline, best first. They use the `n` samples of `n_known` for
+    which all cells have a value, in `n_clusters` clusters.
 
     With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells: the
-    probability that any cell is wrongly called so is at most alpha. With the best cell as baseline, picked by the same
-    samples, "worse" means that a cell is not the best, by `best_cells`: the probability that this is said of any truly
-    best cell is at most alpha. `left_out_differ` says that own means are over other samples than those compared.
+    probability of any wrong verdict is at most alpha. With the best cell as baseline, picked by the same samples,
+    "worse" means that a cell is not the best, by `best_cells`. The probability that any truly best cell is called
+    "worse" is at most alpha. `left_out_differ` is True if own means are over other samples than the comparison.
     """
 
     sweep: LoadedSweep
@@ -116,44 +117,44 @@ class Family:
 
     @property
     def not_distinguishable(self) -> list[ComparisonRow]:
-        """Rows that were tested without a decision."""
+        """Rows without a significant difference."""
         return [row for row in self.rows if not row.is_decided]
 
     @property
     def has_too_few_groups(self) -> bool:
-        """True if cells differ, and no difference of any size could be shown."""
+        """True if cells differ, but the groups are too few to detect a difference of any size."""
         if not self.rows or any(row.detectable is not None for row in self.rows):
             return False
         return self.n_clusters == 1 or any(row.comparison.standard_error for row in self.rows)
 
     @property
     def standings(self) -> list[Standing]:
-        """Of all rows, the baseline first."""
+        """All standings, the baseline first."""
         return [self.baseline, *(row.standing for row in self.rows)]
 
     def by_own_means(self) -> list[Standing]:
-        """All standings in the order that each cell's own samples would give."""
+        """Return all standings, best first by the means over each cell's samples."""
         sign = 1 if self.metric.direction() else -1
         return sorted(self.standings, key=lambda standing: -sign * standing.own_mean)
 
     def by_means(self) -> list[Standing]:
-        """All standings, best first."""
+        """Return all standings, best first."""
         sign = 1 if self.metric.direction() else -1
         return sorted(self.standings, key=lambda standing: -sign * standing.mean)
 
     def axes(self) -> list[str]:
-        """Those that tell the cells of the sweep apart."""
+        """Return the axes that vary in the sweep."""
         return varying_axes(self.sweep.cells)
 
 
 def compare_cells(
     sweep: LoadedSweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
 ) -> Family:
-    """Compares the cells that did not fail with `baseline` (see `LoadedSweep.cell`), or with the best of them by this
-    metric if it is "" or "best".
+    """Compare the cells that did not fail with `baseline` (see `LoadedSweep.cell`). If that is "" or "best", compare
+    them with the best cell by this metric.
 
-    Raises DataError if fewer than two cells have a value, if the baseline has none, if no sample has one, or if neither
-    larger nor smaller values are better.
+    Raises DataError if fewer than two cells have a value, if the baseline has none, if the cells have no sample in
+    common, or if neither larger nor smaller values are better.
     """
     metric.direction()
     sound = [cell for cell in sweep.cells if cell.status == OK]
@@ -161,7 +162,7 @@ def compare_cells(
     named = sweep.cell(baseline) if baseline not in ("", BEST) else None
     if named and named not in valued:
         why = f"it is {named.status}" if named.status != OK else f"it has no value of {metric}"
-        raise DataError(f"--baseline {baseline}: {named.cell_id} cannot be compared with: {why}")
+        raise DataError(f"--baseline {baseline}: {named.cell_id} cannot be the baseline: {why}")
     if len(valued) < 2:
         raise DataError(
             f"{sweep.name}: {len(valued)} of {len(sweep.cells)} cells have a value of {metric}; a comparison needs two"
@@ -192,7 +193,7 @@ def compare_cells(
 
 
 class _Table(NamedTuple):
-    """Cells that differ in some sample, the baseline first, then the best, and their scores in the same order."""
+    """Standings and their scores, both with the baseline first, then best first. No two have identical scores."""
 
     standings: list[Standing]
     scores: SampleScores
@@ -215,8 +216,8 @@ def _standing(joined: CommonSamples, metric: SubsetMetric, places: Sequence[int]
 
 
 class _Correction(NamedTuple):
-    """Adjusted p-values of all rows, the strictest level that a p-value has to meet, and what a difference must exceed
-    at that level, in standard errors (None: it is by row).
+    """Adjusted p-values of all rows, the strictest level that a p-value must meet, and the critical value at that
+    level, in standard errors. If `critical` is None, each row has its critical value.
     """
 
     p: NDArray[np.float64]
@@ -270,7 +271,7 @@ def _detectable(
     comparison: Comparison, test: PairedTest, correction: _Correction, scores: RightOrWrong | None
 ) -> float | None:
     error = comparison.standard_error
-    # No difference can be shown if even the most extreme data would not reach the level.
+    # No difference is significant if even the most extreme data would not reach the level.
     smallest_p = test.smallest_p(comparison.n_clusters, is_right_or_wrong=scores is not None)
     if not error or smallest_p > correction.level:
         return None
@@ -282,7 +283,7 @@ def _detectable(
 
 
 def as_record(family: Family) -> dict[str, Any]:
-    """The family as plain JSON values."""
+    """Return the family as plain JSON values."""
     return {
         "sweep": family.sweep.folder.name,
         "metric": family.metric.metric,
@@ -336,8 +337,8 @@ def _row_record(row: ComparisonRow) -> dict[str, Any]:
 
 
 def as_table(family: Family) -> list[dict[str, Any]]:
-    """One flat row per cell but the baseline, cells that are the same included; the axes that vary as "axis/<name>",
-    left-out samples as "3 answer_error, 1 failed".
+    """Return one flat row per cell but the baseline, including cells with identical values. Varying axes are columns
+    "axis/<name>", and left-out samples are a string such as "3 answer_error, 1 failed".
     """
     axes = family.axes()
     rows = []
@@ -354,5 +355,5 @@ def as_table(family: Family) -> list[dict[str, Any]]:
 
 
 def why_left_out(left_out: Mapping[str, int]) -> str:
-    """E.g. "3 answer_error, 1 not in this cell"; empty if nothing is left out."""
+    """Format the counts, e.g. "3 answer_error, 1 not in this cell"; "" if nothing is left out."""
     return ", ".join(f"{n} {reason}" for reason, n in sorted(Counter(left_out).items()))

@@ -1,4 +1,4 @@
-"""What charts have in common: the frame, texts, lines, colours, and a scale from values to places."""
+"""Common parts of charts: the frame, text, lines, colours, and a scale from values to pixels."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ SERIES = tuple(
         ("#1b6a9c", "#b5390d", "#2b7a4b", "#7a1fa0", "#8a6d00", "#0b8389", "#c2185b", "#5f6670"), start=1
     )
 )
-"""Colours of lines."""
+"""Colours of series."""
 
 LEGEND_ROW = 18
 
 FONT_SIZE = 12
 _CHARACTER = 0.58
-"""Of the font's size: about as wide is a Latin character."""
+"""Approximate width of a Latin character, as a share of the font size."""
 _MOST_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Places on a line of pixels for values from `low` to `high`; a single value lies in the middle."""
+    """A linear scale from values in [`low`, `high`] to pixels. If both are equal, every value maps to the middle."""
 
     low: float
     high: float
@@ -41,14 +41,14 @@ class Scale:
     end: float
 
     def of(self, value: float) -> float:
-        """The place of a value, in pixels to a tenth."""
+        """Return the position of a value in pixels, rounded to a tenth."""
         if self.high <= self.low:
             return round((self.start + self.end) / 2, 1)
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self, n_wanted: int = 5) -> list[float]:
-        """Round values within the scale, about so many."""
+        """Return about `n_wanted` round values within the scale."""
         if self.high <= self.low:
             return [self.low]
         step = _round_step((self.high - self.low) / max(n_wanted, 1))
@@ -57,13 +57,13 @@ class Scale:
 
 
 def _round_step(step: float) -> float:
-    """The next of 1, 2 and 5 times a power of ten."""
+    """Round up to 1, 2 or 5 times a power of ten."""
     power = 10.0 ** floor(log10(step))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step * (1 - 1e-9))
 
 
 def around(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, float]:
-    """The smallest and the largest value, a little apart from both; (0, 1) without any."""
+    """Return the range of the values, extended by a margin at both ends; for no values, that of (0, 1)."""
     known = list(values)
     low, high = min(known, default=0.0), max(known, default=1.0)
     room = (high - low) * margin or abs(high) * margin or 1.0
@@ -71,25 +71,25 @@ def around(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, flo
 
 
 def shown(value: float) -> str:
-    """A value on an axis: as few digits as tell it from its neighbours."""
+    """Format a value for an axis, without trailing zeros."""
     return f"{value:,.10g}".replace("-", "\u2212")
 
 
 def text_width(label: str, size: float = FONT_SIZE) -> int:
-    """About how wide a text is, in pixels."""
+    """Estimate the width of a label in pixels."""
     cells = sum(1.75 if svg.is_wide_character(character) else 1.0 for character in cut(label))
     return round(cells * size * _CHARACTER)
 
 
 def cut(label: str) -> str:
-    """A label that is no longer than a chart has room for."""
+    """Shorten a label to the characters that a chart has room for."""
     return label if len(label) <= _MOST_CHARACTERS else f"{label[: _MOST_CHARACTERS - 1]}\u2026"
 
 
 def text(
     x: float, y: float, plain: str, *, anchor: str = "start", ink: str = INK, bold: bool = False, size: int = FONT_SIZE
 ) -> str:
-    """A line of text with its baseline at `y`."""
+    """Return a line of text with its baseline at `y`."""
     weight = ' font-weight="600"' if bold else ""
     end = f' text-anchor="{anchor}"' if anchor != "start" else ""
     small = f' font-size="{size}"' if size != FONT_SIZE else ""
@@ -97,7 +97,7 @@ def text(
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, width: float = 1, dash: str = "") -> str:
-    """A straight line."""
+    """Return a straight line."""
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     return (
         f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{stroke}" stroke-width="{width:g}"{dashes} '
@@ -106,12 +106,12 @@ def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, widt
 
 
 def stroke_of(number: int) -> tuple[str, str]:
-    """Colour and dashes of a line: after the last colour they begin again, dashed."""
+    """Return colour and dash pattern of a series. After the last colour, colours repeat with dashes."""
     return SERIES[number % len(SERIES)], "5 4" if number >= len(SERIES) else ""
 
 
 def legend(labels: Sequence[str], x: float, y: float) -> list[str]:
-    """A row for each line, `LEGEND_ROW` apart, from a place on to the right and down."""
+    """Return one row per label, `LEGEND_ROW` pixels apart, from (`x`, `y`) downwards."""
     parts = []
     for number, label in enumerate(labels):
         stroke, dash = stroke_of(number)
@@ -122,7 +122,7 @@ def legend(labels: Sequence[str], x: float, y: float) -> list[str]:
 
 
 def framed(width: float, height: float, title: str, parts: Sequence[str]) -> str:
-    """A whole picture, which says `title` to whoever cannot see it."""
+    """Return the complete SVG. Screen readers read out `title`."""
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{svg.text(printable(title))}" '

@@ -1,4 +1,4 @@
-"""Shares that grow with something, a line for each group."""
+"""Line chart of shares, one line per group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 48, 12, 420, 220
 
 @dataclass(frozen=True)
 class Curve:
-    """Shares in [0, 1], one for each of the chart's places."""
+    """A line of shares in [0, 1], one for each position on the x axis."""
 
     label: str
     shares: Sequence[float]
 
 
 def curves(places: Sequence[str], drawn: Sequence[Curve], x_title: str, title: str) -> str:
-    """SVG with a line for each curve over places that are equally far apart, and a legend at the right."""
+    """Return an SVG with one line per curve over equidistant positions, and a legend on the right."""
     xs = Scale(0, max(len(places) - 1, 1), _LEFT, _LEFT + _PLOT_WIDTH)
     ys = Scale(0.0, 1.0, _TOP + _PLOT_HEIGHT, _TOP)
     bottom = _TOP + _PLOT_HEIGHT

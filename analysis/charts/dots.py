@@ -1,4 +1,4 @@
-"""Values with their intervals, one below the other."""
+"""Dot plot: values with their intervals, one row each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _ROW, _MARGIN, _PLOT = 22, 8, 320
 
 @dataclass(frozen=True)
 class Dot:
-    """A value and its interval, if there is one; `note` stands behind it. A strong one has the accent's colour."""
+    """A value with an optional interval. `note` is printed to the right of the row; a strong dot has the accent colour."""
 
     label: str
     value: float
@@ -21,7 +21,7 @@ class Dot:
 
 
 def dots(rows: Sequence[Dot], title: str, *, with_zero: bool = False, plot_width: int = _PLOT) -> str:
-    """SVG with a row for each value; `with_zero` draws a line where the values are 0, as for differences."""
+    """Return an SVG with a row for each value. `with_zero` draws a line at 0, for differences."""
     scale_low, scale_high = around([*_ends(rows), *([0.0] if with_zero else [])])
     left = 2 * _MARGIN + max((text_width(row.label) for row in rows), default=0)
     right = 2 * _MARGIN + max((text_width(row.note) for row in rows), default=0)
@@ -41,7 +41,7 @@ def dots(rows: Sequence[Dot], title: str, *, with_zero: bool = False, plot_width
 
 
 def mark(scale: Scale, row: Dot, y: float) -> str:
-    """The interval as a bar and the value as a dot on it."""
+    """Return the interval as a bar and the value as a dot on it."""
     colour = ACCENT if row.is_strong else PALE
     bar = ""
     if row.low is not None and row.high is not None:

@@ -1,4 +1,4 @@
-"""Values over the levels of an axis, a line for each group, with their intervals."""
+"""Line chart of values over the levels of an axis, one line per group, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _FEWEST_FOR_LOG, _LEAST_FACTOR = 3, 1.9
 
 @dataclass(frozen=True)
 class LinePoint:
-    """A value at a level of the axis, and its interval, if there is one."""
+    """A value at a level of the axis, with an optional interval."""
 
     level: Level
     value: float
@@ -43,18 +43,17 @@ class LinePoint:
 
 @dataclass(frozen=True)
 class PlotLine:
-    """The points of a group, in the order of the axis; `label` is "" for the only one."""
+    """The points of a group, in the order of the axis. `label` is "" for a single group."""
 
     label: str
     points: Sequence[LinePoint]
 
 
 def line_plot(drawn: Sequence[PlotLine], x_title: str, y_title: str, *, notes: Sequence[str] = ()) -> str:
-    """SVG with a line for each of `drawn`, whiskers for intervals, a legend at the right where lines have labels, and
-    `notes` below.
+    """Return an SVG with one line per group, whiskers for intervals, a legend for labelled groups, and `notes` below.
 
-    Levels that are all numbers lie to scale, on a logarithmic one where there are three or more and each is about
-    twice the one before (64, 128, 256); others lie evenly apart, in the order in which they first come.
+    Numeric levels are placed to scale. The scale is logarithmic for three or more levels if each is about twice the one
+    before (64, 128, 256). Other levels are equidistant, in order of first appearance.
     """
     levels = list(dict.fromkeys(point.level for each in drawn for point in each.points))
     axis = _Axis.of(levels)
@@ -85,7 +84,7 @@ def line_plot(drawn: Sequence[PlotLine], x_title: str, y_title: str, *, notes: S
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where the levels of the x axis lie."""
+    """Positions of the levels on the x axis."""
 
     places: dict[Level, float]
     width: int
@@ -111,7 +110,7 @@ def _is_log(numbers: Sequence[float]) -> bool:
 
 
 def _level_labels(axis: _Axis, bottom: float) -> list[str]:
-    """All ticks, and of the labels those that do not lie upon the one before."""
+    """Return a tick for each level, and a label unless it would overlap the one before."""
     parts = []
     end = float("-inf")
     for level, x in sorted(axis.places.items(), key=lambda item: item[1]):
@@ -125,7 +124,7 @@ def _level_labels(axis: _Axis, bottom: float) -> list[str]:
 
 
 def _drawn(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float) -> list[str]:
-    """A line, its whiskers and its dots, a little beside those of the other lines."""
+    """Return a line with whiskers and dots, shifted slightly against the other lines."""
     stroke, dash = stroke_of(number)
     points = sorted(each.points, key=lambda point: axis.places[point.level])
     xs = [round(axis.places[point.level] + shift, 1) for point in points]

@@ -1,4 +1,4 @@
-"""Quality against cost: a point for each cell, and the front of those that no other one beats in both."""
+"""Quality against cost: a point for each cell, and the Pareto front."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from analysis.charts.canvas import (
 
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _BOTTOM, _RIGHT = 64, 12, 600, 280, 46, 16
 _LABEL = 15
-"""Labels are at least so far from each other, in pixels."""
+"""Minimal vertical distance of labels, in pixels."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A place with the interval of its height; those on the front are joined by a line and have their labels shown."""
+    """A point with an optional interval of its height. Points on the front are joined by a line and labelled."""
 
     label: str
     x: float
@@ -39,7 +39,7 @@ class Point:
 
 
 def scatter(points: Sequence[Point], x_title: str, y_title: str, title: str) -> str:
-    """SVG with a point for each place and the front among them; the x axis begins near the smallest value."""
+    """Return an SVG of the points and their front. The x axis starts near the smallest value."""
     xs = Scale(*around(point.x for point in points), _LEFT, _LEFT + _PLOT_WIDTH)
     heights = [end for point in points for end in (point.y, point.low, point.high) if end is not None]
     ys = Scale(*around(heights), _TOP + _PLOT_HEIGHT, _TOP)
@@ -80,7 +80,7 @@ def _dot(xs: Scale, ys: Scale, point: Point) -> str:
 
 
 def _labels(xs: Scale, ys: Scale, points: Sequence[Point]) -> list[str]:
-    """Beside the points; where two would lie upon each other the lower one moves down."""
+    """Return labels beside their points. A label that would overlap a higher one moves down."""
     parts = []
     taken: list[tuple[float, float, float]] = []
     for point in sorted(points, key=lambda point: ys.of(point.y)):

@@ -1,4 +1,4 @@
-"""Counts of kinds, a bar for each group."""
+"""Stacked bar chart of counts by kind, one bar per group."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _SMALLEST_WITH_NUMBER = 22
 
 @dataclass(frozen=True)
 class BarKind:
-    """A kind of thing that is counted: its colour, and that of the number on it, as CSS has them."""
+    """A kind that is counted. `fill` and `ink` are the CSS colours of its bar and of the number on it."""
 
     name: str
     label: str
@@ -20,8 +20,8 @@ class BarKind:
 
 
 def stacked_bars(bars: Mapping[str, Mapping[str, int]], kinds: Sequence[BarKind], title: str) -> str:
-    """SVG with a bar for each label of `bars`, {label: {kind: count}}, as long as the bar's counts, which are shares of
-    the longest one's. A part is told by whoever points at it too.
+    """Return an SVG with a bar for each label of `bars`, {label: {kind: count}}. Lengths are proportional to the
+    counts. Every part has a tooltip.
     """
     longest = max((sum(counts.values()) for counts in bars.values()), default=0) or 1
     left = 2 * _MARGIN + max((text_width(label) for label in bars), default=0)

@@ -1,13 +1,13 @@
-"""From the values of a sweep's cells to what to take: by axis, by cell, by topic and task.
-
-design           which cells stand for which level of an axis, so that levels are compared over the same cells
-scenarios        all samples, subsets, topics and tasks, and what cells scored in them
+"""Recommendations from the values of a sweep's cells: by axis, by cell, and by topic and task.
+design           the cells that stand for each level of an axis, so that levels are compared over the same cells
+scenario_scores  all samples, subsets, topics and tasks, with the scores of the cells
 recommendations  the levels of each axis that may be the best, in each scenario
-tested_levels    the test that they rest on
-effects          what each axis buys, with intervals that hold together
+tested_levels    the test behind the recommendations
+axis_effects     differences between the levels of each axis, with simultaneous confidence intervals
+axis_means       the mean of each level of an axis
 candidates       the cells that may be the best in each scenario
-matrix           topic x task: what a cell reaches, and where any cell is shown to be better than others
-interactions     which axes buy more or less with the levels of another one
+field_matrix     topic x task: the values of one cell, and the fields in which some cells are significantly better
+interactions     pairs of axes whose effects depend on each other
 cheapest         the cheapest of several levels or cells
 """
 

@@ -1,4 +1,4 @@
-"""What each axis buys: differences between its levels, with intervals that hold together."""
+"""Effects of axes: differences between levels, with simultaneous confidence intervals."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from components.statistics import Contrasts, contrasts, pairs
 from runner.results import LoadedSweep, SubsetMetric, common_base, shown
 
 BASE, BEST = "base", "best"
-"""What levels are compared with: the one that the sweep starts from, or the best one on these samples."""
+"""The reference level: the base of the sweep, or the best level on these samples."""
 
 ALPHA = 0.05
 _N_DRAWS, _SEED = 9_999, 0
@@ -37,9 +37,10 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class AxisEffect:
-    """The levels of an axis, the better ones first, averaged over `n_combinations` combinations of the other axes of
-    `n_possible`. Intervals of one axis hold together with probability 1 - alpha: those of differences from the base,
-    which is known beforehand, or those of all differences between two levels where the reference is the best.
+    """The levels of an axis, best first, averaged over `n_combinations` of the `n_possible` combinations of the other
+    axes. The intervals of one axis hold simultaneously with probability 1 - alpha. If the reference is the base, which
+    is known beforehand, they cover the differences from it. If it is the best level, they cover the differences of all
+    pairs of levels.
     """
 
     axis: str
@@ -64,7 +65,7 @@ class AxisEffects:
     interactions: tuple[Interaction, ...]
 
     def as_record(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             **asdict(self),
             "interactions": [{**asdict(one), "text": one.text()} for one in self.interactions],
@@ -74,8 +75,9 @@ class AxisEffects:
 def axis_effects(
     sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: ScenarioScores | None = None
 ) -> AxisEffects:
-    """Of "[subset:]metric", in that subset; `scores` are those that were read already, of this metric in any subset.
-    Raises DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
+    """Return the effects for "[subset:]metric" in that subset. `scores` are scores of this metric that were read
+    already, in any subset. Raises DataError if fewer than two cells have a value, or neither larger nor smaller values
+    are better.
     """
     read = scores or ScenarioScores.read(sweep, metric)
     wanted = sweep.metric(metric) if isinstance(metric, str) else metric
@@ -118,7 +120,9 @@ _Difference = tuple[float, float | None, float | None, float, bool]
 def _against(
     scored: ScoredCells, design: LevelDesign, reference: int, others: list[int], alpha: float, *, is_picked: bool
 ) -> list[_Difference]:
-    """Differences of the others from the reference; if the same samples picked it, among those of all pairs."""
+    """Return the differences of the others from the reference. If the same samples picked the reference, correct them
+    for all pairs.
+    """
     asked = [(place, reference) for place in others]
     if is_picked:
         known = {frozenset(pair) for pair in asked}
@@ -129,7 +133,7 @@ def _against(
 
 
 def differences(found: Contrasts, alpha: float) -> list[_Difference]:
-    """Value, low, high, p and whether it is shown, of every contrast; intervals hold together for all of them."""
+    """Return value, low, high, p and significance of every contrast, with simultaneous intervals."""
     width = _widths(found, found.tail().critical(alpha))
     rows = zip(found.values.tolist(), width.tolist(), found.p().tolist(), strict=True)
     return [
@@ -139,7 +143,7 @@ def differences(found: Contrasts, alpha: float) -> list[_Difference]:
 
 
 def _widths(found: Contrasts, critical: float) -> NDArray[np.float64]:
-    """Half widths of intervals, float64[n]: infinite where there is none, 0 for what is the same in every group."""
+    """Return half widths of intervals, float64[n]: infinite if unknown, 0 for contrasts that are 0 in every group."""
     if not found.has_spread or found.n_clusters < FEWEST_CLUSTERS:
         return np.full(len(found.values), np.inf)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The mean of each level of an axis, alone or for each level of a second one, with its interval."""
+"""The mean of each level of an axis with its interval, alone or for each level of a second axis."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from runner.results import (
 
 @dataclass(frozen=True)
 class LevelMean:
-    """The mean of the cells with a level of the axis and one of `by` ("" without a second axis), and its interval: None
-    with too few groups of samples.
+    """The mean of the cells with a level of the axis and a level of `by` ("" without a second axis). Its interval is
+    None with too few groups of samples.
     """
 
     level: str | float
@@ -38,9 +38,9 @@ class LevelMean:
 
 @dataclass(frozen=True)
 class AxisMeans:
-    """Means over the `n` samples that all cells have, in `n_clusters` groups, and over the same `n_combinations` of
-    `other_axes` at every level. `apart` are combinations of level and `by` without these. Levels are float64 where all
-    of them are numbers, else text. `left_out` are lines on the cells that are in no mean.
+    """Means over the `n` samples that all cells have, in `n_clusters` groups. Every level is averaged over the same
+    `n_combinations` of `other_axes`. `apart` lists the combinations of level and `by` that lack these. Levels are
+    float64 if all of them are numbers, otherwise text. `left_out` are lines about cells that are in no mean.
     """
 
     axis: str
@@ -56,8 +56,8 @@ class AxisMeans:
 
 
 def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alpha: float = 0.05) -> AxisMeans:
-    """Of "[subset:]metric" over the levels of an axis that varies. A level for which a single cell stands has the value
-    and the interval of its `cell.json`, where all cells have the same samples.
+    """Return the means of "[subset:]metric" over the levels of a varying axis. If all cells have the same samples, a
+    level with a single cell has the value and the interval of its `cell.json`.
 
     Raises DataError if the axis does not vary, or if no two of its levels can be compared.
     """
@@ -78,7 +78,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     all_levels = axis_levels(found.cells)
     design = corner_design(axes, {name: all_levels[name] for name in varying})
     if design is None:
-        raise DataError(f"{sweep.name}: no two levels of {axis} have cells that differ in nothing else")
+        raise DataError(f"{sweep.name}: no two levels of {axis} have cells with equal values of the other axes")
     return AxisMeans(
         axis,
         by,
@@ -95,7 +95,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
 
 def _no_common_sample(found: CommonSamples) -> str:
     ids = ", ".join(cell.cell_id for cell in found.apart)
-    return f"left out, as they have no sample in common with the others: {ids}" if ids else ""
+    return f"left out, no sample in common with the others: {ids}" if ids else ""
 
 
 def _means(
@@ -118,7 +118,7 @@ def _means(
 
 
 def _half_widths(means: Contributions, alpha: float) -> NDArray[np.float64]:
-    """Student's t over groups of samples, float64[n]; infinite where there is no interval."""
+    """Return half widths by Student's t over groups of samples, float64[n]; infinite without an interval."""
     if not means.has_spread or means.n_clusters < FEWEST_CLUSTERS:
         return np.full(len(means.values), np.inf)
     widths: NDArray[np.float64] = np.sqrt((means.centred**2).sum(axis=0)) * critical_value(means.df, alpha)
@@ -126,7 +126,7 @@ def _half_widths(means: Contributions, alpha: float) -> NDArray[np.float64]:
 
 
 def _ends(value: float, half: float, *, is_share: bool) -> tuple[float | None, float | None]:
-    """No mean of shares is beyond 0 and 1."""
+    """Return the ends of an interval, clipped to [0, 1] for shares."""
     if np.isinf(half):
         return None, None
     low, high = value - half, value + half
@@ -134,7 +134,7 @@ def _ends(value: float, half: float, *, is_share: bool) -> tuple[float | None, f
 
 
 def _only(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> CellResult | None:
-    """The cell that stands for a level alone."""
+    """Return the cell of a level that has a single cell."""
     places = np.flatnonzero(weights)
     return cells[places[0]] if len(places) == 1 else None
 

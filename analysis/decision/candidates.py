@@ -16,7 +16,9 @@ _TEST = PairedTest()
 _MANY_CELLS = 20
 _N_SCREENING = 199
 _N_DRAWS_OF_MANY = 2_000
-"""Enough for p-values that are compared with alpha alone; pairs of cells in draws are what takes long."""
+"""Draws for many cells. They suffice for p-values that are only compared with alpha, and run time grows with pairs x
+draws.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,16 @@ class Candidates:
     spans_conditions: bool = False
 
     def as_record(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {**asdict(self), "cells": [{**asdict(one), "cost": one.cost._asdict()} for one in self.cells]}
 
 
 def candidates(
     sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: ScenarioScores | None = None
 ) -> tuple[Candidates, ...]:
-    """Of "[subset:]metric" in every scenario of the sweep; `scores` are those that were read already. In the metric's
-    own subset they are those of `compare`. Raises DataError if fewer than two cells have a value, or neither larger nor
-    smaller values are better.
+    """Return the candidates for "[subset:]metric" in every scenario of the sweep. `scores` are scores that were read
+    already. In the metric's subset, the candidates are equal to those of `compare`. Raises DataError if fewer than two
+    cells have a value, or neither larger nor smaller values are better.
     """
     read = scores or ScenarioScores.read(sweep, metric)
     return tuple(
@@ -92,8 +94,8 @@ def _candidates(scored: ScoredCells, alpha: float, *, is_exact: bool) -> Candida
 
 
 def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
-    """How far chance explains that each cell is behind, float64[n_cells], by as many draws as `compare` makes if it has
-    to be exact, or if cells are few.
+    """Return the p-value of every cell being the best, float64[n_cells]. Exact ones, and those of few cells, use as
+    many draws as `compare`.
     """
     places = equal_cells(scored.samples.statistics)
     own = scored.scores

@@ -1,8 +1,8 @@
-"""Which of several levels, or cells, is the cheapest: by tokens, and by seconds where tokens are about equal and the
+"""Choice of the cheapest of several levels or cells: by tokens, then by seconds where tokens are about equal and the
 difference in time exceeds its noise.
 
-By a metric that does not see prompts (see `runner.results.sees_prompts`) seconds alone decide: more tokens in a prompt
-cannot show in its values, so that they would only ever count against it.
+For a metric that ignores prompts (see `runner.results.sees_prompts`), only seconds decide. Longer prompts cannot
+improve its values, so that tokens could only count against a cell.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from runner.results import TOKENS, CellResult, cheap_places, known_costs, noise_
 
 
 class MeanCost(NamedTuple):
-    """Tokens and median seconds per question, None where not known; the share of answers that are not empty, 1 where
-    answers do not count; and the noise of the seconds, in seconds.
+    """Tokens and median seconds per question, None if unknown. `given` is the share of answers that are not empty, 1 if
+    answers do not count. `noise` is the noise of the seconds, in seconds.
     """
 
     tokens: float | None
@@ -26,10 +26,11 @@ class MeanCost(NamedTuple):
 
 
 def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, weighs_tokens: bool) -> list[MeanCost]:
-    """Return the costs of groups of cells: float64[n_cells, n] of weights gives n. `cells` are all cells of a scenario.
+    """Return the mean costs of n groups of cells; `weights` is float64[n_cells, n]. `cells` are all cells of a
+    scenario.
 
-    Tokens are those that the provider counted, where it counted any, or else those of the passages in a prompt: all
-    costs are of one kind. None for all where they do not count.
+    Tokens are those counted by the provider, if known, otherwise those of the passages in a prompt. All costs use the
+    same count. Tokens are None if they do not count.
     """
     used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
     own = weights[weights.any(axis=1)]
@@ -42,7 +43,7 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
 
 
 def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[float | None]:
-    """Of the first kind that is known of all cells."""
+    """Return the means of the first kind of cost that is known for all cells."""
     known = known_costs(cells, kinds)
     if not known:
         return [None] * weights.shape[1]
@@ -52,9 +53,8 @@ def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[n
 
 
 def cheapest(of: Sequence[MeanCost]) -> int | None:
-    """The place of the cheapest: fewest tokens per answer that is not empty, all with hardly more counted as equal; of
-    these the fastest, and of about equally fast ones the first. None where no cost is known, and where all of several
-    cost about the same.
+    """Return the index of the cheapest: the fewest tokens per non-empty answer, then the fewest seconds, then the
+    first. Small differences count as equal. Returns None if no cost is known, or if several all cost about the same.
     """
     if all(cost.tokens is None and cost.seconds is None for cost in of):
         return None

@@ -1,8 +1,8 @@
-"""Which cells stand for which level of an axis, so that levels are compared over the same values of all other axes.
+"""Weights of cells for the levels of an axis, so that levels are compared over the same values of all other axes.
 
-A cell that does not use an axis is the same cell for every value of it: closed-book answers stand beside every chunk
-size, and say nothing about chunk sizes. Where a cell is missing (it failed, or was never asked for), the combinations
-of the other axes are left out that not all levels have.
+A cell that does not use an axis is the same cell for every value of it: closed-book answers belong to every chunk size,
+and reveal nothing about chunk sizes. Cells may be missing because they failed or were not requested. Then only those
+combinations of the other axes count that all levels have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Levels = Mapping[str, Sequence[str | None]]
-"""Per axis the level of every cell, None where a cell does not use the axis."""
+"""Per axis the level of every cell, None if a cell does not use the axis."""
 
 Corner = tuple[str, ...]
-"""A level of each of some axes."""
+"""One level for each of some axes."""
 
 _Pattern = tuple[str | None, ...]
-"""The levels of the other axes."""
+"""Levels of the other axes."""
 
 
 @dataclass(frozen=True)
 class LevelDesign:
-    """The levels of an axis that can be compared, over `n_combinations` combinations of the other axes of the
-    `n_possible` in which two levels or more have a cell. `weights` float64[n_cells, n_levels] make of cells the mean of
-    a level. `apart` are levels without a combination that all others have too.
+    """The comparable levels of an axis, over `n_combinations` combinations of the other axes. In `n_possible`
+    combinations, two or more levels have a cell. `weights`, float64[n_cells, n_levels], turn the values of cells into
+    the mean of a level. `apart` lists the levels that have no combination in common with the others.
     """
 
     axis: str
@@ -56,7 +56,7 @@ class Tetrad:
 
 @dataclass(frozen=True)
 class CornerDesign:
-    """Combinations of levels of some axes that can be compared, as of a LevelDesign."""
+    """Comparable combinations of levels of some axes; fields as in `LevelDesign`."""
 
     corners: tuple[Corner, ...]
     weights: NDArray[np.float64]
@@ -66,7 +66,7 @@ class CornerDesign:
 
 
 def level_design(axis: str, levels: Levels) -> LevelDesign | None:
-    """None for an axis of which no two levels can be compared."""
+    """Return the design of an axis; None if no two levels can be compared."""
     found = corner_design((axis,), levels)
     if found is None:
         return None
@@ -75,7 +75,7 @@ def level_design(axis: str, levels: Levels) -> LevelDesign | None:
 
 
 def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
-    """Of all combinations of levels of these axes that a cell has; None where no two can be compared."""
+    """Return the design of all combinations of levels of these axes that a cell has; None if no two can be compared."""
     stands = _stands_for(axes, levels)
     n_cells = len(levels[axes[0]])
     own = (tuple(levels[axis][place] for axis in axes) for place in range(n_cells))
@@ -93,12 +93,12 @@ def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
 
 
 def _n_with(corners: Sequence[Corner], covered: Mapping[_Pattern, Sequence[Corner]]) -> int:
-    """Combinations of the other axes that have all of these."""
+    """Count the combinations of the other axes that have all these corners."""
     return sum(set(corners) <= set(own) for own in covered.values())
 
 
 def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
-    """All pairs of levels of one axis with all pairs of the other one that have cells for it."""
+    """Return all pairs of levels of one axis with all pairs of the other, if they have cells."""
     stands = _stands_for((first, second), levels)
     n_cells = len(levels[first])
     firsts, seconds = ([each for each in dict.fromkeys(levels[axis]) if each is not None] for axis in (first, second))
@@ -114,7 +114,7 @@ def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
 
 
 def _stands_for(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[Corner, list[int]]]:
-    """For every combination of the other axes the places of the cells that stand for each combination of these axes."""
+    """Map every combination of the other axes to its corners, and these to the indices of their cells."""
     others = [name for name in levels if name not in axes]
     n_cells = len(levels[axes[0]])
     own = [tuple(levels[axis][place] for axis in axes) for place in range(n_cells)]
@@ -130,7 +130,7 @@ def _stands_for(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[Corn
 
 
 def _most_specific(patterns: Sequence[_Pattern]) -> list[_Pattern]:
-    """Without those that say less than another one, and nothing else."""
+    """Drop patterns that another pattern extends."""
     return [
         one
         for one in patterns
@@ -139,14 +139,14 @@ def _most_specific(patterns: Sequence[_Pattern]) -> list[_Pattern]:
 
 
 def _stands_beside(pattern: _Pattern, wanted: _Pattern) -> bool:
-    """Whether a cell with this pattern is the one for the wanted combination: it has the same levels, save for axes
-    that it does not use.
+    """Whether a cell with this pattern belongs to the wanted combination: equal levels, except for axes that it does
+    not use.
     """
     return all(own is None or own == other for own, other in zip(pattern, wanted, strict=True))
 
 
 def _mean_of_means(groups: Sequence[Sequence[int]], n_cells: int) -> NDArray[np.float64]:
-    """Weights of cells that make the mean over groups of the means within them, float64[n_cells]."""
+    """Return weights of cells, float64[n_cells], for the mean over groups of the means within them."""
     weights = np.zeros(n_cells)
     for places in groups:
         weights[list(places)] += 1 / len(places) / len(groups)

@@ -1,4 +1,4 @@
-"""Topic x task: what the cells reach in each field, and in which fields any cell is shown to be better than others."""
+"""Topic x task: the value of one cell in each field, and the fields in which some cells are significantly better."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -62,11 +62,11 @@ class FieldMatrix:
     fields: tuple[MatrixField, ...]
 
     def of(self, topic: str, task: str) -> MatrixField | None:
-        """None for a field without samples."""
+        """Return a field; None without samples."""
         return next((one for one in self.fields if (one.topic, one.task) == (topic, task)), None)
 
     def as_record(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         record = asdict(self)
         del record["metric"]
         return {
@@ -85,14 +85,15 @@ def topic_task_matrix(
     alpha: float = ALPHA,
     scores: ScenarioScores | None = None,
 ) -> FieldMatrix | None:
-    """With the values of `cell`; `scores` are those that were read already. None for data without topics and tasks.
-    Raises DataError if neither larger nor smaller values are better.
+    """Return the matrix with the values of `cell`; None for data without topics and tasks. `scores` are scores that
+    were read already. Raises DataError if neither larger nor smaller values are better.
     """
     read = scores or ScenarioScores.read(sweep, metric)
     found = {place: scored for place, subset in _subsets(cell).items() if (scored := read.within(subset))}
     if not any(AVERAGE not in place for place in found):
         return None
-    # No cell is best where cells were tested under different conditions. Of margins `candidates` tells the best cells.
+    # No field names a best cell if cells were tested under different conditions. For margins, `candidates` names the
+    # best cells.
     enough = {
         place: scored
         for place, scored in found.items()
@@ -111,7 +112,7 @@ def topic_task_matrix(
 
 
 def _subsets(cell: CellResult) -> dict[tuple[str, str], str]:
-    """By topic and task the subset of every field and margin."""
+    """Return the subset of every field and margin, by topic and task."""
     found = {}
     for subset in cell.metrics:
         group, _, slugs = subset.partition("/")
@@ -126,12 +127,12 @@ def _subsets(cell: CellResult) -> dict[tuple[str, str], str]:
 
 
 def _in_order(slugs: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Without the margin."""
+    """Return topics or tasks in order, without the margin."""
     return tuple(in_order(set(slugs) - {AVERAGE}, labels))
 
 
 def _field(place: tuple[str, str], scored: ScoredCells, cell: CellResult, metric: str) -> MatrixField:
-    """Without a test."""
+    """Return a field that is not tested yet."""
     entry = cell.metrics[scored.scenario.subset].get(metric, {})
     return MatrixField(
         *place,
@@ -147,13 +148,13 @@ def _field(place: tuple[str, str], scored: ScoredCells, cell: CellResult, metric
 
 
 def _distinct_scores(scored: ScoredCells) -> SampleScores:
-    """Of cells that differ in any sample."""
+    """Return the scores of cells that differ in any sample."""
     own = scored.scores
     return SampleScores(own.statistics[:, list(equal_cells(own.statistics))], own.clusters, own.strata, own.combine)
 
 
 def _best(scored: ScoredCells, level: float, n_draws: int) -> tuple[str, ...]:
-    """Ids of the cells that may be the best, the best mean first."""
+    """Return ids of the cells that may be the best, best mean first."""
     found = best_cells(
         _distinct_scores(scored), larger_is_better=scored.larger_is_better, alpha=level, n_resamples=n_draws, seed=_SEED
     )

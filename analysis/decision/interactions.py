@@ -1,4 +1,4 @@
-"""Pairs of axes of which one buys more or less with the levels of the other."""
+"""Interactions: pairs of axes where the effect of one depends on the level of the other."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from runner.console.display import about
 
 _N_DRAWS, _SEED = 4_999, 0
 _AT_ONCE = 200
-"""Tetrads: what chance makes of them is held in memory together."""
+"""Number of tetrads whose draws are held in memory together."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Interaction:
     unseen: str = ""
 
     def text(self) -> str:
-        """As a sentence."""
+        """Describe the interaction in a sentence."""
         first, second = self.axes
         instead = f"{first}={self.better} instead of {self.worse}"
         if not self.difference:
             same = f"{instead} gains the same with {second}={self.more_with} and with {self.less_with}"
-            return f"the metric does not see {self.unseen}: {same}" if self.unseen else same
+            return f"{self.unseen} does not affect the metric: {same}" if self.unseen else same
         more, less = about(self.difference), about(-self.gain_less)
         if self.gain_less >= 0:
             return f"{instead} gains {more} more with {second}={self.more_with} than with {self.less_with}"
@@ -64,7 +64,7 @@ class Interaction:
 
 @dataclass(frozen=True)
 class _Example:
-    """A tetrad, how far it is from zero in every way of measuring, its error, and how many of its pair there are."""
+    """A tetrad with its value, its standard error, and its size in each unit of measurement."""
 
     tetrad: Tetrad
     value: float
@@ -73,7 +73,9 @@ class _Example:
 
 
 def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, ...]:
-    """One of every pair of axes that have cells for it, the clearest first; none with too few groups of samples."""
+    """Return the clearest interaction for each pair of axes that has cells for it, smallest p-value first; empty with
+    too few groups of samples.
+    """
     if scored.n_clusters < FEWEST_CLUSTERS:
         return ()
     examples: list[_Example] = []
@@ -114,7 +116,7 @@ def _clearest(some: Sequence[Tetrad], found: Contrasts) -> _Example:
 
 
 def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: float, n_looked_at: int) -> Interaction:
-    """Turned so that both the difference and the larger of the two gains are positive."""
+    """Orient the tetrad so that the difference and the larger of the two gains are positive."""
     tetrad, sign = example.tetrad, 1.0 if scored.larger_is_better else -1.0
     p = max(float(share_as_far(own, np.array(size))) for own, size in zip(tail.largest, example.sizes, strict=True))
     half = example.error * tail.critical(alpha) if example.error else 0.0
@@ -123,7 +125,7 @@ def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: floa
     better, worse, more_with, less_with = tetrad.b, tetrad.a, tetrad.c, tetrad.d
     if with_c < with_d:
         more_with, less_with, with_c, with_d = less_with, more_with, with_d, with_c
-    if with_c <= 0:  # both lose: seen from the other level both gain, and the one that lost more gains more
+    if with_c <= 0:  # both lose: swap the levels, and both gain
         better, worse, more_with, less_with, with_c, with_d = worse, better, less_with, more_with, -with_d, -with_c
     difference = with_c - with_d
     low, high = (difference - half, difference + half) if has_interval else (None, None)

@@ -1,4 +1,4 @@
-"""What to take of each axis in each scenario: the levels that may be the best, where a difference is shown at all."""
+"""Recommended levels of each axis in each scenario: those that may be the best, if any difference is significant."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,14 +16,14 @@ from runner.console.display import about
 from runner.results import LoadedSweep, SubsetMetric, too_few_groups
 
 SHOWN, NOT_SHOWN, SAME, TOO_FEW = "shown", "not shown", "same", "too few"
-"""What a recommendation may be: some levels are shown not to be the best; no difference is shown; there is none in any
-sample; there are too few samples to name anything.
+"""Verdicts: some levels are significantly worse than the best; no difference is significant; all levels are equal in
+every sample; there are too few samples to test.
 """
 
 ALPHA = 0.05
 _N_DRAWS = 9_999
 _DRAWS_BEYOND = 4
-"""Draws that lie beyond the smallest level at which a difference may have to be shown."""
+"""Minimal number of draws beyond the smallest level at which a difference may be tested."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,15 @@ class RecommendationLevel:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Of one axis in one scenario, over the `n` samples that all cells have, in `n_clusters` groups.
+    """The recommendation for one axis in one scenario, over the `n` samples that all cells have, in `n_clusters`
+    groups.
 
-    `levels` are the better ones first, over `n_combinations` combinations of the other axes of `n_possible`; levels
-    `apart` could not be compared with them. `best` are the levels to choose from if the `verdict` is SHOWN, and
-    `cheapest` the cheapest of these, or of all levels otherwise (None where no cost is known, where all cost about the
-    same, and for an axis that the metric cannot see). It is the fastest where tokens do not count (`weighs_tokens`).
-    `p` is that of the question whether all levels are equally good, `p_adjusted` is it after Benjamini and Hochberg's
-    correction; `detectable` is the true difference that would have been shown with probability `POWER` (None where none
-    would).
+    `levels` are best first, over `n_combinations` of the `n_possible` combinations of the other axes; levels `apart`
+    could not be compared with them. `best` lists the levels to choose from if the `verdict` is SHOWN. `cheapest` is the
+    cheapest of these, or otherwise of all levels, or the fastest if tokens do not count (`weighs_tokens`). It is None
+    if no cost is known, if all cost about the same, and for an axis that does not affect the metric. `p` tests whether
+    all levels are equally good; `p_adjusted` is corrected by Benjamini and Hochberg. `detectable` is the true
+    difference that is found with probability `POWER` (None if none would be).
     """
 
     scenario: Scenario
@@ -68,11 +68,13 @@ class Recommendation:
 
     @property
     def thrifty(self) -> str:
-        """What is said of `cheapest`: "cheapest 64" or, where tokens do not count, "fastest 64"; "" for none."""
+        """Label of `cheapest`: "cheapest 64" or, if tokens do not count, "fastest 64"; "" if it is None."""
         return "" if self.cheapest is None else f"{'cheapest' if self.weighs_tokens else 'fastest'} {self.cheapest}"
 
     def text(self) -> str:
-        """E.g. "256 or 512", or "no significant difference; cheapest 64; smallest detectable difference 0.012"."""
+        """Describe the recommendation, e.g. "256 or 512", or "no significant difference; cheapest 64; smallest
+        detectable difference 0.012".
+        """
         cheap = [self.thrifty] if self.thrifty else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
@@ -86,12 +88,12 @@ class Recommendation:
         return "; ".join(["no significant difference", *cheap, size])
 
     def as_record(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {**asdict(self), "levels": [_level_record(level) for level in self.levels], "text": self.text()}
 
 
 def smallest_detectable(size: float | None, n_clusters: int) -> str:
-    """E.g. "smallest detectable difference 0.012"; with None, that the groups are too few for any."""
+    """Return e.g. "smallest detectable difference 0.012"; for None, that there are too few groups."""
     return too_few_groups(n_clusters) if size is None else f"smallest detectable difference {about(size)}"
 
 
@@ -113,19 +115,19 @@ class Recommendations:
     entries: tuple[Recommendation, ...]
 
     def of(self, subset: str, axis: str) -> Recommendation | None:
-        """The entry of a scenario and axis; None where levels cannot be compared."""
+        """Return the entry of a scenario and axis; None if levels cannot be compared."""
         return next((one for one in self.entries if (one.scenario.subset, one.axis) == (subset, axis)), None)
 
     def scenarios(self) -> list[Scenario]:
-        """In their order."""
+        """Return all scenarios, in order."""
         return list(dict.fromkeys(entry.scenario for entry in self.entries))
 
     def axes(self) -> list[str]:
-        """In their order."""
+        """Return all axes, in order."""
         return list(dict.fromkeys(entry.axis for entry in self.entries))
 
     def as_record(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "metric": self.metric.metric,
             "subset": self.metric.subset,
@@ -144,8 +146,9 @@ class Recommendations:
 def recommendations(
     sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: ScenarioScores | None = None
 ) -> Recommendations:
-    """Of "[subset:]metric", in every scenario of the sweep; `scores` are those that were read already. Raises
-    DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
+    """Return the recommendations for "[subset:]metric" in every scenario of the sweep. `scores` are scores that were
+    read already. Raises DataError if fewer than two cells have a value, or neither larger nor smaller values are
+    better.
     """
     read = scores or ScenarioScores.read(sweep, metric)
     return recommended(read.scenarios(), read.metric, alpha)
@@ -154,7 +157,9 @@ def recommendations(
 def recommended(
     scenarios: Sequence[ScoredCells], metric: SubsetMetric, alpha: float, *, fewest_draws: int = _N_DRAWS
 ) -> Recommendations:
-    """Of every axis in these scenarios, which are one family: what is shown in any is corrected for all of them."""
+    """Return the recommendations for every axis in these scenarios. All of them are one family: p-values are corrected
+    for all.
+    """
     of_cells: dict[tuple[str, ...], list[LevelDesign]] = {}  # most scenarios have the same cells
     asked = []
     for scored in scenarios:
@@ -174,7 +179,7 @@ def recommended(
 
 
 def _level_for(place: int, p: NDArray[np.float64], alpha: float) -> float:
-    """The level that this p-value would have to meet, the others being what they are."""
+    """Return the level that this p-value would have to meet, given the other p-values."""
     if np.isnan(p[place]):
         return 0.0
     return selected_level(np.where(np.arange(len(p)) == place, 0.0, p), alpha)
@@ -197,7 +202,7 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
         for place in order
     ]
     candidates = [one for one in levels if one.may_be_best]
-    is_blind = verdict == SAME and not scored.weighs_tokens  # as a metric of rankings is to top_k
+    is_blind = verdict == SAME and not scored.weighs_tokens  # such as top_k for a metric of rankings
     place = None if is_blind else cheapest([one.cost for one in candidates])
     return Recommendation(
         scenario=scored.scenario,

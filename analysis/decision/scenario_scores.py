@@ -1,4 +1,4 @@
-"""The scenarios that decisions are for (all samples, each subset, topic and task), and what cells scored in them."""
+"""Scenarios (all samples, each subset, topic and task), and the scores of cells in them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,14 +27,14 @@ from runner.results import (
 )
 
 FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
-"""With fewer, nothing is called the best."""
+"""With fewer, no level and no cell is called the best."""
 
 ALL, SUBSET = "all", "subset"
-"""Kinds of scenarios; the others are "topic", "task" and "matrix"."""
+"""Kinds of scenarios. The others are "topic", "task" and "matrix"."""
 
 _SHOWN_FIRST = (ALL, SUBSET, "task", "topic")
 _NOT_CHOSEN = ("dataset", "metrics", "judge")
-"""Groups of axes that say what is measured, and by what: nobody takes one of these because it gives better values."""
+"""Groups of axes that define the measurement. Better values are no reason to choose one of their options."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ScoredCells:
-    """Cells on the samples of a scenario that all of them have."""
+    """Scores of cells on the samples of a scenario that all of them have."""
 
     scenario: Scenario
     samples: CommonSamples
@@ -58,48 +58,48 @@ class ScoredCells:
 
     @property
     def cells(self) -> tuple[CellResult, ...]:
-        """Those with samples in common."""
+        """The cells that have samples in common."""
         return self.samples.cells
 
     @property
     def n(self) -> int:
-        """Samples that all cells have."""
+        """Number of samples that all cells have."""
         return self.samples.n
 
     @cached_property
     def n_clusters(self) -> int:
-        """Groups of samples that belong together."""
+        """Number of groups of dependent samples."""
         return len(np.unique(self.samples.clusters))
 
     @property
     def is_enough(self) -> bool:
-        """Whether there is enough to call anything the best."""
+        """Whether samples and groups suffice to call anything the best."""
         return self.n >= FEWEST_SAMPLES and self.n_clusters >= FEWEST_CLUSTERS
 
     @cached_property
     def contributions(self) -> Contributions:
-        """Of the groups of samples to the metric of every cell."""
+        """Contributions of the groups of samples to the metric of every cell."""
         return contributions(self.scores)
 
     @property
     def scores(self) -> SampleScores:
-        """As the statistics read them."""
+        """The scores as input of the statistics."""
         own = self.samples
         return SampleScores(own.statistics, own.clusters, own.strata, own.combine)
 
     def ahead(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values turned so that larger ones are better."""
+        """Flip the sign of values if smaller ones are better."""
         return values if self.larger_is_better else -values
 
     @cached_property
     def levels(self) -> Levels:
-        """Of every cell on the axes that vary among them, text by axis."""
+        """Level of every cell on the axes that vary, as text by axis."""
         found = axis_levels(self.cells)
         return {axis: found[axis] for axis in varying_axes(self.cells)}
 
     @property
     def axes(self) -> list[str]:
-        """Those that can be chosen: not the data, the metrics, the judge, or the number of a draw."""
+        """Axes to choose on: not the data, the metrics, the judge, or the number of a draw."""
         return [axis for axis in self.levels if axis not in DRAWS and axis.split(".")[0] not in _NOT_CHOSEN]
 
     @cached_property
@@ -117,7 +117,7 @@ class ScoredCells:
 
 @dataclass(frozen=True)
 class ScenarioScores:
-    """What a metric made of a sweep, by scenario; files are read once, when a scenario is first asked for."""
+    """Scores of a metric by scenario. Files are read once, on the first request for a scenario."""
 
     sweep: LoadedSweep
     metric: SubsetMetric
@@ -126,22 +126,22 @@ class ScenarioScores:
 
     @classmethod
     def read(cls, sweep: LoadedSweep, metric: str | SubsetMetric) -> "ScenarioScores":
-        """Of "[subset:]metric". Raises DataError if there is no such metric, or neither larger nor smaller values of it
-        are better.
+        """Prepare reading "[subset:]metric". Raises DataError if no such metric exists, or if neither larger nor
+        smaller values of it are better.
         """
         wanted = sweep.metric(metric) if isinstance(metric, str) else metric
         wanted.direction()
         return cls(sweep, wanted, SampleReader(sweep.folder_of, wanted.metric))
 
     def of(self, metric: SubsetMetric) -> ScoredCells:
-        """Of the metric in its subset. Raises DataError if fewer than two cells have a value."""
+        """Return the scores in the metric's subset. Raises DataError if fewer than two cells have a value."""
         found = self.within(metric.subset)
         if found is None:
             raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, expected two or more")
         return found
 
     def within(self, subset: str) -> ScoredCells | None:
-        """Of a subset; None where fewer than two cells have a value for the same sample."""
+        """Return the scores in a subset; None if no sample has a value in two cells."""
         if subset not in self._found:
             self._found[subset] = self._read(subset)
         return self._found[subset]
@@ -159,13 +159,13 @@ class ScenarioScores:
 
     @cached_property
     def weighs_tokens(self) -> bool:
-        """Whether the tokens of prompts count among the costs: the metric sees what they buy."""
+        """Whether the tokens of prompts count among the costs. They do if prompts affect the metric."""
         there = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
         return not there or sees_prompts(there[0], self.metric.metric)
 
     def scenarios(self) -> list[ScoredCells]:
-        """All samples first, then subsets, tasks and topics; of those with the same samples only the first. If the
-        metric names a subset, this one alone.
+        """Return all samples first, then subsets, tasks and topics. Scenarios with the same samples are returned once.
+        If the metric names a subset, return only this subset.
         """
         if self.metric.subset not in (OVERALL, MACRO):
             return [self.of(self.metric)]
@@ -178,7 +178,7 @@ class ScenarioScores:
         return list(found.values())
 
     def _of_kinds(self, kinds: Sequence[str]) -> Iterator[ScoredCells]:
-        names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # parts behind the whole
+        names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # a subset before its parts
         for kind in kinds:
             for name in names:
                 if _kind(name) == kind and (scored := self.within(name)):

@@ -1,1 +1,1 @@
-"""Asking a language model for what must then be read: what it is shown, how its reply is read, and asking again."""
+"""Requests whose replies must be parsed: templates, parsing and retries."""

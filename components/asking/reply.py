@@ -1,6 +1,6 @@
-"""Reads what a model replied when it was asked for JSON: fenced, wrapped in talk, slightly broken, or a bare value.
+"""Parsing of JSON replies: fenced, surrounded by text, slightly broken, or a bare value.
 
-What cannot be read gives None, never a default. Whether a value is legal is for the caller to decide.
+An unreadable reply leads to None, never to a default. The caller decides which values are valid.
 """
 
 import re
@@ -14,7 +14,7 @@ _BARE_VALUE = re.compile(r"[^\w+\-−－]*([+\-−－]?\w+)\W*")
 _HALF_ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-"""One half of a surrogate pair as a JSON escape; models break pairs apart, and no UTF-8 file could hold the half."""
+"""Half of a surrogate pair as a JSON escape. Models break pairs apart, and UTF-8 cannot represent a half."""
 
 _EXAMPLE = re.compile(r"\b(?:examples?|e\.g|format|form|template|such as|like)\b|例|格式|形如|模板|样式", re.IGNORECASE)
 _UNABLE = re.compile(
@@ -22,29 +22,29 @@ _UNABLE = re.compile(
     r"|(?:无法|不能|难以)(?:作出|做出|给出|进行)?(?:判断|评判|评分|打分|评估|评价)",
     re.IGNORECASE,
 )
-"""A model that takes back what it wrote before, or never meant it."""
+"""Words by which a model retracts a reply, or says that it cannot judge."""
 
 _OPENED = re.compile(r"[{｛][^{｛]*$")
-"""An object up to where the text ends."""
+"""An object that is open at the end of the text."""
 
 _DEEPEST = 100
-"""Brackets within each other, or not closed at all. A model that repeats itself opens thousands, for each of which the
-repair goes through the rest.
+"""Maximum nesting of brackets, counting unclosed ones. A repeating model opens thousands, and repairing each of them
+would scan the rest of the reply.
 """
 
 _WORDS_FOLLOW = re.compile(r"[^\w{\[\n]*\w")
 _TAG = re.compile(r"<[^>]*>")
 
-_WHOLE_NUMBER = re.compile(r"([+-]?\d{1,18})(?:\.0+)?\s*分?")  # of thousands of digits Python makes no number
+_WHOLE_NUMBER = re.compile(r"([+-]?\d{1,18})(?:\.0+)?\s*分?")  # Python rejects numbers of thousands of digits
 _FLAGS = {"true": True, "yes": True, "是": True, "1": True, "false": False, "no": False, "否": False, "0": False}
 
 
 def read_object(text: str, key: str) -> dict[str, Any] | None:
-    """The last JSON object in a reply that has `key`; a reply that is one bare value is read as {key: value}.
+    """Return the last JSON object in a reply with `key`. A reply that is one bare value is read as {key: value}.
 
-    Thoughts, fences and talk around the object are ignored, unless they say that it is no reply: see `_is_meant`.
-    Quotes, commas and brackets that are not quite JSON are repaired, and full-width ones are read as ASCII if nothing
-    is found otherwise.
+    Thoughts, fences and text around the object are ignored, unless they show that it is not the answer; see
+    `_is_meant`. Almost correct quotes, commas and brackets are repaired. Full-width characters are read as ASCII if
+    nothing is found otherwise. Returns None if there is no such object.
     """
     shown = without_thoughts(text)
     for value in json_values(text):
@@ -55,9 +55,10 @@ def read_object(text: str, key: str) -> dict[str, Any] | None:
 
 
 def _is_meant(reply: str, key: str, *, is_alone: bool) -> bool:
-    """Whether the last object with `key` is what the model replies, and not something that it only writes about: an
-    example or the form that was asked for, a value in the middle of a sentence (`is_alone`: it lacks the reason that
-    was asked for too), or one before the words that it cannot judge. To ask again costs little, a wrong grade much.
+    """Return True if the last object with `key` is the model's answer, and not part of its explanation.
+
+    It is not the answer if it is an example, the requested form, a value within a sentence (`is_alone`: it lacks the
+    requested reason), or if the model then says that it cannot judge. Another request is cheap, a wrong grade is not.
     """
     places = list(re.finditer(rf"\b{key}[\"'”’＂]?\s*[:：]", reply))
     if not places:
@@ -69,14 +70,14 @@ def _is_meant(reply: str, key: str, *, is_alone: bool) -> bool:
 
 
 def _without_tags(text: str) -> str:
-    """Takes linear time: no tag ends behind the last ">", and the pattern would look for the end of each "<"."""
+    """Remove tags in linear time: the pattern alone would search the end of the text for each unclosed "<"."""
     end = text.rfind(">") + 1
     return _TAG.sub("", text[:end]) + text[end:]
 
 
 def _lead_in(before: str) -> str:
-    """What announces an object: the words before it on its line, or else the line before, fences aside, if it ends with
-    a colon.
+    """Return the words that introduce an object: those before it on its line, else the previous line if it ends with a
+    colon. Fences are ignored.
     """
     *earlier, own = before.split("\n")
     lines = [line.strip() for line in earlier if line.strip() and not line.lstrip().startswith("```")]
@@ -86,8 +87,10 @@ def _lead_in(before: str) -> str:
 
 
 def json_values(text: str) -> list[Any]:
-    """JSON objects and lists in a reply, the likeliest first: the whole of it, then its parts from the last to the
-    first, because models draft before they conclude. Nothing is found in one that is nested too deeply to be read.
+    """Return JSON objects and lists in a reply, the likeliest first.
+
+    The whole reply comes first, then its parts from the last to the first, because models draft before they conclude. A
+    reply that is nested too deeply has none.
     """
     from json_repair import loads
 
@@ -98,25 +101,25 @@ def json_values(text: str) -> list[Any]:
             continue
         try:
             value = loads(version)
-        except (RecursionError, ValueError):  # a number of thousands of digits
+        except (RecursionError, ValueError):  # for example a number of thousands of digits
             continue
         found += [value, *reversed(value)] if isinstance(value, list) else [value]
     return [value for value in found if isinstance(value, dict | list)]
 
 
 def without_thoughts(text: str) -> str:
-    """A reply without what is between <think> and </think>; either tag may be missing."""
+    """Return a reply without the text between <think> and </think>; either tag may be missing."""
     return split_thoughts(text)[1]
 
 
 def whole_number(value: object) -> int | None:
-    """A number such as 2, 2.0, "2", "２" or "2分" (two points); None for anything else."""
-    if isinstance(value, bool):  # to Python, True is the number 1
+    """Return a number such as 2, 2.0, "2", "２" or "2分" (two points); None for other values."""
+    if isinstance(value, bool):  # in Python, True equals 1
         return None
     number = _WHOLE_NUMBER.fullmatch(unicodedata.normalize("NFKC", str(value)).replace("−", "-").strip())
     return int(number[1]) if number else None
 
 
 def flag(value: object) -> bool | None:
-    """True or False, also given as a word or a digit; None for anything else."""
+    """Return a Boolean, also from a word or a digit; None for other values."""
     return _FLAGS.get(unicodedata.normalize("NFKC", str(value)).strip().lower())

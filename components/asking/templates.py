@@ -1,4 +1,4 @@
-"""What a model is shown: questions, numbered texts, messages."""
+"""Parts of prompts: questions, numbered texts, messages."""
 
 from collections.abc import Sequence
 
@@ -6,16 +6,16 @@ from components.records import Message, Sample
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """The texts, one per line, numbered [1], [2] and so on."""
+    """Return the texts, one per line, numbered [1], [2] and so on."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(texts, start=1))
 
 
 def asked_question(sample: Sample) -> str:
-    """The question; in a conversation together with the earlier turns, without which it cannot be understood."""
+    """Return the question, in a conversation together with the earlier turns that it refers to."""
     turns = [f"user: {turn.question}\nassistant: {turn.answer}" for turn in sample.history]
     return "\n".join([*turns, f"user: {sample.question}"]) if turns else sample.question
 
 
 def chat(system: str, user: str) -> tuple[Message, ...]:
-    """A system message, if it is not empty, and a user message."""
+    """Return a system message, if it is not empty, and a user message."""
     return (Message("system", system), Message("user", user)) if system else (Message("user", user),)

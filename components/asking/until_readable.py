@@ -1,4 +1,4 @@
-"""Asks a model until its reply can be read, and says why if it cannot."""
+"""Requests that are repeated until the reply is readable."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _QUOTED_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class Inquiry(Generic[T]):
-    """A request, and the function that reads its reply: it returns None for one that cannot be read."""
+    """A request, and the function that parses its reply; it returns None for an unreadable reply."""
 
     request: Request
     read: Callable[[str], T | None]
@@ -23,19 +23,19 @@ class Inquiry(Generic[T]):
 
 @dataclass(frozen=True)
 class Unread:
-    """An inquiry without a result: FAILED if the request failed, UNPARSABLE if no reply could be read; and why."""
+    """An inquiry without a result: FAILED if the request failed, UNPARSABLE if no reply was readable."""
 
     state: ScoreState
     reason: str
 
 
 def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str, max_attempts: int) -> list[T | Unread]:
-    """The result of each inquiry, in order. All are asked at once; those whose reply cannot be read are asked again,
-    with that reply and `reminder` added to the conversation, up to `max_attempts` times in all. An empty, refused or
-    truncated reply counts as one that cannot be read: of what is cut off nobody knows what it was to become.
+    """Return the result of each inquiry, in order. All inquiries are sent together.
 
-    A request that failed is not repeated: the model behind `ask` has already retried it. Without inquiries nothing is
-    asked.
+    An inquiry with an unreadable reply is sent again, with that reply and `reminder` appended to the conversation, up
+    to `max_attempts` times in all. An empty, refused or truncated reply counts as unreadable, because its intended end
+    is unknown. A failed request is not repeated: the model behind `ask` has already retried it. Without inquiries,
+    nothing is sent.
     """
     results: dict[int, T | Unread] = {}
     waiting = dict(enumerate(inquiries))
@@ -63,8 +63,10 @@ def _result(inquiry: Inquiry[T], answer: Answer) -> T | Unread:
 
 
 def _again(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
-    """The inquiry with the reply and the reminder. If there is no reply to show, the reminder is appended to the last
-    message: chat templates want the roles to alternate.
+    """Return the inquiry with the reply and the reminder appended.
+
+    If there is no reply to show, the reminder is added to the last message, because chat templates require alternating
+    roles.
     """
     messages, quoted = inquiry.request.messages, _quoted(answer)
     if quoted:
@@ -75,5 +77,5 @@ def _again(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
 
 
 def _quoted(answer: Answer) -> str:
-    """A reply as it is shown to the model again, cut short: a runaway one would fill the model's context."""
+    """Return the reply as shown to the model again, cut because a runaway reply would fill the model's context."""
     return without_thoughts(answer.text)[:_QUOTED_CHARACTERS]

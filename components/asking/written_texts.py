@@ -1,4 +1,4 @@
-"""Texts that a language model writes, one about each of many things."""
+"""Texts that a language model writes, one per subject."""
 
 import re
 from collections.abc import Sequence
@@ -14,12 +14,14 @@ _PLACE = re.compile(r"{[a-z_]+}")
 def written_texts(
     messages: Sequence[tuple[Message, ...]], topics: Sequence[str], ask: Ask, reminder: str, max_attempts: int
 ) -> list[AskedText]:
-    """What the model replies to each of some messages, about these topics. A blank, refused or truncated reply cannot
-    be read: the model is asked again, with `reminder`, up to `max_attempts` times in all.
+    """Return the model's reply to each of the messages; `topics` describe them.
+
+    A blank, refused or truncated reply is unreadable: the model is asked again with `reminder`, up to `max_attempts`
+    times in all.
     """
     inquiries = []
     for number, (own, topic) in enumerate(zip(messages, topics, strict=True)):
-        about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend knows no more than the messages say
+        about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend knows the messages only
         inquiries.append(Inquiry(Request(about.id, own, about, ()), _read))
     return [_asked(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
 
@@ -37,8 +39,8 @@ def _asked(reply: str | Unread) -> AskedText:
 
 
 def wording_mistakes(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Places that an instruction lacks, and such as nobody fills in."""
+    """Return errors for places that an instruction lacks, and for unknown places."""
     lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
     known = [*needed, *others]
     found = [place for place in dict.fromkeys(_PLACE.findall(instruction)) if place not in known]
-    return lacking + [f"instruction: has {place}, expected no place but {' and '.join(known)}" for place in found]
+    return lacking + [f"instruction: has {place}, expected only {' and '.join(known)}" for place in found]

@@ -1,1 +1,1 @@
-"""Choose which hits go into the prompt."""
+"""Context builders, which select the hits for the prompt."""

@@ -1,4 +1,4 @@
-"""Chunks that lie side by side in a document, and the passages that they are together."""
+"""Adjacent chunks of a document, and the passages that they form."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from components.records import Spans
 
 
 def with_neighbours(chunk: int, window: int, spans: Spans) -> range:
-    """A chunk and up to `window` chunks before and after it, all of one document."""
+    """Return a chunk and up to `window` chunks before and after it, all of one document."""
     document, first, last = spans.document[chunk], chunk, chunk
     while first > max(chunk - window, 0) and spans.document[first - 1] == document:
         first -= 1
@@ -16,8 +16,9 @@ def with_neighbours(chunk: int, window: int, spans: Spans) -> range:
 
 
 def merged(hits: Sequence[int], window: int, spans: Spans) -> list[tuple[int, ...]]:
-    """The passages that hits and the chunks around them make, each in the place of its best hit: `hits` are best first.
-    Chunks of a passage stand as in their document.
+    """Return the passages formed by hits and the chunks around them, in the order of their best hits.
+
+    `hits` are best first. The chunks of a passage are in document order.
     """
     around = {chunk for hit in hits for chunk in with_neighbours(hit, window, spans)}
     passage_of = {chunk: passage for passage in passages_in(sorted(around), spans) for chunk in passage}
@@ -25,13 +26,15 @@ def merged(hits: Sequence[int], window: int, spans: Spans) -> list[tuple[int, ..
 
 
 def passages_in(chunks: Iterable[int], spans: Spans) -> list[tuple[int, ...]]:
-    """Chunks as they stand in a prompt, parted into passages: one ends where the next chunk does not go on in the same
-    document. Chunks go on if nothing is between them, or if they overlap.
+    """Return the chunks of a prompt, divided into passages.
+
+    A passage ends where the next chunk does not continue it in the same document. A chunk continues another if nothing
+    is between them, or if they overlap.
     """
     passages: list[list[int]] = []
     end = 0
     for chunk in chunks:
-        if passages and _goes_on(passages[-1][-1], end, chunk, spans):
+        if passages and _continues(passages[-1][-1], end, chunk, spans):
             passages[-1].append(chunk)
             end = max(end, int(spans.end[chunk]))
         else:
@@ -40,7 +43,7 @@ def passages_in(chunks: Iterable[int], spans: Spans) -> list[tuple[int, ...]]:
     return [tuple(passage) for passage in passages]
 
 
-def _goes_on(last: int, end: int, chunk: int, spans: Spans) -> bool:
-    """Between a chunk and the next of the corpus there is white space at most: chunkers leave nothing else out."""
+def _continues(last: int, end: int, chunk: int, spans: Spans) -> bool:
+    """Return True if the chunk continues the passage. Between consecutive chunks of a document is only white space."""
     is_behind = chunk > last and spans.document[chunk] == spans.document[last]
     return bool(is_behind and (chunk == last + 1 or spans.start[chunk] <= end))

@@ -1,4 +1,4 @@
-"""The best hits, as many as fit, with what is around them in their documents if that is wanted."""
+"""Contexts of the best hits that fit, optionally with the chunks around them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ from components.records import Context, Hits, SpanTexts
 from components.tokenizers.cl100k import Cl100k
 
 _Chunks = tuple[int, ...]
-"""The chunks of one passage, as they stand in their document."""
+"""The chunks of one passage, in document order."""
 
 
 class Order(StrEnum):
-    """The order of passages in the prompt: best first, best last (next to the question), as in the corpus, or the best
-    at both edges and the worst in the middle, where models overlook most (Liu et al. 2023, "Lost in the Middle",
-    section 4).
+    """The order of passages in the prompt.
+
+    BEST_LAST puts the best next to the question. CORPUS is the order of the corpus. EDGES_FIRST puts the best at both
+    edges and the worst in the middle, where models overlook most (Liu et al. 2023, "Lost in the Middle", section 4).
     """
 
     BEST_FIRST = "best_first"
@@ -32,12 +33,12 @@ class Order(StrEnum):
 
 @dataclass(frozen=True)
 class PackedContext:
-    """Takes the first top_k hits, best first, as long as they fit into `max_tokens`. A hit that does not fit is dropped
-    as a whole and its tokens are counted; smaller ones after it may still fit.
+    """The first top_k hits, best first, as long as they fit into `max_tokens`.
 
-    With `merge`, hits that lie side by side in a document, or overlap, are one passage, which says nothing twice. A
-    `window` reads so many chunks before and after each hit too, and merges likewise. It is then passages that fit or
-    are dropped, each in the place of its best hit.
+    A hit that does not fit is dropped as a whole, and its tokens are counted. Smaller hits after it may still fit. With
+    `merge`, adjacent or overlapping hits of a document form one passage without repetitions. `window` also adds that
+    many chunks before and after each hit, and merges likewise. Passages are then kept or dropped as a whole, in the
+    order of their best hits.
     """
 
     max_tokens: int = 8192
@@ -49,21 +50,21 @@ class PackedContext:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """A budget below 1, a window below 0."""
+        """Return errors for a budget below 1 and a window below 0."""
         return too_small(self, max_tokens=1, window=0)
 
     @property
     def merges(self) -> bool:
-        """Whether neighbouring chunks of a document are one passage."""
+        """True if adjacent chunks of a document form one passage."""
         return self.merge or self.window > 0
 
     @property
     def n_chunks_per_hit(self) -> int:
-        """The hit and those around it."""
+        """Number of chunks per hit: the hit and the chunks around it."""
         return 1 + 2 * self.window
 
     def build(self, hits: Hits, chunks: SpanTexts, top_k: int) -> Context:
-        """Chunks in prompt order, padded with -1, with the tokens kept and dropped."""
+        """Return chunks in prompt order, padded with -1, with the numbers of kept and dropped tokens."""
         best = [[chunk for chunk in row if chunk >= 0] for row in hits.chunk[:, :top_k].tolist()]
         rows = [self._passages(row, chunks) for row in best]
         lengths = self._lengths(rows, chunks)
@@ -87,7 +88,7 @@ class PackedContext:
         return [(chunk,) for chunk in best_first]
 
     def _lengths(self, rows: Sequence[Sequence[_Chunks]], chunks: SpanTexts) -> dict[_Chunks, int]:
-        """In tokens. Each passage is tokenised once, although many samples may share it."""
+        """Return lengths in tokens. Each passage is tokenised once, although many samples may share it."""
         passages = list(dict.fromkeys(passage for row in rows for passage in row))
         ends = self.tokenizer.token_ends([chunks.joined(passage) for passage in passages])
         return {passage: len(own) for passage, own in zip(passages, ends, strict=True)}

@@ -1,1 +1,1 @@
-"""Keep the first hits of a query from saying the same."""
+"""Components that reduce redundancy among the first hits of a query."""

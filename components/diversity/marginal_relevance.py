@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: each hit is chosen for what it adds to those chosen before."""
+"""Maximal marginal relevance: each hit is chosen by what it adds to the hits before it."""
 
 from collections.abc import Callable
 
@@ -9,19 +9,20 @@ from components.records import Hits
 from components.text.ranking import in_front, scaled_scores
 
 _RESOLUTION = 6
-"""Decimals of a similarity. BLAS may add in any order, so equal texts tie only after rounding."""
+"""Decimals of a similarity. BLAS sums in varying order, so equal texts tie only after rounding."""
 
 
 def by_marginal_relevance(
     hits: Hits, depth: int, relevance_weight: float, similarity: Callable[[NDArray[np.int32]], NDArray[np.float64]]
 ) -> Hits:
-    """The first `depth` hits of every query, each time the one with the largest
-    weight * relevance - (1 - weight) * (largest similarity to a hit that was chosen before); the others behind them.
-    These values are the new scores. The relevance of a hit is its score, scaled to [0, 1] among these hits. Of equal
-    hits the one that was further up is chosen.
+    """Reorder the first `depth` hits of every query. The other hits follow in their order.
 
-    `similarity` gives float64[n, n] for the int32[n] chunks of a query. Source: Carbonell and Goldstein 1998, "The Use
-    of MMR", section 2.
+    Each step chooses the hit with the largest
+    weight * relevance - (1 - weight) * (largest similarity to a hit chosen before), which becomes its score. The
+    relevance of a hit is its score, scaled to [0, 1] among these hits. Ties keep the previous order.
+
+    `similarity` returns float64[n, n] for the int32[n] chunks of a query. Source: Carbonell and Goldstein 1998, "The
+    Use of MMR", section 2.
     """
     head = Hits(hits.chunk[:, :depth], hits.score[:, :depth])
     relevance = scaled_scores(head)
@@ -38,8 +39,9 @@ def by_marginal_relevance(
 def _chosen(
     relevance: NDArray[np.float64], redundancy: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Positions in the order in which they are chosen, and the value that each had then: these never rise, since what
-    is left can only become more redundant.
+    """Return positions in the order of choice, and the value of each when it was chosen.
+
+    Values never rise, because the remaining hits can only become more redundant.
     """
     n = len(relevance)
     order, values = np.zeros(n, dtype=np.int64), np.zeros(n)
@@ -55,7 +57,7 @@ def _chosen(
 
 
 def mistakes_of(depth: int, relevance_weight: float) -> list[str]:
-    """What is wrong with the numbers."""
+    """Return errors of numbers out of range."""
     mistakes = [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 (for none, use diversity=none)"]
     if not 0 <= relevance_weight <= 1:
         mistakes.append(f"relevance_weight: got {relevance_weight}, expected a share in [0, 1]")

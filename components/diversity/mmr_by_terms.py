@@ -1,4 +1,4 @@
-"""Maximal marginal relevance by the chunks' terms."""
+"""Maximal marginal relevance by the terms of chunks."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,9 +15,10 @@ from components.tokenizers.rjieba_words import RjiebaWords
 
 @dataclass(frozen=True)
 class MmrByTerms:
-    """Hits are as similar as their terms are, by the cosine of TF-IDF. The IDF is that among the hits of the query:
-    what all of them say tells none from another. `relevance_weight` is the paper's lambda: 1 leaves the ranking as it
-    is, 0 looks for what is new alone. `depth` hits per query are put in order.
+    """Maximal marginal relevance with the cosine of TF-IDF vectors as the similarity of hits.
+
+    The IDF is computed among the hits of the query, because terms in all of them distinguish none. `relevance_weight`
+    is lambda in the paper: 1 keeps the ranking, 0 considers novelty only. It reorders `depth` hits per query.
     """
 
     relevance_weight: float = 0.7
@@ -27,11 +28,11 @@ class MmrByTerms:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         return mistakes_of(self.depth, self.relevance_weight)
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
-        """The hits in their new order."""
+        """Return the reordered hits."""
         terms = chunks.terms
         assert terms is not None, "it has a tokenizer, so terms are filled"
 

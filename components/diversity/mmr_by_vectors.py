@@ -1,4 +1,4 @@
-"""Maximal marginal relevance by the chunks' vectors."""
+"""Maximal marginal relevance by the vectors of chunks."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,8 +13,10 @@ from components.records import Hits
 
 @dataclass(frozen=True)
 class MmrByVectors:
-    """Hits are as similar as their vectors are, by cosine. `relevance_weight` is the paper's lambda: 1 leaves the
-    ranking as it is, 0 looks for what is new alone. `depth` hits per query are put in order.
+    """Maximal marginal relevance with the cosine of vectors as the similarity of hits.
+
+    `relevance_weight` is lambda in the paper: 1 keeps the ranking, 0 considers novelty only. It reorders `depth` hits
+    per query.
     """
 
     embedder: Embedder
@@ -24,11 +26,11 @@ class MmrByVectors:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         return mistakes_of(self.depth, self.relevance_weight)
 
     def diversify_vectors(self, hits: Hits, vectors: NDArray[np.float32]) -> Hits:
-        """The hits in their new order."""
+        """Return the reordered hits."""
 
         def similarity(chunks: NDArray[np.int32]) -> NDArray[np.float64]:
             own = np.asarray(vectors[chunks], dtype=np.float64)

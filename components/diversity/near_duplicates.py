@@ -1,4 +1,4 @@
-"""Leaving out hits that say what a better one says already."""
+"""Removal of hits that repeat a better one."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,14 +13,15 @@ from components.text.ranking import without
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""Of the rolling hash that stands for a shingle: odd, so that no bit is lost."""
+"""Multiplier of the rolling hash of a shingle: odd, so that no bit is lost."""
 
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """Best first, a hit is left out if its resemblance with one that was kept is `threshold` or more: the share of
-    their shingles, `n` terms in a row, that both have (Jaccard). A hit with fewer terms is one shingle; one without
-    any is like none. `depth` hits per query are compared, and those behind them are kept.
+    """Removal of hits whose resemblance to a better remaining hit is at least `threshold`.
+
+    The resemblance is the Jaccard index of their shingles, which are `n` consecutive terms. A hit with fewer terms is
+    one shingle; a hit without terms resembles none. It compares `depth` hits per query, and keeps the hits after them.
 
     Source: Broder 1997, "On the resemblance and containment of documents", section 2; exact, without sketches.
     """
@@ -33,18 +34,18 @@ class NearDuplicates:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         mistakes = too_small(self, n=1, depth=1)
         if not 0 < self.threshold <= 1:
             mistakes.append(f"threshold: got {self.threshold}, expected a share above 0, at most 1")
         return mistakes
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
-        """Those that are kept, with their scores."""
+        """Return the remaining hits with their scores."""
         assert chunks.terms is not None, "it has a tokenizer, so terms are filled"
         head = hits.chunk[:, : self.depth]
         used = np.unique(head[head >= 0])
-        holds = self._shingles_held(chunks.terms, used)
+        holds = self._shingle_matrix(chunks.terms, used)
         dropped = np.zeros(hits.chunk.shape, dtype=bool)
         for row, own in enumerate(head):
             places = np.flatnonzero(own >= 0)
@@ -55,8 +56,8 @@ class NearDuplicates:
                 kept += [] if dropped[row, place] else [i]
         return without(hits, dropped)
 
-    def _shingles_held(self, terms: Terms, chunks: NDArray[np.int32]) -> Any:
-        """A SciPy CSR array, int32[n_chunks, n_shingles], 1 where a chunk holds a shingle."""
+    def _shingle_matrix(self, terms: Terms, chunks: NDArray[np.int32]) -> Any:
+        """Return a SciPy CSR array, int32[n_chunks, n_shingles], with 1 if a chunk contains a shingle."""
         from scipy.sparse import csr_array
 
         shingles = [np.unique(self._shingles(terms.row(chunk))) for chunk in chunks.tolist()]
@@ -66,20 +67,20 @@ class NearDuplicates:
         return csr_array((np.ones(len(row), dtype=np.int32), (row, column)), shape=shape)
 
     def _shingles(self, ids: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """A hash of 64 bits for every `n` terms in a row."""
+        """Return a 64-bit hash for every `n` consecutive terms."""
         if not len(ids):
             return np.zeros(0, dtype=np.uint64)
         n = min(self.n, len(ids))
         windows = np.lib.stride_tricks.sliding_window_view(ids.astype(np.uint64) + np.uint64(1), n)
         hashed = np.zeros(len(windows), dtype=np.uint64)
-        for i in range(n):  # wraps around at 64 bits, as it should
+        for i in range(n):  # wraps around at 64 bits on purpose
             hashed = (hashed ^ windows[:, i]) * _MULTIPLIER
             hashed ^= hashed >> np.uint64(29)
         return hashed
 
 
 def _resemblance(holds: Any) -> NDArray[np.float64]:
-    """float64[n_chunks, n_chunks] of the rows of `_shingles_held`; 0 where neither chunk holds any."""
+    """Return float64[n_chunks, n_chunks] from a `_shingle_matrix`; 0 if neither chunk has shingles."""
     shared = (holds @ holds.T).toarray()
     size = shared.diagonal()
     union = size[:, None] + size[None, :] - shared

@@ -1,4 +1,4 @@
-"""Every hit stays."""
+"""A cell that keeps every hit."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,16 +9,16 @@ from components.records import Hits, Passages
 
 @dataclass(frozen=True)
 class KeepAll:
-    """Leaves the ranking as it is: with a depth of 0 there is no stage."""
+    """A component that changes nothing. Its depth of 0 means that there is no diversity stage."""
 
     version: ClassVar[int] = 1
     depth: ClassVar[int] = 0
 
     @property
     def tokenizer(self) -> WordTokenizer | None:
-        """None: it reads nothing."""
+        """Always None: it reads nothing."""
         return None
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
-        """The hits."""
+        """Return the hits unchanged."""
         return hits

@@ -1,1 +1,1 @@
-"""Turn texts into vectors."""
+"""Components that turn texts into vectors."""

@@ -1,4 +1,4 @@
-"""BGE-M3 with its three heads: one vector per text, a weight per token and a vector per token, in one pass."""
+"""BGE-M3 with its three heads: a vector per text, a weight per token and a vector per token, in one pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,19 +27,21 @@ from components.protocols import EmbedderState
 from components.records import Passages
 
 _WINDOW_CHARACTERS = 2**18
-"""So many are tokenized at once, padding included."""
+"""Characters tokenized per call, including padding."""
 
 
 @dataclass(frozen=True)
 class BgeM3:
-    """The three representations of Chen et al. 2024, "M3-Embedding", as FlagEmbedding's BGEM3FlagModel computes them:
-    `dense_vecs`, `lexical_weights` and `colbert_vecs`, the latter kept as float16. A text is read up to `max_length`
-    tokens, special ones included, or as many as the model has positions. Blank texts have none of the three.
+    """The three representations of Chen et al. 2024, "M3-Embedding", as FlagEmbedding's BGEM3FlagModel computes them.
 
-    `model` is an id of the Hugging Face hub, `revision` its commit; or a local folder, with revision "", that holds an
-    encoder, its tokenizer, and the heads `sparse_linear.pt` and `colbert_linear.pt`, which are read by torch's loader
-    of tensors. No code from the folder is run. As an embedder alone it gives the dense vectors. A batch is
-    `batch_tokens` tokens with padding, or one text; None for what suits the device.
+    They are `dense_vecs`, `lexical_weights` and `colbert_vecs`; the last are stored as float16. The model reads up to
+    `max_length` tokens of a text, including special tokens, but at most its number of positions. Blank texts have no
+    representation. As an embedder, this component returns the dense vectors only.
+
+    `model` is a hub id with its commit as `revision`, or a local folder with revision "". The folder contains an
+    encoder, its tokenizer, and the heads `sparse_linear.pt` and `colbert_linear.pt`, which torch's tensor loader reads.
+    No code from the folder runs. A batch has `batch_tokens` tokens including padding, or a single text; None chooses a
+    size for the device.
     """
 
     model: str
@@ -54,63 +56,66 @@ class BgeM3:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers out of range."""
+        """Return errors about missing packages, an unusable model, and numbers out of range."""
         mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder bge-m3-heads")]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         mistakes += max_length_mistakes(self.max_length)
         if self.batch_tokens is not None and self.batch_tokens < 1:
-            mistakes.append(
-                f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null for what suits the device"
-            )
+            mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
+
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int:
-        """`max_length`, or as many as the model's folder says. Raises ComponentError if the model cannot be reached."""
+        """Return `max_length`, or the model's limit if it is smaller. Raises ComponentError if the model cannot be
+        reached.
+        """
         return min(self.max_length, token_limit(self.model, self.revision) or self.max_length)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With special tokens."""
+        """Return int64[n_texts], including special tokens."""
         return count_tokens(self.model, self.revision, texts)
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With special tokens."""
+        """Return int64[n_texts], including special tokens."""
         return count_tokens(self.model, self.revision, texts)
 
     def most_dimensions(self) -> int | None:
-        """As the model's config says."""
+        """Return the dimensions in the model's config, None if unknown."""
         return token_dimensions(self.model, self.revision)
 
     @property
     def n_chunks_per_block(self) -> int:
-        """A few minutes of work, for the dense vectors alone."""
+        """Number of chunks that take a few minutes, for the dense vectors only."""
         return chunks_per_block(self.device)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Nothing to learn: {}."""
+        """Return {}: there is nothing to learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d]: the dense vectors alone. Raises ComponentError as `encode_chunks` does."""
+        """Return the dense vectors, float32[n_chunks, d]. Raises ComponentError as `encode_chunks` does."""
         return self._encoded(chunks.texts, dense_alone=True).dense
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`."""
+        """Return the dense vectors of queries; see `embed_chunks`."""
         return self._encoded(queries.texts, dense_alone=True).dense
 
     def encode_chunks(self, chunks: Passages) -> Encodings:
-        """All three, in one pass. Raises ComponentError if the model cannot be loaded, has no heads, makes numbers that
-        are not finite, or needs more memory than there is.
+        """Return all three representations, computed in one pass.
+
+        Raises ComponentError if the model cannot be loaded, has no heads, computes numbers that are not finite, or does
+        not fit into memory.
         """
         return self._encoded(chunks.texts)
 
     def encode_queries(self, queries: Passages) -> Encodings:
-        """Like `encode_chunks`."""
+        """Return all three representations of queries; see `encode_chunks`."""
         return self._encoded(queries.texts)
 
     def _encoded(self, texts: Sequence[str], *, dense_alone: bool = False) -> Encodings:
@@ -129,7 +134,7 @@ class BgeM3:
                 places = [read[place] for place in window[rows].tolist()]
                 with fitting_into_memory(batch_tokens, model.network.device):
                     dense[places], tokens = model.forward(batch, dense_alone=dense_alone)
-                heads.update(zip(places, tokens, strict=False))  # no tokens for the dense vectors alone
+                heads.update(zip(places, tokens, strict=False))  # `tokens` is empty with `dense_alone`
         if not np.isfinite(dense).all():
             raise ComponentError(
                 f"model {self.model!r}: vectors are not finite with dtype={self.dtype}; float16 overflows in some "

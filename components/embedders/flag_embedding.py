@@ -1,4 +1,4 @@
-"""Embedders of the package FlagEmbedding: BGE's encoders, as their makers compute them."""
+"""Embedders of the package FlagEmbedding: BGE's encoders in the reference implementation."""
 
 import io
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ from components.records import Passages
 
 _PACKAGES = ("FlagEmbedding", "torch", "transformers")
 _SMALL = ("*.json", "*.txt", "*.model")
-"""What is fetched of a model besides its weights."""
+"""Patterns of a model's files besides its weights."""
 
 
 class FlagPooling(StrEnum):
-    """How the vectors of a text's tokens become one. BGE's models read the first token's."""
+    """How the token vectors of a text become one vector. BGE's models use that of the first token."""
 
     CLS = "cls"
     MEAN = "mean"
@@ -44,13 +44,12 @@ class FlagPooling(StrEnum):
 
 @dataclass(frozen=True)
 class FlagEmbeddings:
-    """Vectors as FlagEmbedding's FlagModel gives them, of unit length. Equal texts are embedded once; the vectors of
-    blank ones are zero.
+    """The vectors of FlagEmbedding's FlagModel, with unit length. Equal texts are embedded once; blank texts are zero.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". `query_prefix`
-    and `passage_prefix` stand before every query and every chunk: BGE's instruction for queries, say. A text is read up
-    to `max_length` tokens, or as many as the model reads if these are fewer. `dtype` is what the model computes with;
-    on a CPU the package has float32 alone.
+    `model` is a hub id with its commit as `revision`, or a local folder with revision "". `query_prefix` and
+    `passage_prefix` precede every query and every chunk, for example BGE's instruction for queries. The model reads up
+    to `max_length` tokens of a text, or fewer if its limit is smaller. `dtype` is the data type of the computation; on
+    a CPU the package supports float32 only.
     """
 
     model: str
@@ -68,7 +67,7 @@ class FlagEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers that are too small."""
+        """Return errors about missing packages, an unusable model, and numbers that are too small."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder flag_embedding")]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         mistakes += max_length_mistakes(self.max_length)
@@ -79,42 +78,45 @@ class FlagEmbeddings:
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
+
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
-        """`max_length`, or fewer. Raises ComponentError if the model cannot be reached."""
+        """Return `max_length`, or the model's limit if it is smaller. Raises ComponentError if the model cannot be
+        reached.
+        """
         return min(self.max_length, token_limit(self.model, self.revision) or self.max_length)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With the prefix and special tokens."""
+        """Return int64[n_texts], including the prefix and special tokens."""
         return count_tokens(self.model, self.revision, [self.query_prefix + text for text in texts])
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With the prefix and special tokens."""
+        """Return int64[n_texts], including the prefix and special tokens."""
         return count_tokens(self.model, self.revision, [self.passage_prefix + text for text in texts])
 
     def most_dimensions(self) -> int | None:
-        """As the model's config says."""
+        """Return the dimensions in the model's config, None if unknown."""
         return token_dimensions(self.model, self.revision)
 
     @property
     def n_chunks_per_block(self) -> int:
-        """A few minutes of work."""
+        """Number of chunks that take a few minutes."""
         return chunks_per_block(self.device)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Nothing to learn: {}."""
+        """Return {}: there is nothing to learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run."""
+        """Return float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run."""
         return self._embed(chunks.texts, self.passage_prefix)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`."""
+        """Return the vectors of queries; see `embed_chunks`."""
         return self._embed(queries.texts, self.query_prefix)
 
     def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
@@ -124,31 +126,31 @@ class FlagEmbeddings:
         n_dimensions = encoder.model.config.hidden_size
         found = np.zeros((0, n_dimensions), dtype=np.float32)
         if distinct:
-            # A text with more tokens than the model has positions ends in an endless search for a batch that fits.
+            # With more tokens than positions, the package would search endlessly for a batch that fits.
             max_length = min(self.max_length, readable_tokens(encoder.model, encoder.tokenizer))
             found = self._encode(encoder, [prefix + text for text in distinct], max_length)
         return vectors_of_all(texts, distinct, found, n_dimensions)
 
     def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
-        with redirect_stderr(io.StringIO()):  # it draws bars of its own, across the sweep's
+        with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
             made = encoder.encode(texts, batch_size=self.batch_size, max_length=max_length)
         vectors = np.asarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise ComponentError(
-                f"model {self.model!r}: some of {len(texts)} vectors are not finite with dtype={self.dtype}, expected "
-                "finite ones: try dtype=float32"
+                f"model {self.model!r}: got vectors that are not finite among {len(texts)} with dtype={self.dtype}, "
+                "expected finite ones: try dtype=float32"
             )
         return unit_vectors(vectors)
 
 
 @load_once
 def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device: str) -> Any:
-    """A FlagModel whose vectors are as long as the network makes them. The package knows no revisions."""
+    """Load a FlagModel that does not scale its vectors. The package does not support revisions."""
     if missing := missing_packages(_PACKAGES, "the embedder flag_embedding"):
         raise missing[0]
     place = torch_device(device)
     if dtype is not Dtype.FLOAT32 and place == "cpu":
-        raise ComponentError(f"dtype: got {dtype}, with which FlagModel computes on a GPU alone; expected float32")
+        raise ComponentError(f"dtype: {dtype} requires a GPU with FlagModel; use float32")
     with loading(model, revision):
         from FlagEmbedding import FlagModel
 

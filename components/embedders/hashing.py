@@ -1,4 +1,4 @@
-"""Hashed character n-grams: an embedder that learns nothing, for tests and as a lower bound."""
+"""Hashed character n-grams: an embedder without training, for tests and as a lower bound."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,7 +14,9 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class Hashing:
-    """Counts of character 1- to `max_ngram`-grams in `n_dimensions` signed buckets (scikit-learn), unit length."""
+    """Counts of character n-grams, n from 1 to `max_ngram`, in `n_dimensions` signed buckets (scikit-learn), with unit
+    length.
+    """
 
     n_dimensions: int = 256
     max_ngram: int = 2
@@ -24,30 +26,30 @@ class Hashing:
 
     @property
     def tokenizer(self) -> WordTokenizer | None:
-        """None: reads raw text."""
+        """Always None: it reads raw text."""
         return None
 
     def check(self) -> list[str]:
-        """Numbers below 1."""
+        """Return errors of numbers below 1."""
         return too_small(self, n_dimensions=1, max_ngram=1)
 
     def most_dimensions(self) -> int:
-        """`n_dimensions`."""
+        """Return `n_dimensions`."""
         return self.n_dimensions
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Nothing to learn: {}."""
+        """Return {}: there is nothing to learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, n_dimensions]; zero for an empty text."""
+        """Return float32[n_chunks, n_dimensions]; zero for empty text."""
         if not len(chunks):
             return np.zeros((0, self.n_dimensions), dtype=np.float32)
         vectors: Any = self._vectorizer().transform(chunks.texts)
         return vectors.toarray()  # type: ignore[no-any-return]
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`."""
+        """Return the vectors of queries; see `embed_chunks`."""
         return self.embed_chunks(queries, state)
 
     def _vectorizer(self) -> Any:

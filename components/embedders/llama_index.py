@@ -1,4 +1,4 @@
-"""Any embedding class of llama-index, by its import path."""
+"""Embedders of llama-index, by the import path of their class."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +20,14 @@ _EXAMPLE = "llama_index.embeddings.ollama.OllamaEmbedding"
 
 @dataclass(frozen=True)
 class LlamaIndexEmbeddings:
-    """Vectors of a class under `llama_index` that inherits BaseEmbedding, e.g.
-    `llama_index.embeddings.ollama.OllamaEmbedding` of the package llama-index-embeddings-ollama; scaled to unit length.
-    Equal texts are embedded once; the vectors of blank ones are zero.
+    """An embedding class of llama-index, e.g. `llama_index.embeddings.ollama.OllamaEmbedding`.
 
-    `arguments` are those of its constructor, and stand in the key of the vectors: what the model is called, its
-    revision, what stands before a query. A secret is none of them: `api_key_env` names the environment variable that
-    holds the argument `api_key`, "" for none. Many classes read a variable of their own, such as OPENAI_API_KEY.
+    The class must inherit `BaseEmbedding`; that of the example is in the package llama-index-embeddings-ollama. Vectors
+    are scaled to unit length. Equal texts are embedded once; blank texts are zero.
+
+    `arguments` are passed to its constructor, and are part of the keys of its vectors. They include the model's name,
+    its revision and the prefix of queries. They must not include secrets: `api_key_env` names the environment variable
+    with the argument `api_key`, "" for none. Many classes read a variable such as OPENAI_API_KEY themselves.
     """
 
     class_path: str = field(metadata=naming_code("the class"))
@@ -39,35 +40,35 @@ class LlamaIndexEmbeddings:
     n_chunks_per_block: ClassVar[int] = 2048
 
     def __hash__(self) -> int:
-        """Of the arguments in any order."""
+        """Hash the arguments regardless of their order."""
         return hash((self.class_path, frozenset(self.arguments.items()), self.api_key_env))
 
     @property
     def model(self) -> str:
-        """What the arguments call the model; the class where they name none."""
+        """Name of the model in the arguments; the class path if they have none."""
         return self._class.model
 
     @property
     def revision(self) -> str:
-        """What tells it apart from others of the same model: the class and the arguments."""
+        """The class and its arguments as JSON. It distinguishes classes with the same model."""
         return self._class.revision
 
     def check(self) -> list[str]:
-        """A class that cannot be meant, arguments that it does not take, secrets, and a key that is not set. Imports
-        the class.
+        """Return errors about the class, unknown or missing arguments, secrets, and a key that is not set. Imports the
+        class.
         """
         return self._class.check()
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """`dimensions` float32[1]: how many the vectors have, which the model is asked by one word."""
+        """Return `dimensions` float32[1], the dimensions of the vector of a single word, which it embeds."""
         return {"dimensions": np.array([len(self._ask(["a"], are_queries=False)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d]. Raises ComponentError if the class cannot be built or its model cannot be asked."""
+        """Return float32[n_chunks, d]. Raises ComponentError if the class cannot be built or its model fails."""
         return self._embed(chunks.texts, state, are_queries=False)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`, one by one: llama-index has no other way for queries."""
+        """Return the vectors of queries, computed one by one: llama-index has no batches of queries."""
         return self._embed(queries.texts, state, are_queries=True)
 
     def _embed(self, texts: Sequence[str], state: EmbedderState, *, are_queries: bool) -> NDArray[np.float32]:
@@ -78,8 +79,8 @@ class LlamaIndexEmbeddings:
             found = self._ask(distinct, are_queries=are_queries)
             if found.shape != (len(distinct), n_dimensions) or not np.isfinite(found).all():
                 raise ComponentError(
-                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite ones of "
-                    f"{n_dimensions} dimensions, as the first had"
+                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite ones with "
+                    f"{n_dimensions} dimensions like the first one"
                 )
         return vectors_of_all(texts, distinct, unit_vectors(found), n_dimensions)
 

@@ -1,4 +1,4 @@
-"""Latent semantic analysis: a dense embedder that needs no download, and a weak stand-in for a neural one."""
+"""Latent semantic analysis: a dense embedder without a download, and a weak replacement for a neural one."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,11 +18,11 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Lsa:
-    """TF-IDF (1 + log tf, smoothed idf) projected onto the corpus's leading singular vectors, unit length.
+    """TF-IDF (1 + log tf, smoothed idf), projected onto the corpus's leading singular vectors, with unit length.
 
-    It is fitted on whole documents, so that all chunkings of a corpus share one space. Terms in fewer than
-    `min_documents` documents are left out; of the rest, the `max_terms` most frequent are kept. On Chinese news its
-    recall is far below BM25's, so that fusing the two with equal weights is worse than BM25 alone.
+    It is fitted on whole documents, so that all chunkings of a corpus share one space. It uses terms in at least
+    `min_documents` documents, and of these the `max_terms` most frequent. On Chinese news its recall is far below
+    BM25's, so that fusing the two with equal weights is worse than BM25 alone.
     Source: Deerwester et al. 1990; randomised SVD of Halko et al. 2011 (scikit-learn).
     """
 
@@ -35,15 +35,15 @@ class Lsa:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers below 1."""
+        """Return errors of numbers below 1."""
         return too_small(self, n_dimensions=1, min_documents=1, max_terms=1)
 
     def most_dimensions(self) -> int:
-        """`n_dimensions`; a small corpus has fewer."""
+        """Return `n_dimensions`; vectors of a small corpus have fewer."""
         return self.n_dimensions
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """`weights` float32[n_vocabulary] (idf; 0 for terms left out), `projection` float32[n_vocabulary, d].
+        """Return `weights` float32[n_vocabulary] (idf; 0 for unused terms) and `projection` float32[n_vocabulary, d].
 
         d is smaller than `n_dimensions` if the corpus has fewer documents or terms.
         """
@@ -61,17 +61,17 @@ class Lsa:
         projection = np.zeros((counts.shape[1], n_dimensions), dtype=np.float32)
         if n_dimensions:
             weighted = _weighted(counts, weights)[:, kept]
-            # Several threads take up to ten times the work of one for matrices as narrow as these, and other last bits.
+            # For matrices this narrow, several threads take up to ten times as long, and change the last bits.
             with threadpool_limits(1, user_api="blas"):
                 projection[kept] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
         return {"weights": weights, "projection": projection}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d], unit length; zero for a chunk without a known term."""
+        """Return float32[n_chunks, d], unit length; zero for a chunk without a known term."""
         return _unit_rows(_weighted(count_matrix(_terms(chunks)), state["weights"]) @ state["projection"])
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`."""
+        """Return the vectors of queries; see `embed_chunks`."""
         return self.embed_chunks(queries, state)
 
 
@@ -81,7 +81,7 @@ def _terms(passages: Passages) -> Terms:
 
 
 def _weighted(counts: Any, weights: NDArray[np.float32]) -> Any:
-    """(1 + log tf) * weight, rows of unit length."""
+    """Return (1 + log tf) * weight, with rows of unit length."""
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * weights[weighted.indices]
     for first in range(0, weighted.shape[0], _ROWS_AT_ONCE):
@@ -91,8 +91,9 @@ def _weighted(counts: Any, weights: NDArray[np.float32]) -> Any:
 
 
 def _normalize(values: NDArray[np.float32], row_sizes: NDArray[np.int32]) -> None:
-    """As scikit-learn's `normalize` of a sparse matrix does, to the bit. To load it for this alone would take a second
-    before the first question is answered.
+    """Scale rows in place, bitwise equal to scikit-learn's `normalize` of a sparse matrix.
+
+    Importing scikit-learn for this alone would delay the first answer by a second.
     """
     rows = np.repeat(np.arange(len(row_sizes)), row_sizes)
     lengths = np.sqrt(np.bincount(rows, values * values, minlength=len(row_sizes)))

@@ -1,4 +1,4 @@
-"""An embedder behind OpenAI's embeddings API, which vLLM, SGLang, llama.cpp, Ollama, TEI and most providers speak."""
+"""Embedders behind OpenAI's embeddings API, which vLLM, SGLang, llama.cpp, Ollama, TEI and most providers support."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from components.records import Passages
 
 _ROUNDS_PER_BLOCK = 8
 _FIXED = {"model", "input", "encoding_format", "dimensions"}
-"""Parameters that fields stand for, or that would make another reply of it."""
+"""Parameters that fields of the class set, or that would change the form of the reply."""
 
 Batch = tuple[tuple[str, str], ...]
 """Texts with their keys."""
@@ -33,31 +33,31 @@ Parameters = Mapping[str, bool | int | float | str]
 
 @dataclass(frozen=True)
 class _Side:
-    """How the texts of one side are asked for."""
+    """Request settings for queries or for chunks."""
 
     server: Server
     prefix: str
     body: Parameters
 
     def key_of(self, text: str) -> str:
-        """The key of the vector of a text, as it is sent."""
+        """Return the key of the vector of a text, prefix included."""
         return json.dumps([self.server.model, self.body, text], sort_keys=True)
 
 
 @dataclass(frozen=True)
 class OpenAIEmbeddings:
-    """Asks `model` for the vectors of texts, `batch_size` of them in a request; vectors are scaled to unit length.
+    """A `model` that returns vectors for `batch_size` texts per request. Vectors are scaled to unit length.
 
-    `query_prefix` and `passage_prefix` stand before every query and every chunk, as models such as E5 want it.
-    `query_body` and `passage_body` are parameters of the requests for queries and for chunks, e.g. `input_type: query`:
-    NIM, Cohere, Voyage, Jina and others tell the two sides apart by a field. `extra_body` is sent with both; a field of
-    a side wins. `query_model` and `passage_model` are the names of the model where a server has one for each side; ""
-    is `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
+    `query_prefix` and `passage_prefix` precede every query and every chunk, as models such as E5 require. `query_body`
+    and `passage_body` are request parameters for queries and for chunks, e.g. `input_type: query`: NIM, Cohere, Voyage,
+    Jina and others distinguish the two by a parameter. `extra_body` is sent with both, and `query_body` and
+    `passage_body` override it. `query_model` and `passage_model` are names for servers with separate models; "" stands
+    for `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
 
-    Blank texts are not sent: their vectors are zero. The other fields and what is retried are those of `OpenAIChat`. A
-    request that fails for good fails the stage: a corpus of which a part has no vectors would be another one. Vectors
-    that came until then are kept, and are not asked for again. A text that is longer than the model takes is refused by
-    most servers and cut off by some; choose chunks that fit.
+    Blank texts are not sent, and their vectors are zero. The other fields and the retries are those of `OpenAIChat`. A
+    request that fails for good fails the stage, because a corpus without some of its vectors would be a different
+    corpus. The vectors received so far are stored, and are not requested again. Most servers reject a text that exceeds
+    the model's limit, and some cut it; choose chunks that fit.
     """
 
     model: str
@@ -84,12 +84,12 @@ class OpenAIEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def __hash__(self) -> int:
-        """Of the parameters in any order."""
+        """Hash the parameters regardless of their order."""
         values = (getattr(self, field.name) for field in fields(self))
         return hash(tuple(frozenset(value.items()) if isinstance(value, Mapping) else value for value in values))
 
     def check(self) -> list[str]:
-        """What is wrong with the fields, and a key that is not set."""
+        """Return errors of the fields, and an error if the key is not set."""
         mistakes = self._server.check() + too_small(self, batch_size=1)
         if self.dimensions is not None and self.dimensions < 1:
             mistakes.append(
@@ -97,38 +97,38 @@ class OpenAIEmbeddings:
             )
         for name in ("extra_body", "query_body", "passage_body"):
             if fixed := (getattr(self, name) or {}).keys() & _FIXED:
-                mistakes.append(f"{name}: holds {sorted(fixed)}, for which there are fields; expected other parameters")
+                mistakes.append(f"{name}: contains {sorted(fixed)}, which other fields set; expected other parameters")
         return mistakes
 
     def most_dimensions(self) -> int | None:
-        """`dimensions`; the model's own number is not known."""
+        """Return `dimensions`, None if the model decides."""
         return self.dimensions
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """`dimensions` float32[1]: how many the vectors have, which the server is asked by one word."""
+        """Return `dimensions` float32[1], the dimensions of the vector of a single word, which it embeds."""
         return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
+        """Return float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
         return self._embed(chunks.texts, self._passages, state)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`."""
+        """Return the vectors of queries; see `embed_chunks`."""
         return self._embed(queries.texts, self._queries, state)
 
     def request_keys(self, texts: Sequence[str], *, are_queries: bool) -> list[str]:
-        """The keys of the vectors of texts among what came from the server: see `components.openai_server.received`."""
+        """Return the keys of vectors among the received results; see `components.openai_server.received`."""
         side = self._queries if are_queries else self._passages
         return [side.key_of(side.prefix + text) for text in texts]
 
     @property
     def n_chunks_per_block(self) -> int:
-        """Enough to keep the server busy; their vectors are one file, once all of them came."""
+        """Number of chunks that keeps the server busy; the vectors of a block form one file."""
         return _ROUNDS_PER_BLOCK * self.batch_size * self.concurrency
 
     @property
     def account(self) -> Account:
-        """Whose limits requests count against."""
+        """The account whose limits requests count against."""
         return self._server.account
 
     @property
@@ -156,8 +156,10 @@ class OpenAIEmbeddings:
         return vectors
 
     def _ask(self, texts: Sequence[str], side: _Side, n_dimensions: int | None = None) -> list[NDArray[np.float32]]:
-        """Vectors of unit length, in the order of the texts. Asks once for equal texts, and not for those whose vectors
-        came before. Vectors of other than `n_dimensions` (None: any) are not stored. Raises ComponentError.
+        """Return vectors of unit length in the order of the texts.
+
+        Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
+        (None: any number) are not stored. Raises ComponentError.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         stored = received.get_all(keys)
@@ -186,13 +188,13 @@ class OpenAIEmbeddings:
 
 
 def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
-    """Of unit length, in the order of the texts, which a server may change. Raises Malformed."""
+    """Return vectors of unit length in the order of the texts, which a server may change. Raises Malformed."""
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:
         raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, expected one for each")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all():  # squares of large numbers leave 32 bits
+    if not np.isfinite(lengths).all():  # squares of large numbers overflow 32 bits
         vectors = vectors / np.abs(vectors).max(axis=1, keepdims=True, initial=1.0)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

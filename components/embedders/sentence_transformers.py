@@ -28,7 +28,7 @@ from components.records import Passages
 
 
 class Truncation(StrEnum):
-    """What becomes of a text that is longer than the model reads."""
+    """The treatment of texts that exceed the model's limit."""
 
     CUT = "cut"
     ERROR = "error"
@@ -36,19 +36,18 @@ class Truncation(StrEnum):
 
 @dataclass(frozen=True)
 class SentenceTransformers:
-    """Vectors as `SentenceTransformer.encode` gives them, scaled to unit length. Equal texts are embedded once; the
-    vectors of blank ones are zero.
+    """The vectors of `SentenceTransformer.encode`. Equal texts are embedded once; blank texts are zero.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Code from
-    the model's folder is run only if `trust_remote_code` says so. `query_prefix` and `passage_prefix` stand before
-    every query and every chunk; None is for the prompt that the model's folder names for that side, or none. `pooling`
-    is that of the model's folder unless another is named.
+    `model` is a hub id with its commit as `revision`, or a local folder with revision "". Code from the model's folder
+    runs only with `trust_remote_code`. `query_prefix` and `passage_prefix` precede every query and every chunk; None
+    stands for the prompt that the model's folder specifies for that side, if any. `pooling` is also the folder's unless
+    it is set.
 
-    A text is read up to `max_length` tokens, or as many as the model reads if these are fewer; None for these. What is
-    longer is cut off, and counted in the results; or an error, by `truncation`. Without `normalize` a vector is as
-    long as the model makes it, for models that were trained for inner products. `dtype` is what the model computes
-    with; the vectors are float32. A batch is `batch_tokens` tokens with padding, or one text; None for what suits the
-    device. Of several `n_processes` each has the model on a GPU of its own (0: one per GPU), or a share of the cores.
+    The model reads up to `max_length` tokens of a text, but at most its own limit; None stands for that limit. Longer
+    texts are cut and counted in the results, or are an error, as `truncation` says. `normalize` scales vectors to unit
+    length; switch it off for models trained for inner products. `dtype` is the data type of the computation; vectors
+    are float32. A batch has `batch_tokens` tokens including padding, or a single text; None chooses a size for the
+    device. With several `n_processes`, each has the model on a separate GPU (0: one per GPU), or a share of the cores.
     """
 
     model: str
@@ -70,65 +69,69 @@ class SentenceTransformers:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers that are too small."""
+        """Return errors about missing packages, an unusable model, and numbers that are too small."""
         mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder sentence_transformers")]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         if self.max_length is not None:
             mistakes += max_length_mistakes(self.max_length)
         if self.batch_tokens is not None and self.batch_tokens < 1:
-            mistakes.append(
-                f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null for what suits the device"
-            )
+            mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
         if self.n_processes < 0:
             mistakes.append(f"n_processes: got {self.n_processes}, expected at least 1, or 0 for one per GPU")
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
+
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
-        """`max_length`, or as many as the model's folder says. Raises ComponentError if the model cannot be reached."""
+        """Return `max_length`, or the model's limit if it is smaller or `max_length` is None; None if both are unknown.
+
+        Raises ComponentError if the model cannot be reached.
+        """
         own = token_limit(self.model, self.revision)
         return min((limit for limit in (self.max_length, own) if limit), default=None)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With the prefix and special tokens."""
+        """Return int64[n_texts], including the prefix and special tokens."""
         return self._count(texts, Side.QUERY)
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With the prefix and special tokens."""
+        """Return int64[n_texts], including the prefix and special tokens."""
         return self._count(texts, Side.PASSAGE)
 
     def most_dimensions(self) -> int | None:
-        """As the files of the model say."""
+        """Return the dimensions in the model's files, None if unknown."""
         return text_dimensions(self.model, self.revision)
 
     @property
     def n_chunks_per_block(self) -> int:
-        """A few minutes of work of all processes."""
+        """Number of chunks that take all processes a few minutes."""
         on_cpu = torch_device(self.device) == "cpu"
         return chunks_per_block(self.device) * (max(self.n_processes, 1) if on_cpu else 1)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Nothing to learn: {}."""
+        """Return {}: there is nothing to learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run, or a text is too long."""
+        """Return float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run, or for text that is
+        too long.
+        """
         return self._embed(chunks.texts, Side.PASSAGE)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`."""
+        """Return the vectors of queries; see `embed_chunks`."""
         return self._embed(queries.texts, Side.QUERY)
 
     def _embed(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
         texts = list(texts)
         distinct = distinct_texts(texts)
         if self.truncation is Truncation.ERROR:
-            self._refuse_longer(distinct, side)
+            self._reject_long(distinct, side)
         encoder = SentenceEncoder(
             self.model, self.revision, self.dtype, self.pooling, self.max_length, self.trust_remote_code
         )
@@ -149,12 +152,12 @@ class SentenceTransformers:
         prefix = self._prefix(side)
         return count_tokens(self.model, self.revision, [prefix + text for text in texts])
 
-    def _refuse_longer(self, texts: Sequence[str], side: Side) -> None:
+    def _reject_long(self, texts: Sequence[str], side: Side) -> None:
         limit, n_tokens = self.token_limit(), self._count(texts, side)
         if limit is not None and n_tokens.max(initial=0) > limit:
-            what = "queries" if side is Side.QUERY else "chunks"
+            side_name = "queries" if side is Side.QUERY else "chunks"
             raise ComponentError(
                 f"model {self.model!r} reads {limit} tokens: {np.count_nonzero(n_tokens > limit):,} of {len(texts):,} "
-                f"{what} are longer, the longest has {n_tokens.max():,}; expected shorter ones (a smaller "
+                f"{side_name} are longer, up to {n_tokens.max():,} tokens; expected shorter ones (a smaller "
                 "chunk.size), a model that reads more, or truncation=cut"
             )

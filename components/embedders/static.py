@@ -1,4 +1,4 @@
-"""Static embedders: the mean of one vector per token. Hundreds of times as fast as a network, on a CPU."""
+"""Static embedders: the mean of one vector per token. They run on a CPU, hundreds of times as fast as a network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,11 @@ _PACKAGES = ("safetensors", "tokenizers")
 
 @dataclass(frozen=True)
 class StaticEmbeddings:
-    """The mean over the vectors of a text's tokens, all of them, scaled to unit length unless `normalize` is off. The
-    vector of a text without tokens is zero. Neither torch nor transformers is needed.
+    """The mean of the vectors of all tokens of a text, with unit length if `normalize` is on. It needs no torch.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "": one that
-    model2vec saved, or sentence-transformers with its StaticEmbedding. As there, model2vec's unknown tokens are left
-    out, and those of sentence-transformers have a vector of their own.
+    Texts without tokens are zero. `model` is a hub id with its commit as `revision`, or a local folder with revision
+    "", saved by model2vec or by sentence-transformers with its StaticEmbedding. As in these packages, unknown tokens
+    are left out for model2vec, and have a vector for sentence-transformers.
     Source: model2vec (Tulkens and van Dongen 2024); `StaticEmbedding` of sentence-transformers.
     """
 
@@ -35,26 +34,27 @@ class StaticEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Missing packages, and a model that cannot be meant."""
+        """Return errors about missing packages and an unusable model."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder static")]
         return mistakes + model_mistakes(self.model, self.revision)
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
+
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Nothing to learn: {}."""
+        """Return {}: there is nothing to learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded."""
+        """Return float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded."""
         return self._embed(chunks.texts)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Like `embed_chunks`."""
+        """Return the vectors of queries; see `embed_chunks`."""
         return self._embed(queries.texts)
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

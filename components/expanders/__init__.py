@@ -1,1 +1,1 @@
-"""Turn samples into queries."""
+"""Expanders, which turn samples into queries."""

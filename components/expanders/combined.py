@@ -1,4 +1,4 @@
-"""Several ways to a query at once."""
+"""Several query variants together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +10,10 @@ from components.protocols import LLM, AnyVariant, Expander
 
 @dataclass(frozen=True)
 class Combined:
-    """Searches for the variants of all expanders that `use` names among those `known`, and has their rankings fused by
-    the retriever. The hits of each are those of a cell that uses it alone. `llm` is the model that those share which
-    ask one.
+    """The variants of all expanders in `use`, selected by name from those in `known`.
+
+    The retriever fuses their rankings. The hits of each variant equal those of a cell that uses it alone. `llm` is the
+    model for all of them.
     """
 
     llm: LLM
@@ -22,20 +23,20 @@ class Combined:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Names that are not known, or named twice, or none."""
+        """Return errors for names that are unknown, repeated or missing."""
         mistakes = unknown_names(self.use, self.known)
         if not self.use or len(set(self.use)) < len(self.use):
             mistakes.append(f"use: got {list(self.use)}, expected one name or more, each once")
         return mistakes
 
     def __hash__(self) -> int:
-        """By names: a mapping has no hash."""
+        """Hash the names, because a mapping has no hash."""
         return hash((self.use, tuple(self.known)))
 
     @property
     def variants(self) -> tuple[AnyVariant, ...]:
-        """Those of the expanders in use, in their order, each once."""
+        """The variants of the expanders in use, in their order, without duplicates."""
         found: list[AnyVariant] = []
-        for name in filter(self.known.get, self.use):  # the others are mistakes, which `check` names
+        for name in filter(self.known.get, self.use):  # `check` reports the others
             found += [variant for variant in self.known[name].variants if variant not in found]
         return tuple(found)

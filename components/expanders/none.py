@@ -9,16 +9,16 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class NoExpander:
-    """Searches for the question alone, without the earlier turns of a conversation."""
+    """The question alone, without the earlier turns of a conversation."""
 
     version: ClassVar[int] = 1
     gives_one_query: ClassVar[bool] = True
 
     @property
     def variants(self) -> "tuple[NoExpander]":
-        """Itself."""
+        """The expander itself, its only variant."""
         return (self,)
 
     def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
-        """One query per sample: the data set's own query if it has one, otherwise the question."""
+        """Return one query per sample: the data set's own query if it has one, otherwise the question."""
         return [(sample.query or sample.question,) for sample in samples]

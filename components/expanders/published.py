@@ -1,4 +1,4 @@
-"""Searches for the expansions that come with a data set."""
+"""Queries from expansions that come with a data set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class Published:
-    """Searches for the text that the authors of a benchmark wrote for the search, or had written (FinanceRAG's
-    questions with keywords); for the question where there is none.
+    """The text that the authors of a benchmark provide for the search, such as FinanceRAG's questions with keywords.
+
+    Samples without such text are searched with their question.
     """
 
     version: ClassVar[int] = 1
@@ -18,19 +19,19 @@ class Published:
 
     @property
     def variants(self) -> "tuple[Published]":
-        """Itself."""
+        """The expander itself, its only variant."""
         return (self,)
 
     def check_samples(self, samples: Sequence[Sample]) -> list[str]:
-        """A data set without any."""
+        """Return an error for a data set without expansions."""
         if not samples or any(sample.expansion or sample.query for sample in samples):
             return []
         return [
-            "expander: got published, and no sample of the data set comes with an expansion; expected one that "
-            "has some, as dataset=financerag with dataset.queries=both (the questions, and the texts of "
+            "expander: got published, but no sample of the data set has an expansion; expected a data set with some, "
+            "such as dataset=financerag with dataset.queries=both (the questions, and the texts of "
             "queries_prep.jsonl), or questions of your own with the field `expansion`"
         ]
 
     def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
-        """One query per sample."""
+        """Return one query per sample."""
         return [(sample.expansion or sample.query or sample.question,) for sample in samples]

@@ -1,4 +1,4 @@
-"""A language model that writes what is searched for."""
+"""Queries that a language model writes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,18 +28,17 @@ _SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class WrittenQueries:
-    """Asks a model for up to `n_texts` texts about a question, and searches for each of them, or for all of them
-    `joined` in one query; `with_question` puts the question before each query.
+    """Up to `n_texts` texts about a question, written by a model and used as separate queries or, `joined`, as one.
 
-    `instruction` has places for {question} and for {n}, the number of texts. In a conversation the questions of the
-    last `n_turns` turns stand before the question, a line each; earlier answers are never shown, since they are the
-    references of their turns. With `only_in_conversations` a question without earlier turns is searched for as it is,
-    and so is a blank one, whatever the fields.
+    `with_question` puts the question before each query. `instruction` has the places {question} and {n}, the number of
+    texts. In a conversation, the questions of the last `n_turns` turns precede the question, one per line. Earlier
+    answers are never shown, because they are the references of their turns. With `only_in_conversations`, questions
+    without earlier turns are not expanded. Blank questions never are.
 
-    The reply is a JSON object with a list `texts`. With `takes_plain_text`, and where one query is made of it, a reply
-    that is no JSON is the text: small models write none. A reply without a text cannot be read: the model is asked
-    again, with `reminder`, up to `max_attempts` times in all; then the question itself is searched for. Texts beyond
-    `n_texts` are left out. Sources: docs/steps.md.
+    The reply is a JSON object with a list `texts`. With `takes_plain_text`, a reply without JSON is the text, if there
+    is a single query; small models reply like this. A reply without text is unreadable: the model is asked again with
+    `reminder`, up to `max_attempts` times in all. After that, the question is the query. Texts beyond `n_texts` are
+    ignored. Sources: docs/steps.md.
     """
 
     llm: LLM
@@ -58,7 +57,7 @@ class WrittenQueries:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range, places that are missing or not known, and a reranker that is to read several texts."""
+        """Return errors of numbers out of range, of missing or unknown places, and of several texts for a reranker."""
         mistakes = too_small(self, n_texts=1, n_turns=0, max_attempts=1)
         mistakes += wording_mistakes(self.instruction, ["{question}"], ["{n}"])
         if self.reranker_reads and not self.gives_one_query:
@@ -70,21 +69,21 @@ class WrittenQueries:
 
     @property
     def gives_one_query(self) -> bool:
-        """Of a single text, or of all texts in one."""
+        """True if there is a single text, or if all texts form one query."""
         return self.joined or self.n_texts == 1
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Of the questions that the instructions are made for; () for any."""
+        """Languages of questions that the instructions are written for; () for any."""
         return languages_of_prompts(self.system, self.instruction)
 
     @property
     def variants(self) -> "tuple[WrittenQueries]":
-        """Itself."""
+        """The expander itself, its only variant."""
         return (self,)
 
     def write(self, samples: Sequence[Sample], ask: Ask) -> list[Expansion]:
-        """All samples in one call: the model behind `ask` answers many requests at once."""
+        """Return the expansion per sample. All requests are sent in one call."""
         asked = [row for row, sample in enumerate(samples) if self._is_asked(sample)]
         inquiries = [self._inquiry(samples[row], f"sample {row}") for row in asked]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
@@ -98,7 +97,7 @@ class WrittenQueries:
         earlier = [turn.question for turn in sample.history[-self.n_turns :]] if self.n_turns else []
         values = {"{question}": "\n".join([*earlier, sample.question]), "{n}": str(self.n_texts)}
         messages = chat(self.system, fill(self.instruction, values))
-        about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend knows no more than the messages say
+        about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend knows the messages only
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
 
     def _read(self, reply: str) -> tuple[str, ...] | None:
@@ -122,7 +121,7 @@ class WrittenQueries:
 
 
 def _plain_text(reply: str) -> str:
-    """The reply without thoughts and fences; "" for a list, and for a text without a word."""
+    """Return the reply without thoughts and fences; "" for a list, and for text without a word."""
     lines = without_thoughts(reply).splitlines()
     text = "\n".join(line for line in lines if not line.strip().startswith("```")).strip()
     return "" if text.startswith("[") or not _WORD.search(text) else text

@@ -1,1 +1,1 @@
-"""Say which documents may be found."""
+"""Filters, which restrict a search to some documents."""

@@ -1,4 +1,4 @@
-"""Documents by what their metadata say."""
+"""A filter by the metadata of documents."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from components.errors import ComponentError
 from components.records import AllowedDocuments, Condition, Documents, Sample
 
 _OF_SOME_CHUNKS = ("section", "page")
-"""What is known of them depends on how they are cut."""
+"""Facts that depend on how documents are split into chunks."""
 
 _Conditions = tuple[tuple[str, Condition], ...]
 
 
 @dataclass(frozen=True)
 class ByMetadata:
-    """Documents whose metadata satisfy all conditions of `where`, by name, and with `by_sample` also those that the
-    sample brings. A document without the name satisfies no condition on it.
+    """A filter for documents whose metadata satisfy all conditions of `where`, by name.
 
-    Two numbers are compared as numbers, everything else as text, in which dates sort as they should where the year
-    comes first (ISO 8601).
+    With `by_sample` they must also satisfy the conditions of the sample. A document without a name satisfies no
+    condition on it. Two numbers are compared as numbers, and other values as text. Text sorts dates correctly if the
+    year comes first (ISO 8601).
     """
 
     where: Mapping[str, Condition]
@@ -33,13 +33,13 @@ class ByMetadata:
     is_open: ClassVar[bool] = False
 
     def __hash__(self) -> int:
-        """Of the conditions in any order."""
+        """Hash the conditions regardless of their order."""
         return hash((frozenset(self.where.items()), self.by_sample))
 
     def check(self) -> list[str]:
-        """Conditions that say nothing, and none at all."""
+        """Return errors for empty conditions, and for a filter without any."""
         mistakes = [
-            f"where.{name}: says nothing, expected `equals` (a list of values), `at_least` or `at_most`"
+            f"where.{name}: is empty, expected `equals` (a list of values), `at_least` or `at_most`"
             for name, condition in self.where.items()
             if condition == Condition()
         ]
@@ -48,13 +48,16 @@ class ByMetadata:
         return mistakes
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-        """Names in conditions that no document has, save those of facts that chunks may have."""
+        """Return errors for names in conditions that no document has, except facts that chunks may have."""
         of_samples = [name for sample in samples for name, _ in sample.conditions] if self.by_sample else []
         asked_for = dict.fromkeys([*self.where, *of_samples])
         return [_unknown(name, names) for name in asked_for if name not in names and name not in _OF_SOME_CHUNKS]
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
-        """Samples with equal conditions share a group. Raises ComponentError for a name that no document has."""
+        """Return the allowed documents; samples with equal conditions share a group.
+
+        Raises ComponentError for a name that no document has.
+        """
         fixed = tuple(self.where.items())
         of_samples = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]
         groups = list(dict.fromkeys(of_samples))
@@ -73,33 +76,33 @@ class ByMetadata:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What documents say under one name: `values` are the distinct ones, and `code` is which of them each says."""
+    """The metadata of documents under one name: distinct `values`, and the index of each document's value in `code`."""
 
     values: Sequence[str | None]
     code: NDArray[np.int64]
 
     def satisfying(self, condition: Condition) -> NDArray[np.bool_]:
-        """Of every document whether it satisfies the condition."""
+        """Return, for every document, True if it satisfies the condition."""
         verdicts = [value is not None and _satisfies(value, condition) for value in self.values]
         return np.array(verdicts, dtype=bool)[self.code]
 
 
 def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[str, _Facts]:
-    """For every name in a condition."""
+    """Return the facts for every name in a condition."""
     names = dict.fromkeys(name for group in groups for name, _ in group)
     there = dict.fromkeys(name for facts in documents.metadata for name in facts)
     if unknown := [name for name in names if name not in there]:
         raise ComponentError(_unknown(unknown[0], tuple(there)))
     found = {}
     for name in names:
-        said = [facts.get(name) for facts in documents.metadata]
-        place = {value: i for i, value in enumerate(dict.fromkeys(said))}
-        found[name] = _Facts(list(place), np.array([place[value] for value in said], dtype=np.int64))
+        values = [facts.get(name) for facts in documents.metadata]
+        place = {value: i for i, value in enumerate(dict.fromkeys(values))}
+        found[name] = _Facts(list(place), np.array([place[value] for value in values], dtype=np.int64))
     return found
 
 
 def _unknown(name: str, there: Sequence[str]) -> str:
-    wanted = f"expected one of: {', '.join(there)}" if there else "none has any (files in a folder never do)"
+    wanted = f"expected one of: {', '.join(there)}" if there else "no document has any (files in a folder never do)"
     return f"filter: no document has {name!r} among its metadata; {wanted}"
 
 
@@ -112,7 +115,7 @@ def _satisfies(value: str, condition: Condition) -> bool:
 
 
 def _compared(value: str, other: str | int | float) -> int:
-    """-1, 0 or 1, as `value` is before, equal to or behind the other."""
+    """Return -1, 0 or 1 if `value` is before, equal to or after the other."""
     one, two = _as_number(value), _as_number(str(other))
     if one is not None and two is not None:
         return (one > two) - (one < two)
@@ -120,7 +123,7 @@ def _compared(value: str, other: str | int | float) -> int:
 
 
 def _as_number(text: str) -> Decimal | None:
-    """As it is written: a float would take long numbers, such as registration numbers, for one another."""
+    """Return the exact number: as floats, long numbers such as registration numbers would compare equal."""
     try:
         number = Decimal(text)
     except InvalidOperation:

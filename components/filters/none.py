@@ -1,4 +1,4 @@
-"""Every document may be found."""
+"""A filter that allows every document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from components.records import AllowedDocuments, Documents, Sample
 
 @dataclass(frozen=True)
 class NoFilter:
-    """Every document for every sample: there is no stage."""
+    """No restriction: every sample may find every document, and there is no filter stage."""
 
     version: ClassVar[int] = 1
     is_open: ClassVar[bool] = True
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
-        """All of them."""
+        """Return all documents."""
         everything = np.arange(len(documents), dtype=np.int32)
         return AllowedDocuments(
             np.zeros(len(samples), dtype=np.int32), np.array([0, len(documents)], dtype=np.int64), everything

@@ -1,1 +1,1 @@
-"""Join several rankings of the same queries into one."""
+"""Fusions, which join several rankings of the same queries into one."""

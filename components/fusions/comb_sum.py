@@ -1,4 +1,4 @@
-"""Sum of normalised scores, of any number of searches."""
+"""Sums of normalised scores from any number of searches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from components.text.ranking import scaled_scores
 
 @dataclass(frozen=True)
 class CombSum:
-    """Each ranking's scores are mapped to [0, 1] per query (best hit 1, last hit 0; if all are equal, 1) and added with
-    `weights`, those of the retriever's searches in their order; none for equal ones. A chunk that is missing from a
+    """The sum of scores, mapped to [0, 1] per query and ranking (best hit 1, last hit 0; if all are equal, 1).
+
+    `weights` are those of the retriever's arms in their order; empty for equal weights. A chunk that is missing in a
     ranking gets 0 from it.
 
     Source: Fox and Shaw 1994, "Combination of Multiple Searches" (CombSUM), with min-max normalisation as in Lee 1997,
@@ -24,11 +25,11 @@ class CombSum:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Weights out of range."""
+        """Return errors of weights out of range."""
         return out_of_range(self.weights)
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
-        """The `depth` best per query of the union, float32 scores."""
+        """Return the `depth` best hits per query of the union, with float32 scores."""
         weights = weight_of_each(self.weights, len(rankings))
         parts = [weight * scaled_scores(hits) for weight, hits in zip(weights, rankings, strict=True)]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)

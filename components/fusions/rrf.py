@@ -12,10 +12,9 @@ from components.records import Hits
 
 @dataclass(frozen=True)
 class ReciprocalRank:
-    """A chunk scores the sum over rankings of weight / (k + rank), rank from 1. Source: Cormack et al. 2009.
+    """The sum over rankings of weight / (k + rank), with rank from 1. Source: Cormack et al. 2009.
 
-    `weights` are those of the retriever's searches, in their order: dense and sparse for `hybrid`; none for equal
-    ones.
+    `weights` are those of the retriever's arms in their order, dense and sparse for `hybrid`; empty for equal weights.
     """
 
     k: int = 60
@@ -24,12 +23,12 @@ class ReciprocalRank:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         mistakes = [] if self.k >= 0 else [f"k: got {self.k}, expected at least 0"]
         return [*mistakes, *out_of_range(self.weights)]
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
-        """The `depth` best per query of the union, float32 scores."""
+        """Return the `depth` best hits per query of the union, with float32 scores."""
         parts = [
             np.broadcast_to(weight / (self.k + 1 + np.arange(hits.chunk.shape[1])), hits.chunk.shape)
             for weight, hits in zip(weight_of_each(self.weights, len(rankings)), rankings, strict=True)

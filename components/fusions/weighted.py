@@ -1,4 +1,4 @@
-"""Weighted sum of normalised scores."""
+"""Weighted sums of normalised scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,9 @@ from components.text.ranking import scaled_scores
 
 @dataclass(frozen=True)
 class WeightedScores:
-    """Each ranking's scores are mapped to [0, 1] per query (best hit 1, last hit 0; if all are equal, 1) and added with
-    weights.
+    """The weighted sum of scores, mapped to [0, 1] per query and ranking (best hit 1, last hit 0; if all are equal, 1).
 
-    `dense_weight` is the dense ranking's weight; the sparse one has the rest. A chunk that is missing from a ranking
+    `dense_weight` is the weight of the dense ranking; the sparse one has the rest. A chunk that is missing in a ranking
     gets 0 from it.
     """
 
@@ -23,7 +22,7 @@ class WeightedScores:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """A weight outside [0, 1]."""
+        """Return an error for a weight outside [0, 1]."""
         return (
             []
             if 0 <= self.dense_weight <= 1
@@ -32,11 +31,11 @@ class WeightedScores:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """Of the dense and the sparse ranking."""
+        """Weights of the dense and the sparse ranking."""
         return (self.dense_weight, 1 - self.dense_weight)
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
-        """The `depth` best per query of the union."""
+        """Return the `depth` best hits per query of the union."""
         weights = weight_of_each(self.weights, len(rankings))
         parts = [weight * scaled_scores(hits) for weight, hits in zip(weights, rankings, strict=True)]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)

@@ -1,1 +1,1 @@
-"""Turn a sample and its passages into an answer, by one request to a language model or several."""
+"""Generators, which turn a sample and its passages into an answer with one or several requests."""

@@ -1,4 +1,4 @@
-"""Answers that are made of several replies: what they took together, and how they ended."""
+"""Answers built from several replies: their total usage, and their state."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -7,28 +7,31 @@ from components.records import Answer, AnswerState
 
 
 def built_on(answer: Answer, before: Sequence[Answer]) -> Answer:
-    """An answer that was written after others, which were asked for side by side: with the tokens and the time of all,
-    and TRUNCATED if one of the others was cut off.
+    """Return an answer that depends on earlier, concurrent answers, with the tokens and the time of all.
+
+    It is TRUNCATED if one of the earlier answers was cut off.
     """
     latency_s = answer.latency_s + max((other.latency_s for other in before), default=0.0)
     return replace(cut_like(_with_tokens(answer, before), before), latency_s=latency_s)
 
 
 def chosen_of(answer: Answer, others: Sequence[Answer]) -> Answer:
-    """One of several answers that were asked for side by side: with the tokens of all, and the time of the slowest."""
+    """Return one of several concurrent answers, with the tokens of all and the time of the slowest."""
     latency_s = max([answer.latency_s, *(other.latency_s for other in others)])
     return replace(_with_tokens(answer, others), latency_s=latency_s)
 
 
 def cut_like(answer: Answer, others: Iterable[Answer]) -> Answer:
-    """TRUNCATED in the place of OK if one of the others, whose text is or should be in it, was cut off."""
+    """Replace the state OK by TRUNCATED if one of the others, whose text is part of the answer, was cut off."""
     is_cut = answer.state is AnswerState.OK and any(other.state is AnswerState.TRUNCATED for other in others)
     return replace(answer, state=AnswerState.TRUNCATED) if is_cut else answer
 
 
 def first_failed(answers: Iterable[Answer]) -> Answer | None:
-    """A failed request, if there is one: what was to be made of it has failed too, and is tried again by a later run.
-    Without it another answer would come out, and nobody would see that it lacks something.
+    """Return a failed request, if there is one.
+
+    An answer built on it has failed too, and a later run tries it again. Otherwise a different answer would result, and
+    its missing part would remain unnoticed.
     """
     return next((answer for answer in answers if answer.state is AnswerState.ERROR), None)
 
@@ -45,6 +48,6 @@ def _with_tokens(answer: Answer, others: Sequence[Answer]) -> Answer:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """None if one is not known."""
+    """Return the sum, None if a count is unknown."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None

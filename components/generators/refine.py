@@ -1,4 +1,4 @@
-"""One passage after the other, each of which may improve the answer."""
+"""Answers refined passage by passage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +14,13 @@ _PLACES = ("{prompt}", "{answer}")
 
 @dataclass(frozen=True)
 class Refine:
-    """Asks with the first passage alone, then shows the model its answer with the next passage, and so on to the last.
-    A reply without a text (empty, refused) leaves the answer as it was; while there is none, a passage is asked about
-    as the first was. A failed request fails the answer, and nothing more is asked for its sample.
+    """A generator that asks with the first passage, then shows the answer together with the next passage, and so on.
 
-    `instruction` has places for {prompt}, the user's message of the cell's prompt with the next passage in it, and
-    {answer}, the answer so far. Source: the response mode `refine` of llama-index.
+    A reply without text (empty, refused) leaves the answer unchanged. While there is no answer, each passage is asked
+    about like the first. A failed request fails the answer, and ends the requests for its sample.
+
+    `instruction` has the places {prompt}, the user message of the cell's prompt with the next passage, and {answer},
+    the answer so far. Source: the response mode `refine` of llama-index.
     """
 
     instruction: str
@@ -28,19 +29,19 @@ class Refine:
     n_draws: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Places that are missing."""
+        """Return errors for missing places."""
         return missing_places("instruction", self.instruction, _PLACES)
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
-        """One per passage, and one where there is none."""
+        """Return one request per passage, but at least one."""
         return max(n_passages, 1)
 
     def n_rounds(self, n_passages: int) -> int:
-        """Each passage waits for the answer before."""
+        """Return the number of requests, because each passage needs the previous answer."""
         return max(n_passages, 1)
 
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
-        """All samples side by side, passage by passage; `path` tells how many were read, as in "5 passages"."""
+        """Return the answers; `path` has the number of passages read, as in "5 passages"."""
         answers: list[list[Answer]] = [[] for _ in tasks]
         shown: list[tuple[Message, ...]] = [() for _ in tasks]
         for turn in range(max((self.n_requests(len(task.passages), None) for task in tasks), default=0)):
@@ -77,7 +78,7 @@ def _so_far(answers: Sequence[Answer]) -> str:
 
 
 def _last_of(answers: Sequence[Answer]) -> Answer:
-    """The answer after all passages, with what all replies took."""
+    """Return the answer after all passages, with the usage of all replies."""
     whole = answers[0]
     for answer in answers[1:]:
         is_kept = whole.text and not answer.text and answer.state is not AnswerState.ERROR

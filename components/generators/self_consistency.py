@@ -1,4 +1,4 @@
-"""Several draws of one answer, of which the commonest stands."""
+"""The most common of several draws of one answer."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,13 +13,14 @@ from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 
 @dataclass(frozen=True)
 class SelfConsistency:
-    """Asks for `n_draws` answers to the same prompt, and takes the one that most of them give: equal are answers with
-    equal `answer_form`, and of equally common ones the first drawn stands. Answers without a text (empty, refused) vote
-    together. A failed draw fails the answer: a vote without it might end otherwise.
+    """A generator that draws `n_draws` answers to the same prompt, and returns the most common one.
 
-    The model must draw its answers (temperature above 0). Long answers are hardly ever equal: the first draw stands
-    then, at the price of all. Source: Wang et al. 2022, "Self-Consistency Improves Chain of Thought Reasoning in
-    Language Models", section 2, with unweighted votes.
+    Answers are equal if their `answer_form` is equal. Of equally common answers, the first drawn wins. Answers without
+    text (empty, refused) count as equal. A failed draw fails the answer, because it could change the vote.
+
+    The model must sample (temperature above 0). Long answers are hardly ever equal: then the first draw wins, at the
+    price of all. Source: Wang et al. 2022, "Self-Consistency Improves Chain of Thought Reasoning in Language Models",
+    section 2, with unweighted votes.
     """
 
     n_draws: int = 5
@@ -27,7 +28,7 @@ class SelfConsistency:
     version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
-        """Too few draws for a vote."""
+        """Return an error for too few draws."""
         return (
             []
             if self.n_draws >= 2
@@ -35,15 +36,15 @@ class SelfConsistency:
         )
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
-        """One per draw."""
+        """Return one request per draw."""
         return self.n_draws
 
     def n_rounds(self, n_passages: int) -> int:
-        """All at once."""
+        """Return 1: all draws are requested together."""
         return 1
 
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
-        """The commonest answers; `path` tells the votes, as in "3 of 5"."""
+        """Return the most common answers; `path` has the votes, as in "3 of 5"."""
         prompts = [render(task.sample, task.passages) for task in tasks]
         requests = [
             Request(f"{task.sample.id} draw {draw}", messages, task.sample, task.passages, draw=draw)
@@ -62,7 +63,7 @@ def _elected(drawn: Sequence[Answer]) -> tuple[Answer, str]:
     if failed := first_failed(drawn):
         return _chosen(failed, drawn), "failed"
     votes = Counter(answer_form(answer.text) for answer in drawn)
-    form, n_votes = max(votes.items(), key=lambda item: item[1])  # the first drawn of equally common ones
+    form, n_votes = max(votes.items(), key=lambda item: item[1])  # of equally common ones, the first drawn
     same = [answer for answer in drawn if answer_form(answer.text) == form]
     best = next((answer for answer in same if answer.state is AnswerState.OK), same[0])
     return _chosen(best, drawn), f"{n_votes} of {len(drawn)}"

@@ -10,21 +10,21 @@ from components.records import AnswerTask, GeneratedAnswer, Request
 
 @dataclass(frozen=True)
 class Single:
-    """Asks once, with all passages in the prompt: what most systems do."""
+    """A generator with one request per sample and all passages in its prompt, as in most systems."""
 
     version: ClassVar[int] = 1
     n_draws: ClassVar[int] = 1
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
-        """One."""
+        """Return 1."""
         return 1
 
     def n_rounds(self, n_passages: int) -> int:
-        """One."""
+        """Return 1."""
         return 1
 
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
-        """The model's answers as they are."""
+        """Return the model's answers unchanged."""
         prompts = [render(task.sample, task.passages) for task in tasks]
         requests = [
             Request(task.sample.id, messages, task.sample, task.passages)

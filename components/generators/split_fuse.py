@@ -1,4 +1,4 @@
-"""Passages that are too long for one prompt: their halves are answered apart, and the answers fused."""
+"""Passages that are too long for one prompt: separate answers from their halves, and a fusion of these."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ _PLACES = ("{question}", "{answers}")
 
 @dataclass(frozen=True)
 class _Part:
-    """Passages [first, last) of a task: answered at once, or by its halves."""
+    """Passages [first, last) of a task, answered in one request or by halves."""
 
     first: int
     last: int
@@ -26,11 +26,11 @@ class _Part:
 
     @property
     def height(self) -> int:
-        """How often answers are fused below it, one after the other."""
+        """Number of consecutive fusions below this part."""
         return 1 + max(half.height for half in self.halves) if self.halves else 0
 
     def all_parts(self) -> Iterator["_Part"]:
-        """Itself and all below it."""
+        """Yield this part and all parts below it."""
         yield self
         for half in self.halves:
             yield from half.all_parts()
@@ -38,13 +38,15 @@ class _Part:
 
 @dataclass(frozen=True)
 class SplitFuse:
-    """Asks once if the passages hold at most `max_tokens` tokens. Above that their first and their second half are
-    answered apart, each in the same way, and the model fuses the two answers into one. A single passage is never split.
-    Where one half gave no text (empty, refused), the other's answer stands. A failed request fails the answer.
+    """A generator that splits the passages if they have more than `max_tokens` tokens.
 
-    `instruction` has places for {question} (in a conversation with the earlier turns) and {answers}, numbered from 1.
-    Source: Lee and Roh 2024, "Multi-Reranker", section 3.3 and algorithm 1, whose limit counts the query too; here it
-    is compared with the passages alone, as `context.max_tokens` is.
+    Up to that limit it sends one request. Above it, the two halves are answered separately, each in the same way, and
+    the model fuses the two answers. A single passage is never split. If one half has no text (empty, refused), the
+    answer of the other half is used. A failed request fails the answer.
+
+    `instruction` has the places {question} (in a conversation with the earlier turns) and {answers}, numbered from 1.
+    Source: Lee and Roh 2024, "Multi-Reranker", section 3.3 and algorithm 1. Their limit includes the query; here it
+    covers the passages alone, like `context.max_tokens`.
     """
 
     system: str
@@ -56,20 +58,20 @@ class SplitFuse:
     n_draws: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """A limit below 1, places that are missing."""
+        """Return errors for a limit below 1 and for missing places."""
         return too_small(self, max_tokens=1) + missing_places("instruction", self.instruction, _PLACES)
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
-        """One per passage at most, and one for each fusion of two."""
+        """Return the maximum: one request per passage and one per fusion of two; 1 if the passages fit."""
         fits = n_passage_tokens is not None and n_passage_tokens <= self.max_tokens
         return 1 if fits else max(2 * n_passages - 1, 1)
 
     def n_rounds(self, n_passages: int) -> int:
-        """All parts at once, then the fusions from the smallest parts to the whole."""
+        """Return the maximum: one round for all parts, then one per level of fusions."""
         return 1 + ceil(log2(max(n_passages, 1)))
 
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
-        """All samples side by side; `path` tells how many parts were answered apart, as in "4 parts"."""
+        """Return the answers; `path` has the number of parts answered separately, as in "4 parts"."""
         trees = self._trees(tasks)
         answers: list[dict[_Part, Answer]] = [{} for _ in tasks]
         shown: list[tuple[Message, ...]] = [() for _ in tasks]
@@ -92,7 +94,7 @@ class SplitFuse:
         ]
 
     def _trees(self, tasks: Sequence[AnswerTask]) -> list[_Part]:
-        """How the passages of each task are parted. Each text is tokenised once, although samples may share it."""
+        """Return the division of each task's passages. Each text is tokenised once, although samples may share it."""
         texts = list(dict.fromkeys(passage.text for task in tasks for passage in task.passages))
         lengths = dict(zip(texts, map(len, self.tokenizer.token_ends(texts)), strict=True))
         return [self._part([lengths[passage.text] for passage in task.passages], 0) for task in tasks]
@@ -109,14 +111,14 @@ class SplitFuse:
         if not part.halves:
             passages = task.passages[part.first : part.last]
             return Request(request_id, render(task.sample, passages), task.sample, passages)
-        # Not in brackets: these number the sources that an answer cites.
+        # Not in square brackets, which number the sources that an answer cites.
         texts = [f"({n}) {answers[half].text}" for n, half in enumerate(part.halves, 1)]
         values = {"{question}": asked_question(task.sample), "{answers}": "\n".join(texts)}
         return Request(request_id, chat(self.system, fill(self.instruction, values)), task.sample, ())
 
 
 def _without_asking(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | None:
-    """The answer to a part that its halves settle: one has failed, or has no text."""
+    """Return the answer to a part if one of its halves has failed or has no text, else None."""
     if not part.halves:
         return None
     left, right = (answers[half] for half in part.halves)
@@ -124,8 +126,8 @@ def _without_asking(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | No
         return chosen_of(failed, [right if failed is left else left])
     if left.text and right.text:
         return None
-    stands, other = (right, left) if right.text else (left, right)
-    return cut_like(chosen_of(stands, [other]), [other])
+    kept, other = (right, left) if right.text else (left, right)
+    return cut_like(chosen_of(kept, [other]), [other])
 
 
 def _path(tree: _Part) -> str:

@@ -1,1 +1,1 @@
-"""Whose answers stand as the earlier turns of a conversation."""
+"""Histories, which select the answers shown as earlier turns of a conversation."""

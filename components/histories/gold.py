@@ -9,11 +9,11 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class GoldHistory:
-    """Earlier turns stand in prompts with the answers that the data set gives them, as if the model had given these."""
+    """A history with the answers of the data set, as if the model had given them."""
 
     version: ClassVar[int] = 1
     has_rounds: ClassVar[bool] = False
 
     def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
-        """None is waited for."""
+        """Return () per sample: prompts need no generated answers."""
         return [()] * len(samples)

@@ -10,16 +10,17 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class OwnHistory:
-    """Earlier turns stand in prompts with the answers that the model itself gave to them: all first turns are answered
-    first, then all second ones, and so on. The earlier turns of a sample must be samples of the data set themselves: of
-    two with the same turns before them, the first stands for both.
+    """A history with the model's own answers: all first turns are answered first, then all second turns, and so on.
+
+    The earlier turns of a sample must also be samples of the data set. Of several samples with the same turns before
+    them and the same question, the first represents all.
     """
 
     version: ClassVar[int] = 1
     has_rounds: ClassVar[bool] = True
 
     def check_samples(self, samples: Sequence[Sample]) -> list[str]:
-        """Samples with earlier turns that are no samples."""
+        """Return an error if earlier turns of samples are not samples themselves."""
         found = _earlier_turns(samples)
         lacking = [sample for sample, rows in zip(samples, found, strict=True) if None in rows]
         if not lacking:
@@ -27,22 +28,23 @@ class OwnHistory:
         row = found[samples.index(lacking[0])].index(None)
         n_turns = sum(bool(sample.history) for sample in samples)
         return [
-            f"history: got own, and {len(lacking)} of {n_turns} samples with earlier turns have one that is no sample "
-            f"of the data set, and so is not answered (e.g. {lacking[0].id!r}: {lacking[0].history[row].question!r}); "
-            "expected all turns of each conversation as samples: dataset.limit=null if some were left out by a limit, "
-            "else history=gold"
+            f"history: got own, but {len(lacking)} of {n_turns} samples with earlier turns have a turn that is not a "
+            f"sample of the data set and so has no answer (e.g. {lacking[0].id!r}: "
+            f"{lacking[0].history[row].question!r}); expected all turns of each conversation as samples: set "
+            "dataset.limit=null if a limit left some out, else history=gold"
         ]
 
     def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
-        """Per sample the positions of its earlier turns, in their order. Raises ComponentError if one is not there."""
+        """Return, per sample, the positions of its earlier turns in order. Raises ComponentError if one is missing."""
         if mistakes := self.check_samples(samples):
             raise ComponentError(mistakes[0])
         return [tuple(row for row in rows if row is not None) for rows in _earlier_turns(samples)]
 
 
 def _earlier_turns(samples: Sequence[Sample]) -> list[tuple[int | None, ...]]:
-    """Positions; None for a turn that is not there. A turn is known by its question and those before it, among the
-    samples of its subset and corpus.
+    """Return positions of earlier turns, None for a missing turn.
+
+    A turn is identified by its question and the questions before it, within its subset and corpus.
     """
     place: dict[tuple[str, ...], int] = {}
     for row, sample in enumerate(samples):

@@ -1,1 +1,1 @@
-"""Language models, and what stands in for them: a request in, an answer out."""
+"""Language models and their stand-ins: they turn requests into answers."""

@@ -1,4 +1,4 @@
-"""A baseline that is no language model: it answers with sentences of its context."""
+"""A baseline without a language model. It answers with sentences of its context."""
 
 import time
 from collections import Counter
@@ -21,16 +21,16 @@ Sentences = dict[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class Extractive:
-    """Selects and orders sentences of the passages, by the kind of the task; it never writes a word of its own.
+    """A selection of sentences from the passages, which depends on the kind of task. It never generates text.
 
-    qa and conversation: the sentences that share most with the question, up to `answer_characters`. long_form,
-    summarization and continuation: more of them, up to `text_characters`, in the order of the context, skipping what
-    repeats; a continuation also skips what the beginning says already. correction: every sentence of the passage to
-    correct is replaced by the most similar sentence of the context if their terms overlap by `replace_overlap`
-    (Jaccard).
+    - qa, conversation: the sentences that share most with the question, up to `answer_characters`.
+    - long_form, summarization, continuation: more sentences, up to `text_characters`, in context order and without
+      repetitions. A continuation also skips sentences that repeat its beginning.
+    - correction: each sentence of the given passage is replaced by the most similar sentence of the context if the
+      Jaccard index of their terms is at least `replace_overlap`.
 
-    It shows what retrieval alone is worth, needs no download and is reproducible. Its scores say nothing about what a
-    language model would make of the same context. No passages: the answer is empty.
+    It shows the value of retrieval alone, needs no download, and is reproducible. Its scores do not predict those of a
+    language model on the same context. Without passages the answer is empty.
     """
 
     answer_characters: int = 120
@@ -42,14 +42,14 @@ class Extractive:
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers."""
+        """Return errors of numbers out of range."""
         mistakes = too_small(self, answer_characters=1, text_characters=1)
         if not 0 < self.replace_overlap <= 1:
             mistakes.append(f"replace_overlap: got {self.replace_overlap}, expected a share in (0, 1]")
         return mistakes
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """One answer per request, in order; EMPTY without a usable sentence."""
+        """Yield one answer per request, in order; EMPTY if there is no usable sentence."""
         for request in requests:
             started = time.perf_counter()
             text = self._write(request)
@@ -71,7 +71,7 @@ class Extractive:
         return terms(self.tokenizer, text)
 
     def _sentences(self, texts: Sequence[str]) -> Sentences:
-        """Sentences with at least one term."""
+        """Return the sentences with at least one term."""
         sentences: Sentences = {}
         for text in texts:
             own = _recent_sentences if _is_remembered(self.tokenizer, text) else _sentences
@@ -110,15 +110,17 @@ def _is_remembered(tokenizer: WordTokenizer, text: str) -> bool:
 
 
 _LONGEST_REMEMBERED = 2000
-"""Passages come again, for other questions and in other cells of a sweep; longer texts are not remembered."""
-# Components are hashable, which a protocol of theirs cannot say.
+"""Maximum length of a remembered text. Passages recur for other questions and in other cells of a sweep."""
+# Components are hashable, but their protocol cannot express that.
 _recent_terms: Callable[[WordTokenizer, str], frozenset[str]] = lru_cache(maxsize=20_000)(_terms)  # type: ignore[assignment]
 _recent_sentences: Callable[[WordTokenizer, str], Sentences] = lru_cache(maxsize=5_000)(_sentences)  # type: ignore[assignment]
 
 
 class _Candidate(NamedTuple):
-    """A sentence that may be chosen: the weights of its terms that are asked for (in the order of the terms, so that
-    equal sums are equal to the bit), what these are worth once they were said, and by what its gain is scaled.
+    """A sentence that may be chosen.
+
+    `weights` are those of its terms that occur in the question, in a fixed order so that equal sums are bitwise equal.
+    `repeated` is the value of these terms after they were used. `root_length` and `share_new` scale the gain.
     """
 
     place: int
@@ -130,7 +132,7 @@ class _Candidate(NamedTuple):
     share_new: float = 1.0
 
     def gain(self, open_terms: set[str]) -> float:
-        """What is asked and not said yet counts in full, what was said already a tenth, what is known against it."""
+        """Return the value that the sentence adds. Used terms count a tenth, and known terms reduce the value."""
         if not self.weights:
             return 0.0
         value = sum(weight for term, weight in self.weights if term in open_terms) + self.repeated
@@ -138,7 +140,7 @@ class _Candidate(NamedTuple):
 
 
 def _select(sentences: Sentences, asked: frozenset[str], limit: int, known: frozenset[str]) -> str:
-    """Greedily takes the sentence that adds most of what is asked, until `limit` characters; at least one."""
+    """Greedily choose the sentence with the largest gain, up to `limit` characters, but at least one sentence."""
     left, n_characters = _candidates(sentences, asked, known), 0
     chosen: list[_Candidate] = []
     open_terms = set(asked)
@@ -174,12 +176,12 @@ def _candidate(
 
 
 def _joined(sentences: Sequence[str]) -> str:
-    """Sentences in a row, with a blank after those that end as English ones do."""
+    """Join sentences, with a space after those that end like English ones."""
     return "".join(f"{sentence} " if sentence[-1:].isascii() else sentence for sentence in sentences).strip()
 
 
 def _rarity(terms: Sequence[Sequence[str]]) -> dict[str, float]:
-    """A term in fewer of the context's sentences weighs more."""
+    """Return the weights of terms: the fewer sentences of the context contain a term, the larger its weight."""
     counts = Counter(chain.from_iterable(terms))
     return {term: log(1 + len(terms) / count) for term, count in counts.items()}
 

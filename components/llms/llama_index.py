@@ -1,4 +1,4 @@
-"""Any language model class of llama-index, by its import path."""
+"""Language models of llama-index, by the import path of their class."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,18 +23,19 @@ _EXAMPLE = "llama_index.llms.ollama.Ollama"
 
 @dataclass(frozen=True)
 class LlamaIndexChat:
-    """What `chat` of a class under `llama_index` that inherits LLM answers, e.g. `llama_index.llms.ollama.Ollama` of
-    the package llama-index-llms-ollama, `concurrency` requests at a time in threads.
+    """A language model class of llama-index, e.g. `llama_index.llms.ollama.Ollama` (package llama-index-llms-ollama).
 
-    `arguments` are those of its constructor, and stand in the key of the replies: what the model is called, how many
-    tokens it may write. `temperature` has to be given where the class takes it: above 0 equal requests have answers of
-    their own. A secret is none of them: `api_key_env` names the environment variable that holds the argument
-    `api_key`, "" for none. Many classes read a variable of their own, such as OPENAI_API_KEY.
+    The class must inherit `LLM`. Its method `chat` answers up to `concurrency` requests at a time, in threads.
 
-    How long a reply may take and how often a request is tried is up to the class: see its arguments. What it raises in
-    the end is an answer that failed, of the kind that its HTTP status tells; if no request can succeed (see Breaker),
-    the remaining ones are not sent and end as ERROR too. Finish reason and tokens are read from the raw reply, where
-    the class hands it on. Replies follow no JSON schema: a judge reads what comes.
+    `arguments` are passed to its constructor, and are part of the keys of its replies. They include the model's name
+    and its token limit. They must include `temperature` if the class accepts it; above 0, equal requests have different
+    answers. They must not include secrets: `api_key_env` names the environment variable with the argument `api_key`, ""
+    for none. Many classes read a variable such as OPENAI_API_KEY themselves.
+
+    The class controls timeouts and retries; see its arguments. If it raises, the answer has the state ERROR and the
+    class of its HTTP status. If no request can succeed (see `Breaker`), the remaining ones are not sent and also end as
+    ERROR. The finish reason and the token counts come from the raw reply, if the class provides it. JSON schemas are
+    not enforced.
     """
 
     class_path: str = field(metadata=naming_code("the class"))
@@ -46,33 +47,33 @@ class LlamaIndexChat:
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def __hash__(self) -> int:
-        """Of the arguments in any order."""
+        """Hash the arguments regardless of their order."""
         return hash((self.class_path, frozenset(self.arguments.items()), self.api_key_env, self.concurrency))
 
     @property
     def model(self) -> str:
-        """What the arguments call the model, by which it is priced; the class where they name none."""
+        """Name of the model in the arguments, used for prices; the class path if they have none."""
         return self._class.model
 
     @property
     def revision(self) -> str:
-        """What tells it apart from others of the same model: the class and the arguments."""
+        """The class and its arguments as JSON. It distinguishes classes with the same model."""
         return self._class.revision
 
     @property
     def temperature(self) -> float:
-        """That of the arguments; 0 for a class that takes none."""
+        """The temperature in the arguments; 0 for a class that does not accept one."""
         return float(self.arguments.get("temperature", 0.0))
 
     @property
     def max_new_tokens(self) -> int:
-        """That it writes at most, as the arguments say; 0 where they say nothing."""
+        """Maximum number of tokens per answer in the arguments; 0 if they have none."""
         limit = self.arguments.get("max_tokens", self.arguments.get("max_new_tokens"))
         return limit if isinstance(limit, int) else 0
 
     def check(self) -> list[str]:
-        """A class that cannot be meant, arguments that it does not take or lacks, secrets, and a key that is not set.
-        Imports the class.
+        """Return errors about the class, unknown or missing arguments, secrets, and a key that is not set. Imports the
+        class.
         """
         mistakes = self._class.check()
         if self.concurrency < 1:
@@ -87,7 +88,7 @@ class LlamaIndexChat:
     def _missing_temperature(self) -> list[str]:
         try:
             is_taken = self._class.takes("temperature")
-        except ComponentError:  # what is wrong with the class is said already
+        except ComponentError:  # reported by the check of the class
             return []
         if not is_taken:
             return []
@@ -97,8 +98,10 @@ class LlamaIndexChat:
         ]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Answers as they arrive. Closing the iterator, or an interrupt, sends nothing more, and waits for the calls
-        under way, which cannot be cancelled. Raises ComponentError if the class cannot be built.
+        """Yield answers as they arrive. Raises ComponentError if the class cannot be built.
+
+        Closing the iterator, or an interrupt, sends no more requests, and waits for the running calls, which cannot be
+        cancelled.
         """
         if not requests:
             return
@@ -117,7 +120,7 @@ class LlamaIndexChat:
             pool.shutdown(cancel_futures=True)
 
     def _answer(self, llm: Any, request: Request, breaker: Breaker) -> tuple[Answer, Exception | None]:
-        """With what went wrong, if the request was sent and failed."""
+        """Return the answer, with the exception if the request was sent and failed."""
         if breaker.is_open:
             return _failed(request, f"not asked: {breaker.reason}", breaker.error_class), None
         started = time.perf_counter()
@@ -126,8 +129,8 @@ class LlamaIndexChat:
             return read_reply(response, request.id, time.perf_counter() - started), None
         except Exception as error:  # noqa: BLE001 - the classes share no exception class
             known = as_server_error(error)
-            said = error_line(error, secret=key_in(self.api_key_env))
-            return _failed(request, f"{self.class_path}: {said}", class_of(known)), known
+            line = error_line(error, secret=key_in(self.api_key_env))
+            return _failed(request, f"{self.class_path}: {line}", class_of(known)), known
 
     @property
     def _class(self) -> LlamaIndexClass:

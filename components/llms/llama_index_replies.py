@@ -1,5 +1,7 @@
-"""Reads what `chat` of a class of llama-index returns or raises. The raw reply is the provider's own, a mapping or an
-object of its SDK, and the exceptions are those of its SDK too: both are known by the names that providers use.
+"""Reading replies and exceptions of llama-index classes.
+
+The raw reply is a mapping or an object of the provider's SDK, and exceptions come from the SDK too. Both are recognized
+by the names that providers use.
 """
 
 from collections.abc import Mapping
@@ -12,7 +14,7 @@ from components.secrets.mask import HIDDEN, shortened
 from components.text.thoughts import split_thoughts
 
 _FINISH = ("finish_reason", "done_reason", "stop_reason")
-"""OpenAI and Gemini, Ollama, Anthropic."""
+"""Names of the finish reason in replies of OpenAI and Gemini, of Ollama, and of Anthropic."""
 _CUT_OFF = {"length", "max_tokens"}
 _REFUSED = {"content_filter", "refusal", "safety"}
 _PROMPT = ("prompt_tokens", "input_tokens", "prompt_eval_count")
@@ -21,8 +23,10 @@ _SHOWN_CHARACTERS = 300
 
 
 def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
-    """The answer in a ChatResponse, with the thoughts apart from it: TRUNCATED or REFUSED if the raw reply gives that
-    as the reason why it ends, EMPTY for nothing but white space. Tokens are None where no reply tells them.
+    """Return the answer in a ChatResponse, with the thoughts separated from the text.
+
+    The finish reason of the raw reply determines TRUNCATED and REFUSED. Blank text is EMPTY. Token counts are None if
+    the reply has none.
     """
     raw, message = response.raw, response.message
     thoughts, text = split_thoughts(message.content or "")
@@ -43,8 +47,9 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
 
 
 def as_server_error(error: Exception) -> Exception:
-    """The error of `components.openai_server.errors` that an SDK's exception, or one that it was raised from, stands
-    for; the exception itself if that cannot be told.
+    """Return the error of `components.openai_server.errors` that matches an exception of an SDK or its cause.
+
+    Returns the exception itself if no error matches.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -54,7 +59,7 @@ def as_server_error(error: Exception) -> Exception:
             body = _part(cause, "body")
             return HttpError(status, body if isinstance(body, dict) else str(cause), {})
         names = [each.__name__ for each in type(cause).__mro__]
-        if any("Timeout" in name for name in names):  # before connections: OpenAI's is both
+        if any("Timeout" in name for name in names):  # check first: OpenAI's timeout is also a connection error
             return TimeoutError(str(cause))
         if any(name.endswith(("ConnectionError", "ConnectError")) for name in names):
             return Unreachable(str(cause))
@@ -63,7 +68,7 @@ def as_server_error(error: Exception) -> Exception:
 
 
 def error_line(error: Exception, secret: str) -> str:
-    """Return the exception as one short line, with all secrets masked, `secret` ("" for none) however short it is."""
+    """Return the exception as a short line. All secrets are masked; `secret` ("" for none) even if it is short."""
     line = " ".join(f"{type(error).__name__}: {error}".split())
     return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 
@@ -77,7 +82,7 @@ def _state(text: str, reason: str) -> AnswerState:
 
 
 def _finish_reason(raw: Any) -> str:
-    """In lower case; "" if the reply gives none."""
+    """Return the finish reason in lower case, "" if the reply has none."""
     choices = _part(raw, "choices")
     ending = choices[0] if isinstance(choices, list | tuple) and choices else raw
     reason = next(filter(None, (_part(ending, name) for name in _FINISH)), "")
@@ -90,5 +95,5 @@ def _count(places: Any, names: tuple[str, ...]) -> int | None:
 
 
 def _part(value: Any, name: str) -> Any:
-    """What a mapping or an object has under a name, else None."""
+    """Return a value by key or by attribute, else None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

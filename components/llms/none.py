@@ -1,4 +1,4 @@
-"""No generator: for sweeps that compare retrieval alone."""
+"""A cell without a generator, for sweeps that compare retrieval alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from components.records import Answer, AnswerState, Request
 
 @dataclass(frozen=True)
 class NoGenerator:
-    """Asks nothing: every request ends as NOT_ASKED, and answer metrics are not applicable."""
+    """A stand-in that sends no requests. All requests end as NOT_ASKED, and answer metrics do not apply."""
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.NOTHING
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """One answer without a text per request, in order."""
+        """Return one answer without text per request, in order."""
         return (Answer(request.id, AnswerState.NOT_ASKED) for request in requests)

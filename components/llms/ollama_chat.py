@@ -1,4 +1,4 @@
-"""A language model of Ollama, asked through Ollama's own API."""
+"""Language models of Ollama, through Ollama's own API."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -24,17 +24,17 @@ _COUNTED_AT = CountedAt(frozenset({"message"}), ("prompt_eval_count",), ("eval_c
 
 @dataclass(frozen=True)
 class OllamaChat:
-    """Asks `model` for one answer per request, `concurrency` requests at a time.
+    """A model of Ollama, which answers up to `concurrency` requests at a time.
 
-    Not through Ollama's /v1, which has no parameter for the window: there a prompt longer than the few thousand tokens
-    that Ollama takes by default loses its beginning without a word. Here `num_ctx` is the window, in tokens of prompt
-    and answer; a prompt that does not fit ends as ERROR (TOO_LONG). Older versions of Ollama cut it all the same: what
-    then fills the window counts as an error too.
+    It does not use Ollama's /v1, which has no parameter for the context window: there, a prompt that is longer than the
+    default of a few thousand tokens silently loses its beginning. Here `num_ctx` is the window, in tokens of prompt and
+    answer. A prompt that does not fit ends as ERROR (TOO_LONG). Older versions of Ollama cut it anyway, so a prompt
+    that fills the window counts as an error too.
 
-    Names move to other weights with `ollama pull`. `digest` pins them: the ID that `ollama list` shows, or more digits
-    of it; "" trusts the name. `think` switches thoughts on or off in models that have them, None leaves that to the
-    model; they are kept apart from the answer. `seed` is sent with the request's draw added. Failures and retries: see
-    `OpenAIChat`.
+    `ollama pull` can change the weights behind a name. `digest` pins them: the ID shown by `ollama list`, or more of
+    its digits; "" trusts the name. `think` switches thoughts on or off in models that have them; None leaves the choice
+    to the model. Thoughts are separated from the answer. `seed` is sent with the request's draw added. For failures and
+    retries see `OpenAIChat`.
     """
 
     model: str
@@ -59,7 +59,7 @@ class OllamaChat:
     is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """What is wrong with the fields; with a `digest`, whether the server has these weights under this name."""
+        """Return errors of the fields. With a `digest`, ask the server for the weights under the model's name."""
         mistakes = self._server.check() + sampling_mistakes(self)
         if not self.num_ctx > self.max_new_tokens:
             mistakes.append(
@@ -69,7 +69,7 @@ class OllamaChat:
         return mistakes or self._digest_mistakes()
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
+        """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""
         with closing(self._server.call("/api/chat", requests, self._complete)) as outcomes:
             for request, outcome in outcomes:
                 if isinstance(outcome, Failed):
@@ -79,7 +79,7 @@ class OllamaChat:
 
     @property
     def account(self) -> Account:
-        """Whose limits requests count against."""
+        """The account whose limits requests count against."""
         return self._server.account
 
     @property
@@ -121,17 +121,21 @@ class OllamaChat:
             models = objects_in(parsed(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
             found = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
         except (LookUpFailed, Malformed) as error:
-            return [f"digest: {self.base_url} does not say what it holds ({error}); start `ollama serve`, or digest=''"]
+            return [
+                f"digest: {self.base_url} does not list its models ({error}); start `ollama serve`, or set digest=''"
+            ]
         has = found.get(self.model.removesuffix(":latest"))
         if has is None:
-            return [f"model: Ollama has no {self.model!r}; fetch it with: ollama pull {self.model}"]
+            return [f"model: Ollama has no {self.model!r}; download it with: ollama pull {self.model}"]
         if not has.removeprefix("sha256:").startswith(self.digest.removeprefix("sha256:")):
-            return [f"digest: got {self.digest!r}, but {self.model!r} is {has[:12]} there; expected the same weights"]
+            return [
+                f"digest: got {self.digest!r}, but {self.model!r} is {has[:12]} on the server; expected equal weights"
+            ]
         return []
 
 
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
-    """The answer in a reply that nobody has checked. Raises Malformed for something else."""
+    """Return the answer in an unchecked reply. Raises Malformed if it has none."""
     if not isinstance(part_of(reply, "message"), dict):
         raise Malformed(f"{shown(reply)}, expected an object as message")
     thoughts, text = split_thoughts(text_in(reply, "message", "content"))

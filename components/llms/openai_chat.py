@@ -1,4 +1,4 @@
-"""A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp and most providers speak."""
+"""Language models behind OpenAI's chat API, which vLLM, SGLang, llama.cpp and most providers support."""
 
 import json
 import logging
@@ -26,16 +26,17 @@ _FIXED = {
     "model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "n",
     "response_format", "stream",
 }  # fmt: skip
-"""Parameters that fields stand for, or that would make another reply of it."""
+"""Parameters that fields of the class set, or that would change the form of the reply."""
 
 
 _Draws = tuple[Request, ...]
-"""Requests that are the same to a server."""
+"""Requests that are equal for a server."""
 
 
 class LengthParameter(StrEnum):
-    """What a server calls the most tokens that it may write. AUTO: max_completion_tokens for OpenAI itself, whose
-    reasoning models know no other, and max_tokens elsewhere.
+    """Name of a server's parameter for the maximum number of tokens.
+
+    AUTO is max_completion_tokens for OpenAI, whose reasoning models accept no other, and max_tokens for other servers.
     """
 
     AUTO = "auto"
@@ -44,7 +45,7 @@ class LengthParameter(StrEnum):
 
 
 class JsonMode(StrEnum):
-    """How a server is told the JSON schema that a reply should follow."""
+    """How a request asks a server to enforce a JSON schema."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -54,29 +55,30 @@ class JsonMode(StrEnum):
 
 @dataclass(frozen=True)
 class OpenAIChat:
-    """Asks `model` for one completion per request, `concurrency` requests at a time.
+    """A `model` that returns one completion per request, for up to `concurrency` requests at a time.
 
-    `base_url` is the address of any server that speaks the protocol, "" for OpenAI's own. The key is read from the
-    environment variable `api_key_env` ("" for a server that wants none), and appears in no result, no message and no
-    key of the store. `temperature` and `top_p` are not sent if they are None, as reasoning models want it.
-    `max_new_tokens` counts thoughts too, and is sent under the name that `length_parameter` says. The text ends before
-    the first of the words in `stop`. `seed` is sent with the request's draw added; None sends no seed. `json_mode` says
-    how `Request.json_schema` is enforced: json_schema and json_object through response_format, guided_json through the
-    parameter of that name in older versions of vLLM, none not at all. `extra_body` is a JSON object of further
-    parameters, which differ from server to server, e.g. {"reasoning_effort": "low"}; "" for none.
+    `base_url` is the address of any server with this protocol, "" for OpenAI. The key is read from the environment
+    variable `api_key_env` ("" for a server without a key). It appears in no result, message or key of the store.
+    `temperature` and `top_p` are not sent if they are None, which reasoning models require. `max_new_tokens` includes
+    thoughts; `length_parameter` is the name under which it is sent. The text ends before the first word of `stop`.
+    `seed` is sent with the request's draw added; None sends no seed.
 
-    Thoughts are kept apart from the answer, whether the server does so or leaves them in <think> and </think>.
+    `json_mode` is the way to enforce `Request.json_schema`. json_schema and json_object use response_format;
+    guided_json uses that parameter of older versions of vLLM; none enforces nothing. `extra_body` is a JSON object of
+    further parameters, which differ among servers, e.g. {"reasoning_effort": "low"}; "" for none.
+
+    Thoughts are separated from the answer, whether the server does so or leaves them in <think> and </think>.
 
     Rate limits, server errors, timeouts (`timeout_s` for a whole attempt), lost connections and malformed replies are
-    retried up to `max_retries` times, after the time that the server names (Retry-After) or `backoff_s`, doubled each
-    time; at most two minutes. If no request can succeed (a refused key, an unknown model, no server, or many failures
-    in a row: see Breaker), the remaining ones are not sent and end as ERROR too.
+    retried up to `max_retries` times. The delay is the server's (Retry-After), or `backoff_s`, doubled each time; at
+    most two minutes. If no request can succeed (a rejected key, an unknown model, no server, or many consecutive
+    failures; see `Breaker`), the remaining ones are not sent and also end as ERROR.
 
-    Draws of one answer (`generator=self_consistency`) are asked for together, up to `completions_per_request` at a
-    time: the server reads the prompt once, and charges for it once. Above 1 it goes with no `seed`, which is that of
-    one completion. What a server gives fewer is asked for one by one.
+    Draws of one answer (`generator=self_consistency`) share a request, up to `completions_per_request` of them. The
+    server then reads the prompt once, and charges for it once. A value above 1 requires `seed` to be None, because a
+    seed determines a single completion. Completions that the server leaves out are requested one by one.
 
-    The limits per minute hold for all who ask the model with this key: see `components.openai_server.pace`.
+    The limits per minute hold for all users of the model with this key; see `components.openai_server.pace`.
     """
 
     model: str
@@ -102,39 +104,39 @@ class OpenAIChat:
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def check(self) -> list[str]:
-        """What is wrong with the fields, and a key that is not set."""
+        """Return errors of the fields, and an error if the key is not set."""
         mistakes = self.server.check() + sampling_mistakes(self) + too_small(self, completions_per_request=1)
         if self.completions_per_request > 1 and self.seed is not None:
             mistakes.append(
-                f"completions_per_request: got {self.completions_per_request} with seed={self.seed}, which is that of "
-                "one completion; expected 1, or seed=null"
+                f"completions_per_request: got {self.completions_per_request} with seed={self.seed}, which fixes a "
+                "single completion; expected 1, or seed=null"
             )
         if not isinstance(self._extra, dict):
             mistakes.append(f"extra_body: got {self.extra_body!r}, expected a JSON object, or '' for none")
         elif fixed := self._extra.keys() & _FIXED:
-            mistakes.append(f"extra_body: holds {sorted(fixed)}, for which there are fields; expected other parameters")
+            mistakes.append(f"extra_body: contains {sorted(fixed)}, which other fields set; expected other parameters")
         return mistakes
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
+        """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""
         yield from self.generate_at(self.server, requests)
 
     def generate_at(self, server: Server, requests: Sequence[Request]) -> Iterator[Answer]:
-        """The same of a server that is not quite that of the fields."""
-        lacking = yield from self._asked(server, _together(requests, self.completions_per_request))
+        """Yield answers of another server than that of the fields, as `generate` does."""
+        lacking = yield from self._answers(server, _grouped(requests, self.completions_per_request))
         if lacking:
             log.warning(
-                "%s gave fewer completions than it was asked for at once: %d are asked for one by one "
-                "(llm.completions_per_request=1 is no slower)",
+                "%s returned fewer completions than requested: the other %d are requested one by one "
+                "(llm.completions_per_request=1 is as fast)",
                 host_of(self.base_url),
                 len(lacking),
             )
-            yield from self._asked(server, _together(lacking, 1))
+            yield from self._answers(server, _grouped(lacking, 1))
 
-    def _asked(self, server: Server, together: Sequence[_Draws]) -> Generator[Answer, None, list[Request]]:
-        """Answers as they arrive; returns the requests to which the server gave none though it answered."""
+    def _answers(self, server: Server, groups: Sequence[_Draws]) -> Generator[Answer, None, list[Request]]:
+        """Yield answers as they arrive. Return the requests for which a reply had no completion."""
         lacking: list[Request] = []
-        with closing(server.call("/chat/completions", together, self._complete)) as outcomes:
+        with closing(server.call("/chat/completions", groups, self._complete)) as outcomes:
             for requests, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     for request in requests:
@@ -148,12 +150,12 @@ class OpenAIChat:
 
     @property
     def account(self) -> Account:
-        """Whose limits requests count against."""
+        """The account whose limits requests count against."""
         return self.server.account
 
     @property
     def server(self) -> Server:
-        """That of the fields."""
+        """The server that the fields describe."""
         return server_of(self)
 
     async def _complete(self, session: Session, requests: _Draws) -> list[Answer]:
@@ -188,14 +190,14 @@ class OpenAIChat:
 
     @property
     def _extra(self) -> Any:
-        """What `extra_body` holds; None for what is no JSON."""
+        """The content of `extra_body`; None if it is not JSON."""
         try:
             return json.loads(self.extra_body or "{}")
         except ValueError:
             return None
 
     def _enforced(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that make the server follow a schema."""
+        """Return the parameters that make the server follow a schema."""
         named = {"name": "reply", "schema": dict(schema), "strict": True}
         parameters: dict[JsonMode, dict[str, Any]] = {
             JsonMode.JSON_SCHEMA: {"response_format": {"type": "json_schema", "json_schema": named}},
@@ -206,9 +208,9 @@ class OpenAIChat:
         return parameters[self.json_mode]
 
 
-def _together(requests: Sequence[Request], most: int) -> list[_Draws]:
-    """Requests, of which those that are the same to a server are one call, with no more than so many of them."""
-    if most == 1:  # as they come: whoever asks for several draws may want the first of all questions first
+def _grouped(requests: Sequence[Request], most: int) -> list[_Draws]:
+    """Return groups of at most `most` requests that are equal for a server."""
+    if most == 1:  # keep the order: a caller with several draws may want the first draws of all questions first
         return [(request,) for request in requests]
     equal: defaultdict[Hashable, list[Request]] = defaultdict(list)
     for request in requests:

@@ -1,4 +1,4 @@
-"""Reads what a server sent as a chat completion."""
+"""Reading chat completions of servers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,18 +11,19 @@ from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
 
 _THOUGHTS = ("reasoning_content", "reasoning")
-"""Where servers put thoughts beside the text: DeepSeek and vLLM, and newer versions of vLLM and OpenRouter."""
+"""Names of the thoughts beside the text: in DeepSeek and vLLM, and in newer versions of vLLM and OpenRouter."""
 
 
 def read_replies(completion: Any, request_ids: Sequence[str], latency_s: float) -> list[Answer]:
-    """The answers in a completion, with the thoughts apart from them: one per id, or fewer if it holds fewer. Raises
-    Malformed for something else, such as a finish reason "error": routers send it with status 200 when the provider
-    behind them broke off.
+    """Return the answers in a completion, with thoughts separated: one per id, or fewer if there are fewer.
 
-    A refusal, or a finish reason that names a content filter, is REFUSED; the finish reason "length" is TRUNCATED; a
-    text of nothing but white space is EMPTY. Token counts are None if the server does not report them. It reports those
-    of all answers together: the prompt's are the first answer's, since it was read once, and those of the completions
-    are shared out by the lengths of the texts, so that their sum is what was paid for.
+    A refusal, or a finish reason that names a content filter, is REFUSED. The finish reason "length" is TRUNCATED.
+    Blank text is EMPTY. Raises Malformed for other replies, such as one with the finish reason "error": routers send it
+    with status 200 when the provider behind them failed.
+
+    Token counts are None if the server does not report them. It reports them for all answers together. The prompt was
+    read once, so its tokens count for the first answer. The tokens of the completions are divided in proportion to the
+    lengths of the texts, so that their sum is the paid number.
     """
     choices = objects_in(completion, "choices")[: len(request_ids)]
     read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
@@ -47,7 +48,7 @@ def read_replies(completion: Any, request_ids: Sequence[str], latency_s: float) 
 
 
 def _shares(count: int | None, weights: Sequence[int]) -> list[Any]:
-    """Whole numbers in proportion to the weights, whose sum is the count; None if that is not known."""
+    """Return integers in proportion to the weights that add up to the count; None if the count is unknown."""
     if count is None:
         return [None] * len(weights)
     ends = [count * end // sum(weights) for end in accumulate(weights, initial=0)]
@@ -55,7 +56,7 @@ def _shares(count: int | None, weights: Sequence[int]) -> list[Any]:
 
 
 def _read(choice: Mapping[str, Any], request_id: str) -> Answer:
-    """Raise Malformed for a completion that was broken off, and for anything that is not a completion."""
+    """Return the answer in a choice. Raises Malformed for an aborted completion, and for anything else."""
     message = part_of(choice, "message")
     if not isinstance(message, dict):
         raise Malformed(f"{shown(choice)}, expected an object as message")
@@ -64,8 +65,8 @@ def _read(choice: Mapping[str, Any], request_id: str) -> Answer:
     if reason == "error":
         raise Malformed(shown(choice))
     state = _state(text, reason, refusal=message.get("refusal"))
-    said = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
-    return Answer(request_id, state, said, thoughts=thoughts or _thoughts_beside(message))
+    kept = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
+    return Answer(request_id, state, kept, thoughts=thoughts or _thoughts_beside(message))
 
 
 def _thoughts_beside(message: Mapping[str, Any]) -> str:

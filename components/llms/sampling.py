@@ -1,22 +1,22 @@
-"""The fields that say how a model draws its tokens, which all backends have alike."""
+"""Sampling fields that all backends share."""
 
 from typing import Protocol
 
 
 class Sampling(Protocol):
-    """Fields of a language model. A `temperature` of 0 takes the likeliest token, None is the server's own choice."""
+    """Sampling fields. A `temperature` of 0 takes the likeliest token; None leaves the choice to the server."""
 
     @property
     def temperature(self) -> float | None:
-        """At least 0."""
+        """Sampling temperature, at least 0."""
 
     @property
     def top_p(self) -> float | None:
-        """Share of the likeliest tokens that are drawn from."""
+        """Share of probability from whose likeliest tokens the model samples."""
 
     @property
     def max_new_tokens(self) -> int:
-        """That it writes at most."""
+        """Maximum number of tokens that the model writes."""
 
     @property
     def stop(self) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ class Sampling(Protocol):
 
 
 def sampling_mistakes(model: Sampling) -> list[str]:
-    """What is wrong with these fields."""
+    """Return errors of the sampling fields."""
     mistakes = []
     if model.temperature is not None and not model.temperature >= 0:
         mistakes.append(f"temperature: got {model.temperature}, expected at least 0")
@@ -33,5 +33,5 @@ def sampling_mistakes(model: Sampling) -> list[str]:
     if model.top_p is not None and not 0 < model.top_p <= 1:
         mistakes.append(f"top_p: got {model.top_p}, expected a share in (0, 1]")
     if "" in model.stop:
-        mistakes.append("stop: holds an empty word, before which every text ends; expected words")
+        mistakes.append("stop: contains an empty word, before which every text would end; expected words")
     return mistakes

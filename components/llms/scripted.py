@@ -1,4 +1,4 @@
-"""A language model that follows a script: for tests of everything around a model."""
+"""A language model that follows a script, for tests of the code around a model."""
 
 import re
 import time
@@ -13,11 +13,11 @@ from components.records import Answer, AnswerState, ErrorClass, Request
 
 @dataclass(frozen=True)
 class Scripted:
-    """Replies with `reply`, with {question} and {context} filled in; EMPTY if nothing is left. As both stand in the
-    messages too, these decide the reply, as with the models that it stands in for.
+    """A model that returns `reply` with {question} and {context} filled in; EMPTY if nothing is left.
 
-    A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state, and one that contains
-    `truncate_on` with the first half of its reply; "" switches this off. Errors are of `error_class`.
+    Question and context are part of the messages, so the messages determine the reply, as for real models. A request
+    whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state. One that contains `truncate_on` is
+    cut to the first half of its reply. "" switches each of them off. Errors have the class `error_class`.
     """
 
     reply: str = "{question}"
@@ -33,7 +33,7 @@ class Scripted:
     is_stand_in: ClassVar[bool] = True
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """One answer per request, in order, `delay_s` apart."""
+        """Yield one answer per request, in order, `delay_s` apart."""
         for request in requests:
             time.sleep(self.delay_s)
             yield self._answer(request)

@@ -1,4 +1,4 @@
-"""A language model on this machine, run by transformers."""
+"""Language models on this machine, run by transformers."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
 from components.llms.sampling import sampling_mistakes
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, ModelPrompt, WrittenText
-from components.pretrained.chat_template import in_template, template_mistakes, without_template
+from components.pretrained.chat_template import in_template, missing_template, template_mistakes
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import (
     folder_hash,
@@ -25,17 +25,19 @@ from components.text.thoughts import split_thoughts
 
 @dataclass(frozen=True)
 class TransformersChat:
-    """What `model.generate` writes to each request, in the chat template of the model, many requests at a time.
+    """A model that `generate` of transformers runs on batches of requests, in the model's chat template.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". `adapter` is
-    the folder of a LoRA adapter, "" for none. `chat_template` is a template in Jinja, "" for the model's own. Code from
-    the model's folder is run only if `trust_remote_code` says so. Temperature 0 takes the likeliest token; above it
-    tokens are drawn from those that make up `top_p`, by random numbers of `seed`, the request and its draw: a request
-    has the same answer whatever it is batched with. The text ends before the first of the words in `stop`.
+    `model` is a hub id with its commit as `revision`, or a local folder with revision "". `adapter` is the folder of a
+    LoRA adapter, "" for none. `chat_template` is a Jinja template, "" for the model's own. Code from the model's folder
+    runs only with `trust_remote_code`.
+
+    Temperature 0 takes the likeliest token. Above 0, tokens are sampled from those that sum to `top_p`. The random
+    numbers depend on `seed`, the request and its draw, so an answer does not depend on its batch. The text ends before
+    the first word of `stop`.
 
     A request that does not fit into the model's window with `max_new_tokens` ends as ERROR (TOO_LONG). Thoughts in
-    <think> and </think> are kept apart. Replies follow no JSON schema: a judge reads what comes. A batch is
-    `batch_tokens` tokens of prompts and answers, or one request; None for what suits the device.
+    <think> and </think> are separated. JSON schemas are not enforced. A batch has `batch_tokens` tokens of prompts and
+    answers, or a single request; None chooses a size for the device.
     """
 
     model: str
@@ -57,7 +59,7 @@ class TransformersChat:
     is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Missing packages, a model or an adapter that cannot be meant, a chat template that is missing or fails,
+        """Return errors about missing packages, an unusable model or adapter, a missing or broken chat template, and
         numbers out of range.
         """
         packages = (*PACKAGES, "peft") if self.adapter else PACKAGES
@@ -72,22 +74,23 @@ class TransformersChat:
                     f"adapter: got {self.adapter!r}, expected a folder with adapter_config.json, as PEFT saves it"
                 )
         if self.batch_tokens is not None and self.batch_tokens < 1:
-            mistakes.append(
-                f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null for what suits the device"
-            )
+            mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of the local folders of model and adapter, "" for none. Raises ComponentError if one is not
-        there.
+        """Return the SHA-256 (hex) of the local folders of model and adapter, "" for none.
+
+        Raises ComponentError if a folder does not exist.
         """
         hashes = [folder_hash(self.model), *([folder_hash(self.adapter)] if self.adapter else [])]
         return " ".join(filter(None, hashes))
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Answers batch by batch, the longest prompts first. The latency of an answer is its share of the batch: the
-        seconds of the batch divided by its answers. Raises ComponentError if the model cannot be loaded, has no chat
-        template, computes no finite numbers, or a batch does not fit into memory.
+        """Yield answers batch by batch, the longest prompts first.
+
+        The latency of an answer is the time of its batch divided by the number of answers. Raises ComponentError if the
+        model cannot be loaded, has no chat template or computes numbers that are not finite, or if a batch does not fit
+        into memory.
         """
         if not requests:
             return
@@ -109,14 +112,14 @@ class TransformersChat:
             started = time.perf_counter()
 
     def _prompt(self, causal: CausalModel, request: Request) -> ModelPrompt | Answer:
-        """The tokens of a request; a failed answer if the template takes no such messages, if no tokenizer can read
-        them, or if the window has no room for so many.
+        """Return the tokens of a request. Return a failed answer if the template rejects the messages, if they have an
+        unpaired surrogate, or if the prompt exceeds the window.
         """
         from jinja2 import TemplateError
 
         tokenizer = causal.tokenizer
         if not (self.chat_template or tokenizer.chat_template):
-            raise ComponentError(f"model {without_template(self.model)}")
+            raise ComponentError(f"model {missing_template(self.model)}")
         try:
             text = in_template(tokenizer, request.messages, self.chat_template)
         except TemplateError as error:
@@ -131,7 +134,7 @@ class TransformersChat:
                 "it in the data or in the prompt's template",
                 ErrorClass.BAD_REQUEST,
             )
-        # Not verbose: that a prompt is too long for the model is said below.
+        # Not verbose: the check below reports a prompt that is too long.
         token_ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         if len(token_ids) + self.max_new_tokens > causal.window:
             return _failed(

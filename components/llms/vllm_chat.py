@@ -1,4 +1,4 @@
-"""A language model in a server of vLLM that is started for the sweep, and stopped after it."""
+"""Language models in a vLLM server that is started for the sweep, and stopped after it."""
 
 import shlex
 import shutil
@@ -17,20 +17,21 @@ from components.protocols import AnswersFrom
 from components.records import Answer, Request
 
 _ADAPTER = "adapter"
-"""What the server calls the model with its adapter."""
+"""Name under which the server offers the model with its adapter."""
 
 
 @dataclass(frozen=True)
 class VllmChat:
-    """Starts `vllm serve` when the first answer is wanted, waits until it is healthy, and asks it as `OpenAIChat` does.
-    All cells and processes of a sweep that name the same server share one; it is stopped when the last of them ends,
-    killed ones too. For a server that runs already take `llm=openai`.
+    """A model in a `vllm serve` that starts at the first request. Requests are sent as in `OpenAIChat`.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". `adapter` is
-    the folder of a LoRA adapter, "" for none. `command` is the vllm of an environment of its own: its packages
-    do not go together with ours. `arguments` go to `vllm serve` and decide what is answered, such as
-    "--quantization fp8 --max-model-len 16384"; `runtime_arguments` do not, such as "--tensor-parallel-size 2". Its log
-    is in `log_dir`, in a folder of its own. The other fields are those of `OpenAIChat`.
+    All cells and processes of a sweep that describe the same server share it. It stops when the last of them ends, even
+    if that one is killed. For a server that is already running, use `llm=openai`.
+
+    `model` is a hub id with its commit as `revision`, or a local folder with revision "". `adapter` is the folder of a
+    LoRA adapter, "" for none. `command` is the vllm program of a separate environment, because its packages conflict
+    with ours. `arguments` are arguments of `vllm serve` that affect the answers, such as "--quantization fp8
+    --max-model-len 16384". `runtime_arguments` do not affect them, such as "--tensor-parallel-size 2". Each server logs
+    to a separate folder in `log_dir`. The other fields are those of `OpenAIChat`.
     """
 
     model: str
@@ -43,8 +44,8 @@ class VllmChat:
     stop: tuple[str, ...] = ()
     seed: int | None = 0
     extra_body: str = ""
-    command: str = runtime_only("vllm", "where a program lies changes nothing that it does", runs="the program")
-    runtime_arguments: str = runtime_only("", "for what changes speed and memory alone")
+    command: str = runtime_only("vllm", "the place of a program does not change its output", runs="the program")
+    runtime_arguments: str = runtime_only("", "they change speed and memory only")
     log_dir: str = runtime_only("results/servers", "a place for logs")
     start_timeout_s: float = runtime_only(1800.0, "large models take minutes to load")
     timeout_s: float = runtime_only(600.0, "an answer that comes too late is asked for again")
@@ -58,7 +59,7 @@ class VllmChat:
     is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """A command that is not there, a model or an adapter that cannot be meant, numbers out of range."""
+        """Return errors about a missing command, an unusable model or adapter, and numbers out of range."""
         mistakes = model_mistakes(self.model, self.revision) + sampling_mistakes(self)
         mistakes += self._command_mistakes()
         folder = local_folder(self.adapter)
@@ -73,13 +74,14 @@ class VllmChat:
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of the local folders of model and adapter, "" for none. Raises ComponentError if one is not
-        there.
+        """Return the SHA-256 (hex) of the local folders of model and adapter, "" for none.
+
+        Raises ComponentError if a folder does not exist.
         """
         return " ".join(filter(None, [folder_hash(self.model), self.adapter and folder_hash(self.adapter)]))
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Answers as they arrive. Raises ComponentError if the server cannot be started."""
+        """Yield answers as they arrive. Raises ComponentError if the server cannot be started."""
         if not requests:
             return
         folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
@@ -91,7 +93,7 @@ class VllmChat:
         program = Path(self.command).expanduser()
         if shutil.which(str(program)):
             return []
-        is_path = len(program.parts) > 1  # a mere name is looked for in PATH alone
+        is_path = len(program.parts) > 1  # a name without a folder is searched in PATH only
         if is_path and program.is_dir():
             return [
                 f"command: {self.command!r} is a folder, expected the program in it, e.g. {program / 'bin' / 'vllm'}"
@@ -99,8 +101,8 @@ class VllmChat:
         if is_path and program.exists():
             return [f"command: {self.command!r} is not executable; allow it with: chmod +x {shlex.quote(str(program))}"]
         return [
-            f"command: there is no program {self.command!r}; install vLLM in an environment of its own (python -m venv "
-            "~/vllm && ~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm"
+            f"command: the program {self.command!r} does not exist; install vLLM in a separate environment (python -m "
+            "venv ~/vllm && ~/vllm/bin/pip install vllm) and set llm.command=~/vllm/bin/vllm"
         ]
 
     def _command(self, port: int) -> list[str]:

@@ -1,1 +1,1 @@
-"""Servers that speak OpenAI's protocol: calling them, with retries, for every role that has a component behind one."""
+"""Client for servers with OpenAI's protocol, with retries. Every component behind a server uses it."""

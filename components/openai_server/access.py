@@ -1,4 +1,4 @@
-"""The address of a server, the proxy on the way to it and the key for it."""
+"""The address of a server, its API key, and the proxy in between."""
 
 import os
 import re
@@ -13,13 +13,15 @@ OPENAI = "https://api.openai.com/v1"
 
 
 def host_of(base_url: str) -> str:
-    """Host and port of an address; those of OpenAI for ""."""
+    """Return host and port of an address; "" stands for OpenAI."""
     return urlsplit(base_url or OPENAI).netloc
 
 
 def key_in(variable: str) -> str:
-    """Return the key in an environment variable, without a line break that a file or a shell left at its end; "" if
-    unset. From now on, all messages and files hide it.
+    """Return the API key from an environment variable, "" if it is not set.
+
+    White space at both ends, such as a line break from a file, is removed. The key is masked in all messages and files
+    from now on.
     """
     if not variable:
         return ""
@@ -28,40 +30,41 @@ def key_in(variable: str) -> str:
 
 
 def mistakes_of_key(variable: str) -> list[str]:
-    """Return what is wrong with a key that is not set, or that cannot be sent."""
+    """Return one error if the key is not set or cannot be sent, else []."""
     key = key_in(variable)
     if variable and not key:
-        if not is_variable_name(variable):  # a key, perhaps: it is not repeated
+        if not is_variable_name(variable):  # it may be the key itself, so the message does not show it
             return [
                 "api_key_env: expected the name of an environment variable that holds the key, such as OPENAI_API_KEY; "
-                "no variable has the given name, which is not repeated here, as it may be the key itself"
+                "the given text is not such a name, and is not shown, as it may be the key itself"
             ]
         return [
             f"api_key_env: the environment variable {variable} is not set; set it (export {variable}=...), name "
-            f'another, or take api_key_env="" for a server that wants no key'
+            'another variable, or use api_key_env="" for a server without a key'
         ]
     if not (key.isascii() and key.isprintable()):
-        return [f"api_key_env: the key in {variable} holds characters that no HTTP header can; copy it again"]
+        return [f"api_key_env: the key in {variable} contains characters that HTTP headers do not allow; copy it again"]
     return []
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name for an address, None for none."""
+    """Return the proxy for an address according to HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, else None."""
     parts = urlsplit(url)
     proxies = getproxies()
     return None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme, proxies.get("all")) or None
 
 
 def mistakes_of_proxy(url: str) -> list[str]:
-    """Return what is wrong with the proxy for an address. The proxy's own address, which may hold a password, is not
-    repeated.
+    """Return one error if the proxy for an address is unusable, else [].
+
+    The message does not show the proxy's address, which may contain a password.
     """
     proxy = proxy_for(url)
     if proxy is None or _is_proxy(proxy):
         return []
     return [
         "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address; expected "
-        "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with signs in the password such as / written as %2F"
+        "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with special characters in the password encoded (/ as %2F)"
     ]
 
 
@@ -73,13 +76,12 @@ def _is_proxy(address: str) -> bool:
 
 
 def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
-    """An address that cannot be used, or that holds a secret."""
+    """Return one error if an address is unusable or contains a secret, else []."""
     if "@" in url:
-        return ["base_url: holds a user name or password; give the key by api_key_env instead"]
-    if "?" in url or "#" in url:  # the address goes into results, where a key in it could be read
+        return ["base_url: holds a user name or password; use api_key_env for the key"]
+    if "?" in url or "#" in url:  # results show the address, and it could contain a key
         return [
-            f'base_url: has a part behind "?" or "#", expected an address such as {example}; give a key by '
-            "api_key_env instead"
+            f'base_url: has a part after "?" or "#", expected an address such as {example}; use api_key_env for a key'
         ]
     try:
         parts = urlsplit(url or OPENAI)
@@ -89,6 +91,6 @@ def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list
             and bool(parts.hostname)
             and parts.port != 0
         )
-    except ValueError:  # a port that is not a number, a bracket that is not closed
+    except ValueError:  # a port that is not a number, an unclosed bracket
         usable = False
-    return [] if usable else [f"base_url: got {masked(url)!r}, expected one such as {example}"]
+    return [] if usable else [f"base_url: got {masked(url)!r}, expected an address such as {example}"]

@@ -1,4 +1,4 @@
-"""Reads the body of a reply, compressed or not, up to a limit: a server must not fill the memory of who asks it."""
+"""Reading the body of a reply, compressed or not, with a size limit that protects our memory."""
 
 import zlib
 from typing import TYPE_CHECKING
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 MOST_BYTES = 64 << 20
-"""Of a reply. The longest completions are below 1 MiB."""
+"""Maximum size of a reply. The longest completions are below 1 MiB."""
 
 MOST_BYTES_PER_VECTOR = 256 << 10
-"""Beyond `MOST_BYTES`, for each vector that was asked for: 8,192 numbers of 32 characters."""
+"""Added to `MOST_BYTES` for each requested vector: 8,192 numbers of 32 characters."""
 
 MOST_BYTES_OF_ERROR = 64 << 10
-"""Of a reply that is an error. The rest is not read."""
+"""Maximum size of an error's body. The rest is not read."""
 
 ACCEPTED = "gzip, deflate"
 _PLAIN = ("", "identity")
@@ -23,9 +23,9 @@ _GZIP_OR_ZLIB, _RAW_DEFLATE = 47, -15
 
 
 async def body_of(reply: "ClientResponse", most_bytes: int) -> bytes:
-    """Return the decoded body; of an error its first `MOST_BYTES_OF_ERROR`.
+    """Return the decoded body; for an error, its first `MOST_BYTES_OF_ERROR` bytes.
 
-    Raises TooLarge as soon as more than `most_bytes` have come, and Malformed for an encoding that was not accepted.
+    Raises TooLarge as soon as the body exceeds `most_bytes`, and Malformed for an encoding that we did not accept.
     """
     is_error = not reply.ok
     limit = MOST_BYTES_OF_ERROR if is_error else most_bytes
@@ -37,7 +37,7 @@ async def body_of(reply: "ClientResponse", most_bytes: int) -> bytes:
         except zlib.error as error:
             raise Malformed(f"a body that cannot be decompressed: {error}") from error
         if len(received) > limit:
-            reply.close()  # what is left of it is not read
+            reply.close()  # do not read the rest
             if is_error:
                 return bytes(received[:limit])
             raise TooLarge(f"more than {limit >> 20} MiB")
@@ -45,23 +45,23 @@ async def body_of(reply: "ClientResponse", most_bytes: int) -> bytes:
 
 
 class _Decoder:
-    """Decompresses gzip, whose members may follow each other, zlib and raw deflate, never more than is wanted."""
+    """Decompressor of zlib, raw deflate and gzip with several members. It never decodes more than requested."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._has_begun = False
 
     def decode(self, chunk: bytes, most: int) -> bytes:
-        """Return at most `most` bytes; the caller stops when there are as many. Raises zlib.error."""
+        """Return at most `most` bytes; the caller stops when it has enough. Raises zlib.error."""
         decoded = bytearray()
         while chunk and len(decoded) < most:
             if self._zlib.eof:
                 self._zlib = zlib.decompressobj(_GZIP_OR_ZLIB)
-            decoded += self._some(chunk, most - len(decoded))
+            decoded += self._decompress(chunk, most - len(decoded))
             chunk = self._zlib.unconsumed_tail or self._zlib.unused_data
         return bytes(decoded)
 
-    def _some(self, chunk: bytes, most: int) -> bytes:
+    def _decompress(self, chunk: bytes, most: int) -> bytes:
         try:
             return self._zlib.decompress(chunk, most)
         except zlib.error:
@@ -74,7 +74,7 @@ class _Decoder:
 
 
 def _decoder(encoding: str) -> _Decoder | None:
-    """None for a body that is not compressed."""
+    """Return a decoder for a content encoding, None for an uncompressed body. Raises Malformed."""
     name = encoding.lower()
     if name in _PLAIN:
         return None

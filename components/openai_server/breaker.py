@@ -1,4 +1,4 @@
-"""A circuit breaker: it decides when to stop asking a server."""
+"""A circuit breaker, which decides when to stop sending requests to a server."""
 
 import asyncio
 import time
@@ -10,15 +10,16 @@ from components.openai_server.window import Window
 from components.records import ErrorClass
 
 _MOST_IN_A_ROW = 10
-_LEFT_ALONE_S = 60.0
-"""So long nobody asks a server that is down; then it is tried again."""
+_DOWN_PERIOD_S = 60.0
+"""Seconds without requests after a server was found down. Then it is tried again."""
 
 
 @dataclass
 class Health:
-    """What came of all calls of one endpoint so far. `down_since` is a time of `time.monotonic`, None for a server that
-    is not known to be down; `reason` says why it is, `error_class` what kind of failure it was. `window` is how many
-    requests it gets at once, `retries` reports those that are asked again.
+    """Outcomes of all calls of one endpoint so far.
+
+    `down_since` is a time of `time.monotonic`, None if the server is not known to be down. `reason` and `error_class`
+    describe the failure that brought it down. `window` limits the concurrent requests, and `retries` reports retries.
     """
 
     has_answered: bool = False
@@ -31,44 +32,47 @@ class Health:
 
 
 class Breaker:
-    """Opens when the remaining requests of a call would fail like those before them. Lives in one event loop, or is
-    told by one thread.
+    """A breaker that opens when the remaining requests of a call would fail like the previous ones.
 
-    Before the first answer, a failure that every request would share (a refused key, say) opens it at once. After an
-    answer, the key, the model and the server are known to work, and a single refusal may concern one request (a
-    firewall that dislikes its text): from then on only many failures in a row open it. A request that fails on its own
-    account (HTTP 400) says nothing about the others.
+    A breaker is used by one event loop or by one thread.
 
-    Calls of the same endpoint share its `Health`. If one of them found the server down, those that begin within a
-    minute ask nothing; later ones try it, and give up at the first failure that others may share.
+    Before the first answer, a failure that would affect every request, such as a rejected key, opens it immediately.
+    An answer proves that key, model and server work. From then on a single rejection may concern one request only (a
+    firewall that dislikes its text), and only many consecutive failures open the breaker. A failure caused by the
+    request itself (HTTP 400) does not count.
+
+    Calls of the same endpoint share its `Health`. If one call found the server down, calls that begin within the next
+    minute send nothing. Later calls try the server again, and give up at the first failure that may affect others.
     """
 
     def __init__(self, concurrency: int, health: Health | None = None) -> None:
-        """`concurrency` failures in a row prove nothing: one bad moment hits all requests that are under way."""
+        """Initialize the breaker. It tolerates `concurrency` failures in a row: one bad moment can fail all open
+        requests.
+        """
         self._health = health or Health()
         self._opened = asyncio.Event()
         self._most_in_a_row = max(concurrency + 1, _MOST_IN_A_ROW)
-        if self._was_down and time.monotonic() - (self._health.down_since or 0.0) < _LEFT_ALONE_S:
+        if self._was_down and time.monotonic() - (self._health.down_since or 0.0) < _DOWN_PERIOD_S:
             self._opened.set()
 
     @property
     def is_open(self) -> bool:
-        """True when nothing more should be asked; `reason` says why, `error_class` what kind of failure it was."""
+        """True if no further requests should be sent; see `reason` and `error_class`."""
         return self._opened.is_set()
 
     @property
     def reason(self) -> str:
-        """As in `Health`."""
+        """Message of the failure that opened it, "" for none."""
         return self._health.reason
 
     @property
     def error_class(self) -> ErrorClass:
-        """As in `Health`."""
+        """Class of the failure that opened it."""
         return self._health.error_class
 
     @property
     def health(self) -> Health:
-        """What calls of the endpoint share."""
+        """The state shared by calls of the endpoint."""
         return self._health
 
     @property
@@ -76,18 +80,18 @@ class Breaker:
         return self._health.down_since is not None
 
     def is_worth_a_retry(self, error: Exception) -> bool:
-        """False for a server that was never there, or was down and has not answered since."""
+        """Return False for a server that never accepted a connection, or was down and has not answered since."""
         return not self._was_down and (self._health.has_answered or not isinstance(error, Refused))
 
     def succeeded(self) -> None:
-        """The server answered."""
+        """Record an answer of the server."""
         self._health.has_answered = True
         self._health.retries.answered()
         self._is_up()
 
     def failed(self, error: Exception, reason: str) -> None:
-        """A request failed for good."""
-        # Only failures that others may share count. One that concerns this request alone proves the server is there.
+        """Record a request that failed for good."""
+        # Only failures that may affect other requests count. Any other failure proves that the server is up.
         if not (is_for_all(error) or is_temporary(error)):
             self._is_up()
             return
@@ -102,7 +106,7 @@ class Breaker:
         self._health.n_failed_in_a_row, self._health.down_since = 0, None
 
     async def wait(self, seconds: float) -> None:
-        """Waits so long, or until the breaker opens if that comes first."""
+        """Wait for `seconds`, or until the breaker opens."""
         try:
             async with asyncio.timeout(seconds):
                 await self._opened.wait()

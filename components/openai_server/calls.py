@@ -1,4 +1,4 @@
-"""Many calls under way at once in one event loop, for a caller outside of it."""
+"""Concurrent calls in one event loop, with results for a caller outside the loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,12 +9,13 @@ Result = TypeVar("Result")
 
 
 class Calls(Generic[Item, Result]):
-    """`call` on every item, `concurrency` of them at a time, and what has come of them so far. A caller that falls
-    behind by as many results holds up further calls.
+    """Calls of `call` for every item, at most `concurrency` at a time.
+
+    If `concurrency` results wait for the caller, no further calls start.
     """
 
     def __init__(self, items: Sequence[Item], call: Callable[[Item], Awaitable[Result]], concurrency: int) -> None:
-        """Begins at once, in the event loop that runs now."""
+        """Start the calls in the running event loop."""
         self._waiting = iter(items)
         self._call = call
         self._arrived: asyncio.Queue[tuple[Item, Result]] = asyncio.Queue(concurrency)
@@ -25,9 +26,10 @@ class Calls(Generic[Item, Result]):
             await self._arrived.put((item, await self._call(item)))
 
     async def arrived(self) -> list[tuple[Item, Result]]:
-        """What has come since the last look, at least one; nothing when all have come. Raises what a call raised.
+        """Wait for at least one result, and return all that have arrived since the last call.
 
-        Many at once where many come: to hand over a single one takes as long as to make a request.
+        Returns [] when all results were returned. Raises the exception of a failed call. Handing over a single result
+        takes as long as building a request, so results are returned in batches.
         """
         if self._arrived.empty():
             one = asyncio.ensure_future(self._arrived.get())
@@ -45,6 +47,6 @@ class Calls(Generic[Item, Result]):
         return found
 
     async def cancel(self) -> None:
-        """Ends the calls under way; what has come of others is lost."""
+        """Cancel the running calls. Results that were not collected are lost."""
         self._workers.cancel()
         await asyncio.gather(self._workers, return_exceptions=True)

@@ -1,10 +1,10 @@
-"""Connections that are used again, but never with bytes on them that nobody asked for.
+"""Reused connections without leftover bytes from earlier requests.
 
-HTTP tells answers apart by their order alone. A server or a proxy that sends an answer twice, or sends one after its
-request was given up, would have it taken for the answer to the next request on that connection. We cannot detect a copy
-that arrives only after the next request was sent.
+HTTP matches replies to requests by order alone. If a server or proxy repeats a reply, or sends one after its request
+was abandoned, we would take it for the reply to the next request on that connection. We cannot detect a copy that
+arrives only after the next request was sent.
 
-A server that closes connections between requests costs no attempt either: its end is seen before a request is sent.
+A server that closes idle connections costs no attempt either: we notice the closed connection before sending.
 """
 
 import select
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 
 def clean_connector(ssl: "bool | SSLContext") -> "TCPConnector":
-    """Return a connector without a limit of connections. It closes a kept connection on which something arrived between
-    two requests, its end included, and opens another.
+    """Return a connector without a limit on connections.
+
+    Before it reuses a connection, it checks for unread bytes and for the end of the stream. If it finds either, it
+    closes the connection and opens a new one.
     """
     from aiohttp import TCPConnector
 
@@ -47,7 +49,7 @@ def clean_connector(ssl: "bool | SSLContext") -> "TCPConnector":
 
 
 def _has_unread_bytes(transport: BaseTransport | None) -> bool:
-    """True if the system has bytes that the event loop has not read, or the end of the connection."""
+    """Return True if the system holds unread bytes for the connection, or its end."""
     socket = transport.get_extra_info("socket") if transport else None
     if socket is None or socket.fileno() < 0:
         return False

@@ -1,4 +1,4 @@
-"""Numbers of tokens in replies that nobody has checked."""
+"""Token counts in unchecked replies."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,12 +7,14 @@ from components.openai_server.gate import Tokens
 from components.openai_server.reading import count_in
 
 Path = tuple[str, ...]
-"""Names that lead to a number, each within the one before."""
+"""Nested names that lead to a number, outermost first."""
 
 
 @dataclass(frozen=True)
 class CountedAt:
-    """Where a server's replies count tokens. A reply with none of the `marks` is none of a model's, but a proxy's."""
+    """The places of token counts in a server's replies. A reply without any of `marks` comes from a proxy, not from a
+    model.
+    """
 
     marks: frozenset[str]
     prompt: Path
@@ -20,8 +22,9 @@ class CountedAt:
     cached: Path | None = None
 
     def used(self, reply: Any, most: Tokens) -> Tokens:
-        """What a request took. What the server does not count is taken to be the most; a reply that is none of a
-        model's has used nothing.
+        """Return the tokens that a request used.
+
+        Missing counts are replaced by those of `most`. A reply that does not come from a model used no tokens.
         """
         if not isinstance(reply, dict) or not reply.keys() & self.marks:
             return Tokens()

@@ -1,15 +1,15 @@
-"""How a request to a server may fail, and what that means: worth a retry, shared by every request, or the fault of this
-one alone.
+"""Failures of a request to a server, and their meaning: temporary, shared by all requests, or caused by this request.
 
-    HttpError       the server answered with an error
-      Redirected    it sends us to another server
-    Unreachable     no connection could be made
-      Refused       nobody listens there
-      Untrusted     its certificate is not one that we trust
-    Disconnected    the connection broke before the reply was whole
-    Malformed       the reply, of status 200, is not what was asked for
-      TooLarge      it is larger than any answer
-    TimeoutError    (Python's own) it did not come in time
+HttpError         the server answered with an error
+  Redirected      it redirects us to another server
+Unreachable       no connection could be made
+  Refused         no server listens at the address
+  Untrusted       its certificate cannot be verified
+Disconnected      the connection broke before the reply was complete
+  BrokenProtocol  the reply is not HTTP
+Malformed         the reply has status 200, but is not what was requested
+  TooLarge        it exceeds the size of any valid reply
+TimeoutError      (built in) the reply did not come in time
 """
 
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ _FOR_ALL = (401, 402, 403, 404, 407)
 _SHOWN_CHARACTERS = 300
 _SHOWN_OF_REPLY = 200
 _READ_CHARACTERS = 20_000
-"""Of a text that is masked before it is cut."""
+"""Characters that are masked. The text is cut only afterwards."""
 
 
 class HttpError(Exception):
-    """A reply with a status that says that something is wrong; `body` is what the server said, a text or JSON."""
+    """A reply with an error status. `body` is the server's message, a string or JSON."""
 
     def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
         super().__init__(status, body)
@@ -42,35 +42,35 @@ class HttpError(Exception):
 
 
 class Redirected(HttpError):
-    """A redirect that is not followed; the body names both origins."""
+    """A redirect that we do not follow. The body names both origins."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status, message, {})
 
 
 class Unreachable(Exception):
-    """No connection to the server could be made."""
+    """Failure to connect to the server."""
 
 
 class Refused(Unreachable):
-    """Nobody listens at the address."""
+    """No server listens at the address."""
 
 
 class Untrusted(Unreachable):
-    """The server's certificate cannot be verified, or is not that of the host. Asking again does not help."""
+    """The server's certificate cannot be verified, or does not match the host. A retry does not help."""
 
 
 class Disconnected(Exception):
-    """The connection broke before the reply was whole."""
+    """The connection broke before the reply was complete."""
 
 
 class BrokenProtocol(Disconnected):
-    """The server sent something that is not HTTP."""
+    """The server's reply is not HTTP."""
 
 
 class Malformed(Exception):
-    """A reply with status 200 that is not a completion. `said` is the reply or what is wrong with it: it is masked, and
-    then cut.
+    """A reply with status 200 that is not what was requested. `said` is the reply or a description of the error. It is
+    masked, and then cut.
     """
 
     def __init__(self, said: str) -> None:
@@ -78,11 +78,13 @@ class Malformed(Exception):
 
 
 class TooLarge(Malformed):
-    """A reply that is larger than what was asked for can be. It is not read to its end, and not asked for again."""
+    """A reply that exceeds any valid size. We neither read the rest nor send the request again."""
 
 
 def is_temporary(error: Exception) -> bool:
-    """True for what may go away: rate limits, server errors, timeouts, lost connections, malformed replies."""
+    """Return True for failures that may go away: rate limits, server errors, timeouts, lost connections, malformed
+    replies.
+    """
     if isinstance(error, HttpError):
         return (error.status in _TEMPORARY or error.status >= 500) and not _is_quota_used_up(error)
     if isinstance(error, TooLarge | Untrusted):
@@ -91,19 +93,19 @@ def is_temporary(error: Exception) -> bool:
 
 
 def is_too_slow(error: Exception) -> bool:
-    """True if no reply came in time, whoever gave up waiting: this side, the server, or a proxy between them."""
+    """Return True for a timeout on our side, at the server, or at a proxy in between."""
     return class_of(error) is ErrorClass.TIMEOUT
 
 
 def is_for_all(error: Exception) -> bool:
-    """True if every request would fail the same way: a refused key, an unknown model, no money left, no server."""
+    """Return True if every request would fail alike: a rejected key, an unknown model, a used-up quota, no server."""
     if isinstance(error, HttpError):
         return error.status in _FOR_ALL or isinstance(error, Redirected) or _is_quota_used_up(error)
     return isinstance(error, Unreachable)
 
 
 def class_of(error: Exception) -> ErrorClass:
-    """What kind of failure it is, for whoever counts them."""
+    """Return the class under which failures are counted."""
     match error:
         case Redirected() | Unreachable() | Disconnected():
             return ErrorClass.CONNECTION
@@ -123,7 +125,7 @@ def _class_of_status(error: HttpError) -> ErrorClass:
         return known
     if error.status >= 500:
         return ErrorClass.SERVER
-    said = f"{error.code} {_said(error.body)}".lower()
+    said = f"{error.code} {_message_in(error.body)}".lower()
     return ErrorClass.TOO_LONG if any(words in said for words in _TOO_LONG) else ErrorClass.BAD_REQUEST
 
 
@@ -140,11 +142,11 @@ _CLASSES = {
     524: ErrorClass.TIMEOUT,
 }
 _TOO_LONG = ("context length", "context_length", "context window", "context size", "too many tokens")
-"""What servers say of a prompt that does not fit; only OpenAI's has a code for it."""
+"""Parts of messages about a prompt that does not fit. Only OpenAI has an error code for it."""
 
 
 def shown(value: Any) -> str:
-    """The beginning of a reply, or of a part of one, for a message: masked, and then cut."""
+    """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
         return shortened(value[:_READ_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS)
     try:
@@ -154,8 +156,9 @@ def shown(value: Any) -> str:
 
 
 def retry_after_s(error: Exception) -> float | None:
-    """Seconds that the server asks us to wait, given as a number or a date (negative if it is past); None if it does
-    not say.
+    """Return the seconds that the server asks us to wait, from a number or a date; None if it does not ask.
+
+    The result is negative for a date in the past.
     """
     value = error.headers.get("retry-after") if isinstance(error, HttpError) else None
     if value is None:
@@ -171,10 +174,10 @@ def retry_after_s(error: Exception) -> float | None:
 
 
 def message_of(error: Exception, secret: str) -> str:
-    """Return one short line: the status and the server's message, or the failure on the way.
+    """Return a short line with the status and the server's message, or with the failure of the connection.
 
-    Servers quote the key that they refuse, and errors quote addresses: all secrets are masked, and `secret` ("" for
-    none) however short it is.
+    Servers quote rejected keys, and errors quote addresses. All secrets are masked; `secret` ("" for none) is masked
+    even if it is short.
     """
     line = " ".join(whole_characters(_story(error))[:_READ_CHARACTERS].split())
     return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
@@ -183,9 +186,10 @@ def message_of(error: Exception, secret: str) -> str:
 def _story(error: Exception) -> str:
     match error:
         case HttpError(status=407):
-            return f"HTTP 407: the proxy refuses the request ({_said(error.body)}); check the proxy's user and password"
+            reason = _message_in(error.body)
+            return f"HTTP 407: the proxy refuses the request ({reason}); check the proxy's user and password"
         case HttpError():
-            return f"HTTP {error.status}: {_said(error.body)}"
+            return f"HTTP {error.status}: {_message_in(error.body)}"
         case BrokenProtocol():
             return f"the server broke the HTTP protocol: {error}"
         case Unreachable() | Disconnected():
@@ -199,13 +203,13 @@ def _story(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _said(body: Any) -> str:
-    """The message in an error's body, which servers put under different names; otherwise the whole body."""
+def _message_in(body: Any) -> str:
+    """Return the message of an error body, which servers put under different names, or else the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
     return shown(body or "without a word")
 
 
 def _is_quota_used_up(error: HttpError) -> bool:
-    """OpenAI answers 429 to an account that has run out of money, and waiting does not help."""
+    """Return True for OpenAI's 429 of an account without credit, where waiting does not help."""
     return error.code == "insufficient_quota"

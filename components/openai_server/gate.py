@@ -1,6 +1,6 @@
-"""What every attempt to ask a server has to pass: rate limits, and whatever else all who ask must share.
+"""The gate that admits every attempt to call a server. It enforces rate limits and other shared limits.
 
-Who runs the components sets the gate (`passing`); without one the attempts of each process are paced by themselves.
+The code that runs the components sets the gate with `passing`. Without it, each process paces its own attempts.
 """
 
 import time
@@ -18,8 +18,9 @@ from components.prices import OWN_MACHINES
 
 @dataclass(frozen=True)
 class Account:
-    """Whose limits an attempt counts against: a model at a server, under the key in an environment variable. A limit of
-    None is none. `is_free`: on machines of the user's, where nobody charges.
+    """The account that attempts count against: a model at a server, and the environment variable with the key.
+
+    A limit of None means no limit. `is_free` is true for machines of the user, which cost nothing.
     """
 
     host: str
@@ -31,12 +32,12 @@ class Account:
 
     @property
     def priced_at(self) -> str:
-        """Whose prices count, as price lists name them."""
+        """Name under which price lists have the prices."""
         return OWN_MACHINES if self.is_free else self.host
 
     @property
     def name(self) -> str:
-        """The same for all whose attempts count together, whatever limits they were given."""
+        """Identity of the account: attempts with equal names count together, even if their limits differ."""
         return f"{self.host} {self.model} {self.api_key_env}"
 
     @property
@@ -47,7 +48,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a request takes: `n_cached` are those of the prompt that the server had at hand, at a price of their own."""
+    """Tokens of a request. `n_cached` prompt tokens came from the server's cache, which has a separate price."""
 
     n_prompt: int = 0
     n_completion: int = 0
@@ -55,65 +56,65 @@ class Tokens:
 
     @property
     def n_all(self) -> int:
-        """Of prompt and completion."""
+        """Tokens of prompt and completion."""
         return self.n_prompt + self.n_completion
 
     def __add__(self, other: "Tokens") -> "Tokens":
-        """Of two requests."""
+        """Add the tokens of two requests."""
         return Tokens(
             self.n_prompt + other.n_prompt, self.n_completion + other.n_completion, self.n_cached + other.n_cached
         )
 
 
 def n_tokens_at_most(n_bytes: int) -> int:
-    """Tokens of a text in UTF-8: an English token has more than three bytes, a Chinese character is three and seldom
-    more than one token.
+    """Return the maximum number of tokens of `n_bytes` bytes of UTF-8.
+
+    An English token has more than three bytes. A Chinese character has three, and is seldom more than one token.
     """
     return n_bytes // 3
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One request that is to be sent; `most` are the tokens that it may take, `timeout_s` the time."""
+    """A request to send. `most` is the maximum number of tokens, `timeout_s` the maximum time."""
 
     account: Account
     most: Tokens
     timeout_s: float
 
     def n_unused(self, used: Tokens | None) -> int:
-        """Tokens that it was thought to take and did not; without a word from the server it took them all."""
+        """Return the tokens that were reserved but not used. Without a reply from the server, all count as used."""
         return self.most.n_all - used.n_all if used else 0
 
 
 class Gate(Protocol):
-    """Its methods return at once."""
+    """A gate for attempts. Its methods do not block."""
 
     def admit(self, attempt: Attempt) -> float:
-        """0.0: send it now, it counts from here on. Otherwise the seconds until it is worth asking again.
+        """Return 0.0 if the attempt may be sent now; it counts from now on. Otherwise return the seconds to wait before
+        asking again.
 
-        Raises BudgetReached if it must not be sent, now or later.
+        Raises BudgetReached if it must never be sent.
         """
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
-        """An admitted attempt ended. `used` is None if it did so without a word from the server."""
+        """Record the end of an admitted attempt. `used` is None if the server sent no reply."""
 
     def withdraw(self, attempt: Attempt) -> None:
-        """An admitted attempt was never sent, since no connection could be made: it does not count."""
+        """Uncount an admitted attempt that was not sent, because no connection could be made."""
 
     def hold(self, account: Account, seconds: float) -> None:
-        """The server wants nobody to ask for so long."""
+        """Block the account for `seconds`, as its server demands."""
 
     def health(self, endpoint: str) -> Health:
-        """What came of earlier calls of an endpoint, changed by the calls that follow. Of those of other processes
-        nothing is known.
-        """
+        """Return the health of an endpoint, which later calls update. It covers this process only."""
 
 
 class OwnGate:
-    """Keeps the rate limits of this process alone."""
+    """A gate that enforces the rate limits of this process only."""
 
     def __init__(self, health: Callable[[str], Health] | None = None) -> None:
-        """`health` is that of another gate, for one that stands inside of it."""
+        """Create the gate. `health` is the method of an outer gate, if there is one."""
         self._health = health
         self._paces: defaultdict[str, Pace] = defaultdict(Pace)
 
@@ -136,20 +137,20 @@ class OwnGate:
     def health(self, endpoint: str) -> Health:
         if self._health:
             return self._health(endpoint)
-        return Health()  # outside of a sweep each call is somebody's own, who may have started the server meanwhile
+        return Health()  # outside a sweep, calls are independent: the user may have started the server in between
 
 
-_gate: ContextVar[Gate] = ContextVar("gate", default=OwnGate())  # noqa: B039 - one for all of a process is meant
+_gate: ContextVar[Gate] = ContextVar("gate", default=OwnGate())  # noqa: B039 - shared by the process on purpose
 
 
 def current_gate() -> Gate:
-    """The gate that the caller's attempts have to pass."""
+    """Return the gate of the current context."""
     return _gate.get()
 
 
 @contextmanager
 def passing(gate: Gate) -> Iterator[None]:
-    """All attempts made within the context have to pass this gate."""
+    """Send all attempts of the context through this gate."""
     token = _gate.set(gate)
     try:
         yield

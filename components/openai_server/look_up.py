@@ -1,4 +1,4 @@
-"""Small questions to a server before the work: is it healthy, what does it have. One request each, within limits."""
+"""Small requests to a server before the run, for its health and its models. One attempt each, with size limits."""
 
 from http.client import HTTPException, HTTPMessage
 from typing import IO
@@ -13,10 +13,10 @@ _MOST_BYTES = 16 << 20
 
 
 class LookUpFailed(Exception):
-    """The server did not answer, or not with status 200. The message is masked."""
+    """The server did not answer with status 200. The message is masked."""
 
 
-class _OwnRedirects(HTTPRedirectHandler):
+class _SameOriginRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
@@ -25,13 +25,13 @@ class _OwnRedirects(HTTPRedirectHandler):
 
 
 def look_up(address: str, timeout_s: float, *, by_proxy: bool = True) -> bytes:
-    """Return the body at an http address, at most 16 MiB. Raises LookUpFailed, also for a redirect to another server.
+    """Return the body at an HTTP address, at most 16 MiB.
 
-    `by_proxy` is False for a server of this machine, to which no proxy leads.
+    `by_proxy` is False for a server on this machine. Raises LookUpFailed, also for a redirect to another server.
     """
     proxies = [] if by_proxy else [ProxyHandler({})]
     try:
-        with build_opener(_OwnRedirects, *proxies).open(address, timeout=timeout_s) as reply:
+        with build_opener(_SameOriginRedirects, *proxies).open(address, timeout=timeout_s) as reply:
             body: bytes = reply.read(_MOST_BYTES + 1)
     except Redirected as error:
         raise LookUpFailed(str(error.body)) from None

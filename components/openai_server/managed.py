@@ -1,8 +1,8 @@
-"""Servers that are started here, shared by all processes that want the same one, and stopped when none does any more.
+"""Servers that we start, share among processes, and stop when no process uses them any more.
 
-A server belongs to a supervisor (`components.openai_server.supervisor`), a process of its own. Whoever uses the server
-holds a shared lock on a file for as long as it lives; the kernel gives the lock back however the process ends, by a
-SIGKILL too, and a supervisor that finds nobody holding it stops the server.
+Each server has a supervisor process (`components.openai_server.supervisor`). A process that uses the server holds a
+shared file lock for its lifetime. The kernel releases the lock when the process ends, even by SIGKILL. When no process
+holds the lock, the supervisor stops the server.
 """
 
 import fcntl
@@ -29,18 +29,19 @@ _LOOK_EVERY_S = 0.2
 _HEALTH_TIMEOUT_S = 5.0
 _STOPPED_WITHIN_S = 60.0
 _SHOWN_LINES = 5
-_SAID_AFTER_S = 2.0
+_REPORT_AFTER_S = 2.0
 
 _held: dict[Path, IO[bytes]] = {}
-"""Locks of this process, by folder: held until it ends."""
+"""Locks of this process by folder, held until it ends."""
 _supervisors: list["subprocess.Popen[bytes]"] = []
-"""Started by this process; they end after it."""
+"""Supervisors started by this process. They outlive it."""
 
 
 def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_s: float) -> str:
-    """The address of a server that answers at /health, e.g. "http://127.0.0.1:41234": the one that runs already, or
-    one that is started. `command` makes the command for a port; `folder` stands for this very server, and keeps its
-    log. Raises ComponentError, with the end of the log, if the server ends or is not healthy in time.
+    """Return the address of a running server, e.g. "http://127.0.0.1:41234"; start the server if necessary.
+
+    The server must answer at /health. `command` returns the command line for a port. `folder` identifies the server and
+    contains its log. Raises ComponentError with the end of the log if the server ends or is not healthy in time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _starting(folder):
@@ -56,10 +57,10 @@ def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_time
 
 @contextmanager
 def _starting(folder: Path) -> Iterator[None]:
-    """Held by the process that starts the server. Others wait for it, and say so."""
+    """Hold the lock for starting the server. Log a warning if another process holds it."""
     lock = FileLock(folder / "start.lock")
     try:
-        lock.acquire(timeout=_SAID_AFTER_S)
+        lock.acquire(timeout=_REPORT_AFTER_S)
     except Timeout:
         log.warning("waiting for another process, which is starting the same server; its log is %s", folder / LOG)
         lock.acquire()
@@ -70,8 +71,9 @@ def _starting(folder: Path) -> Iterator[None]:
 
 
 def let_go() -> None:
-    """Gives up all servers of this process before its end, for who needs their memory for another one. Returns when
-    those that it started have stopped, or after a minute: another process may use them still.
+    """Release all servers of this process, so that others can use their memory.
+
+    Returns when the servers started here have stopped, or after a minute if another process still uses them.
     """
     for file in _held.values():
         file.close()
@@ -96,7 +98,7 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
     supervisor = [sys.executable, "-m", "components.openai_server.supervisor", str(folder), *command(port)]
     root = Path(__file__).resolve().parents[2]
     with log.open("ab") as written:
-        # A session of its own: Ctrl-C in the terminal reaches those who use the server, and through them the server.
+        # A separate session: Ctrl-C in the terminal reaches the users of the server, and the server through them.
         process = subprocess.Popen(  # noqa: S603 - the command is what the configuration names
             supervisor, stdin=subprocess.DEVNULL, stdout=written, stderr=written, start_new_session=True, cwd=root
         )
@@ -104,13 +106,15 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
     limit = time.monotonic() + start_timeout_s
     while not _is_healthy(address):
         if process.poll() is not None:
-            raise ComponentError(f"the server ended before it was healthy; expected {address}/health. {_end_of(log)}")
+            raise ComponentError(
+                f"the server ended before it was healthy; expected an answer at {address}/health. {_end_of(log)}"
+            )
         if time.monotonic() > limit:
             process.terminate()
             process.wait()
             raise ComponentError(
-                f"the server was not healthy within start_timeout_s={start_timeout_s:g}; expected {address}/health. "
-                f"{_end_of(log)}"
+                f"the server was not healthy within start_timeout_s={start_timeout_s:g}; "
+                f"expected an answer at {address}/health. {_end_of(log)}"
             )
         time.sleep(_LOOK_EVERY_S)
     return address

@@ -1,4 +1,4 @@
-"""Redirects: a server may send us on to another path of its own, and to no other server."""
+"""Redirects: we follow them to other paths of the same server, never to another server."""
 
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -13,13 +13,15 @@ _ASKS_FOR_A_PAGE = 303
 
 
 def next_address(address: str, status: int, location: str) -> str:
-    """Return the address to ask next. Raises Redirected if it is of another origin (scheme, host or port), if it
-    cannot be read, or if the server does not want the request to be sent again.
+    """Return the address that a redirect leads to.
+
+    Raises Redirected if its origin (scheme, host or port) differs, if it cannot be parsed, or if the server does not
+    want the request to be repeated.
     """
     try:
         target = urljoin(address, location.strip())
         here, there = _origin(urlsplit(address)), _origin(urlsplit(target))
-    except ValueError:  # a port that is no number, a bracket that is not closed
+    except ValueError:  # a port that is not a number, an unclosed bracket
         raise Redirected(status, "sends us to an address that cannot be read") from None
     if here != there:
         raise Redirected(
@@ -35,7 +37,7 @@ def next_address(address: str, status: int, location: str) -> str:
 
 
 def _origin(parts: SplitResult) -> str:
-    """Raises ValueError."""
+    """Return scheme, host and port. Raises ValueError."""
     host = parts.hostname or ""
     if parts.scheme not in _PORTS or not host:
         return f"{parts.scheme}:"

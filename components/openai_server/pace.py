@@ -1,21 +1,21 @@
 """Requests and tokens per minute, spread evenly.
 
-Each limit has a place on the clock: the next request is sent when it is reached, and moves it on by its own share of a
-minute. In any minute no more is sent than the limit and what `_CATCH_UP_S` of it are worth; a bucket that may run full
-in a pause would let twice the limit through.
+Each limit has a next time. A request is sent when that time is reached, and then moves it by the request's share of a
+minute. In any minute, at most the limit is sent plus the amount of `_CATCH_UP_S`. A token bucket that fills during a
+pause would allow twice the limit.
 """
 
 from dataclasses import dataclass
 
 _MINUTE_S = 60.0
 _CATCH_UP_S = 0.1
-"""Who comes late to a turn still has it: no sleep ends to the millisecond."""
+"""Lateness for which a request loses no time: sleeps do not end exactly."""
 _CLOCK_SET_BACK_S = 5.0
 
 
 @dataclass
 class Pace:
-    """Where the limits of one account stand, in seconds since the epoch: four numbers that processes may share."""
+    """State of one account's limits: four times in seconds since the epoch, which processes may share."""
 
     seen: float = 0.0
     next_request: float = 0.0
@@ -23,7 +23,7 @@ class Pace:
     held_until: float = 0.0
 
     def wait_s(self, now: float, max_requests_per_minute: int | None, max_tokens_per_minute: int | None) -> float:
-        """Seconds until it is time for a request; 0.0 if it is."""
+        """Return the seconds until the next request may be sent, 0.0 if it may be sent now."""
         if now < self.seen - _CLOCK_SET_BACK_S:
             self.next_request = self.next_tokens = self.held_until = now
         self.seen = now
@@ -37,7 +37,7 @@ class Pace:
     def take_turn(
         self, now: float, max_requests_per_minute: int | None, max_tokens_per_minute: int | None, n_tokens: int
     ) -> None:
-        """A request of so many tokens is sent."""
+        """Record that a request of `n_tokens` tokens is sent."""
         earliest = now - _CATCH_UP_S
         if max_requests_per_minute:
             self.next_request = max(self.next_request, earliest) + _MINUTE_S / max_requests_per_minute
@@ -45,12 +45,13 @@ class Pace:
             self.next_tokens = max(self.next_tokens, earliest) + _MINUTE_S * n_tokens / max_tokens_per_minute
 
     def give_back(self, max_tokens_per_minute: int | None, n_tokens: int) -> None:
-        """Tokens that a request was thought to take and did not; below 0 if it took more. A request that took more
-        delays the next one by a minute at most: a server may report any number.
+        """Return reserved tokens that a request did not use; `n_tokens` is negative if it used more than reserved.
+
+        Extra tokens delay the next request by at most a minute, because a server may report any number.
         """
         if max_tokens_per_minute:
             self.next_tokens -= max(_MINUTE_S * n_tokens / max_tokens_per_minute, -_MINUTE_S)
 
     def hold(self, now: float, seconds: float) -> None:
-        """Nothing is to be sent for so long."""
+        """Send nothing for `seconds`."""
         self.held_until = max(self.held_until, now + seconds)

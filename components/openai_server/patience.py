@@ -1,7 +1,7 @@
 """Time limits that a pause of this process does not use up.
 
-A process that was stopped (Ctrl-Z, a suspended job of a cluster) finds its limits passed when it goes on, and replies
-that came meanwhile unread. They were paid for: the limit begins again, and they are read first.
+A process that was paused (Ctrl-Z, a suspended cluster job) resumes with its time limits exceeded and with unread
+replies, which were paid for. The limit therefore starts again, and the replies are read first.
 """
 
 import asyncio
@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 _PAUSED_S = 2.0
-"""A timer that is later than this tells of a pause."""
+"""A timer that is late by more than this indicates a pause."""
 
 
 @asynccontextmanager
 async def within(seconds: float) -> AsyncIterator[None]:
-    """Raises TimeoutError if the context lasts longer than `seconds`, counted from the end of the last pause."""
+    """Raise TimeoutError if the context lasts longer than `seconds`, counted from the end of the last pause."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as limit:
         timer: asyncio.TimerHandle

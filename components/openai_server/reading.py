@@ -1,8 +1,8 @@
-"""The one reader of replies: mends what can be mended, and refuses the rest as Malformed.
+"""Reading replies: it repairs harmless defects and rejects the others as Malformed.
 
-A server may send anything under any name. Halves of surrogate pairs become U+FFFD, and a number of tokens that no
-request can take counts as not reported. Text that is a list, a vector with a word in it or JSON without end is refused:
-a refused reply is asked for again like any other failure that may go away.
+A server may send any value under any name. Unpaired surrogates become U+FFFD, and an impossible number of tokens counts
+as not reported. A list in place of text, a vector with a word in it, and endlessly nested JSON are rejected. A rejected
+reply is requested again, like any other temporary failure.
 """
 
 import json
@@ -15,17 +15,17 @@ from components.openai_server.errors import Malformed, shown
 from components.text.normalize import whole_characters
 
 _MOST_TOKENS = 10**9
-"""More than any request takes. Columns of tables hold 64 bits, and sums of many counts must fit too."""
+"""More tokens than any request uses. Columns of tables have 64 bits, and sums of many counts must fit."""
 
 
 def parsed(received: bytes) -> Any:
-    """The JSON of a body, with all strings in whole characters. Raises Malformed for a body that is no JSON, or that is
-    nested too deeply to be read.
+    """Return the JSON of a body, without unpaired surrogates in its strings. Raises Malformed for a body that is not
+    JSON, or is nested too deeply.
     """
     try:
         text = received.decode(json.detect_encoding(received), "surrogatepass")
         value = json.loads(text)
-        # Halves come as escapes, or as bytes that are no ASCII. Vectors, which are long, have neither.
+        # Surrogates appear as escapes or as non-ASCII bytes. Vectors, which are long, have neither.
         return _mended(value) if "\\u" in text or not text.isascii() else value
     except (ValueError, RecursionError) as error:
         raise Malformed(shown(received) or "nothing") from error
@@ -42,8 +42,8 @@ def _mended(value: Any) -> Any:
 
 
 def part_of(reply: Any, *path: str) -> Any:
-    """The value under these names, each within the one before; None where the last one is missing or null. Raises
-    Malformed where the way there leads through something that is no object.
+    """Return the value under nested names, None if the last one is missing or null. Raises Malformed if a value on the
+    way is not an object.
     """
     value = reply
     for name in path:
@@ -54,7 +54,7 @@ def part_of(reply: Any, *path: str) -> Any:
 
 
 def text_in(reply: Any, *path: str) -> str:
-    """A text; "" where it is missing or null. Raises Malformed for anything else."""
+    """Return the string under nested names, "" if it is missing or null. Raises Malformed for other values."""
     value = part_of(reply, *path)
     if value is not None and not isinstance(value, str):
         raise Malformed(f"{'.'.join(path)} is {shown(value)}, expected a text")
@@ -62,7 +62,7 @@ def text_in(reply: Any, *path: str) -> str:
 
 
 def objects_in(reply: Any, *path: str) -> list[dict[str, Any]]:
-    """A list of objects. Raises Malformed for anything else, an object that is missing included."""
+    """Return the list of objects under nested names. Raises Malformed for other values, also for missing ones."""
     value = part_of(reply, *path)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Malformed(f"{shown(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
@@ -70,8 +70,8 @@ def objects_in(reply: Any, *path: str) -> list[dict[str, Any]]:
 
 
 def numbers_of(rows: list[Any]) -> NDArray[np.float32]:
-    """float32 of a list of numbers, or of lists of them that have one length. Raises Malformed for anything else, and
-    for numbers that are not finite in 32 bits.
+    """Return float32 of a list of numbers, or of lists of numbers with equal lengths. Raises Malformed for other
+    values, and for numbers that are not finite in 32 bits.
     """
     try:
         values = np.array(rows)
@@ -87,7 +87,7 @@ def numbers_of(rows: list[Any]) -> NDArray[np.float32]:
 
 
 def in_order(items: list[dict[str, Any]], n_wanted: int) -> list[dict[str, Any]]:
-    """Objects by their `index`, which must be 0 to n_wanted - 1. Raises Malformed for others."""
+    """Return objects sorted by `index`, which must run from 0 to n_wanted - 1. Raises Malformed otherwise."""
     indexes = [item.get("index") for item in items]
     try:
         ordered = sorted(items, key=lambda item: item["index"])
@@ -99,9 +99,7 @@ def in_order(items: list[dict[str, Any]], n_wanted: int) -> list[dict[str, Any]]
 
 
 def count_in(reply: Any, *path: str) -> int | None:
-    """The number of tokens that a reply has under these names; None where it has none, or something that is no number
-    of tokens.
-    """
+    """Return the number of tokens under nested names, None if it is missing or is not a number of tokens."""
     value = reply
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -109,8 +107,8 @@ def count_in(reply: Any, *path: str) -> int | None:
 
 
 def as_count(value: Any) -> int | None:
-    """A value that is a number of tokens; None for any other: a text, a truth value, a number below 0 or beyond what
-    any request takes.
+    """Return a value that is a number of tokens. Return None for other values: strings, booleans, negative numbers,
+    and numbers beyond any request.
     """
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
     return value if is_count else None

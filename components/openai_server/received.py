@@ -1,8 +1,8 @@
-"""Numbers that came from a server before their stage ended, so that none is asked and paid for twice.
+"""Numbers received from a server before their stage ended, stored so that no request is sent and paid for twice.
 
-A stage of vectors or scores makes many requests. Each result is kept when it arrives: a kill, a dead server or a budget
-loses no more than what was on its way. Who runs the components says where they are kept (`keeping_received`); without
-that nothing is kept.
+A stage of vectors or scores sends many requests. Each result is stored on arrival: an interruption, a dead server or a
+reached budget loses only the requests in progress. The code that runs the components chooses the place with
+`keeping_received`. Without it, nothing is stored.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -24,20 +24,20 @@ Numbers = NDArray[np.float32]
 
 
 class Received(Protocol):
-    """Results by key. A key stands for all that decides the result: model, parameters, text."""
+    """Results by key. A key covers everything that determines the result: model, parameters, text."""
 
     def get_all(self, keys: Collection[str]) -> dict[str, Numbers]:
-        """Those that are kept, float32 of one dimension each."""
+        """Return the stored results among `keys`, each a one-dimensional float32."""
 
     def add_all(self, results: Mapping[str, Numbers]) -> None:
-        """Keeps some. Raises StoreError."""
+        """Store results. Raises StoreError."""
 
     def drop(self) -> None:
-        """Forgets all: they are kept in another form now."""
+        """Delete all results, because the finished stage contains them."""
 
 
 class NotKept:
-    """Keeps nothing."""
+    """A `Received` that stores nothing."""
 
     def get_all(self, keys: Collection[str]) -> dict[str, Numbers]:
         return {}
@@ -47,17 +47,17 @@ class NotKept:
     def drop(self) -> None: ...
 
 
-_received: ContextVar[Received] = ContextVar("received", default=NotKept())  # noqa: B039 - it holds nothing
+_received: ContextVar[Received] = ContextVar("received", default=NotKept())  # noqa: B039 - it has no state
 
 
 def current_received() -> Received:
-    """Where results of the caller's requests are kept."""
+    """Return the place for results of the current context."""
     return _received.get()
 
 
 @contextmanager
 def keeping_received(received: Received) -> Iterator[None]:
-    """Results that come within the context are kept there."""
+    """Store all results that arrive within the context in `received`."""
     token = _received.set(received)
     try:
         yield
@@ -68,10 +68,10 @@ def keeping_received(received: Received) -> Iterator[None]:
 def results_of_all(
     server: Server, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]], who: str
 ) -> Generator[tuple[Item, Result], None, None]:
-    """Every item with its result, as it arrives: see `Server.call`. For callers that need all of them: once a request
-    failed for good, no further one is sent, but the results of those under way still come.
+    """Yield every item with its result, as it arrives; see `Server.call`.
 
-    Raises ComponentError in the end if a request failed, in the name of `who`.
+    This function is for callers that need all results. After a request has failed for good, it sends no further
+    requests, but still yields the results of the open ones. It then raises ComponentError, with `who` as its subject.
     """
     failed: Failed | None = None
 

@@ -1,4 +1,4 @@
-"""Reports requests that are asked again: the first one immediately, then once a minute with counts."""
+"""Log messages about retries: the first one immediately, then one per minute with counts."""
 
 import logging
 import threading
@@ -18,11 +18,11 @@ _ADVICE = {
     "lower {0}.concurrency",
     ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency; if it is elsewhere, set {0}.base_url",
 }
-_OTHERWISE = "If this goes on, see the server's log; {0}.max_retries and {0}.backoff_s say how often it is asked again"
+_OTHERWISE = "If this continues, see the server's log; {0}.max_retries and {0}.backoff_s control the retries"
 
 
 class RetryReport:
-    """What was asked again of one endpoint. Safe in several threads."""
+    """The retries of one endpoint. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -32,12 +32,14 @@ class RetryReport:
         self._lock = threading.Lock()
 
     def answered(self) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         self._n_answered += 1
 
     def asked_again(self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str) -> None:
-        """A request failed for this reason, and is asked again. `settings` is the group of the server's fields in the
-        configuration, `n_at_once` how many requests the server gets at once, "" if as many as it was to get.
+        """Count a request that failed for `reason` and is sent again, and log it if a report is due.
+
+        `settings` is the configuration group of the server's fields. `n_at_once` is a sentence about reduced
+        concurrency, "" if it is not reduced.
         """
         with self._lock:
             self._again[error_class] += 1
@@ -56,6 +58,6 @@ class RetryReport:
         kinds = ", ".join(f"{n} {kind.value}" for kind, n in self._again.most_common())
         n = self._again.total()
         return (
-            f"{n} {'request was' if n == 1 else 'requests were'} asked again in the last {seconds:.0f} s ({kinds}), "
+            f"{n} {'request was' if n == 1 else 'requests were'} retried in the last {seconds:.0f} s ({kinds}), "
             f"{self._n_answered} answered"
         )

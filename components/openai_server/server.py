@@ -1,4 +1,4 @@
-"""Calls to one server, several at a time, each with its retries."""
+"""Concurrent calls to one server, with retries."""
 
 import asyncio
 import atexit
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Failed:
-    """A call that failed for good, why, and what kind of failure it is."""
+    """A call that failed for good: the reason and the class of the failure."""
 
     message: str
     error_class: ErrorClass
@@ -37,7 +37,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Server:
-    """Where a `model` is, and how it is called: see `OpenAIChat` for the fields."""
+    """A server with a `model`, and the settings of its calls. See `OpenAIChat` for the fields."""
 
     model: str
     base_url: str
@@ -50,13 +50,13 @@ class Server:
     max_tokens_per_minute: int | None = None
     is_free: bool = False
     if_refused: str = "start the server, or give its address as base_url"
-    """What helps where nobody listens at `base_url`."""
+    """Advice if no server listens at `base_url`."""
     settings: str = "llm"
-    """The group of the fields in a configuration, for messages that name them."""
+    """Configuration group of the fields, for messages that name them."""
 
     @property
     def account(self) -> Account:
-        """Whose limits calls count against."""
+        """The account whose limits calls count against."""
         return Account(
             host_of(self.base_url),
             self.model,
@@ -67,7 +67,7 @@ class Server:
         )
 
     def check(self) -> list[str]:
-        """What is wrong with the fields, and a key that is not set."""
+        """Return errors of the fields, and an error if the API key is not set."""
         mistakes = [] if self.model.strip() else ["model: is empty; expected the model's name as the server knows it"]
         mistakes += too_small(self, max_retries=0, backoff_s=0, concurrency=1)
         for name in ("max_requests_per_minute", "max_tokens_per_minute"):
@@ -85,26 +85,26 @@ class Server:
     def call(
         self, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]
     ) -> Generator[tuple[Item, Result | Failed], None, None]:
-        """Every item with what `send` made of it, as it arrives. `send` posts one request, and reads the reply. `path`
-        follows the base address, e.g. "/chat/completions".
+        """Yield every item with the result of `send` for it, as it arrives.
 
-        Raises BudgetReached when all that was sent has come, if the gate let no more through. Closing the iterator, or
-        an interrupt, cancels the calls under way at once.
+        `send` posts one request and reads its reply. `path` is appended to the base address, e.g. "/chat/completions".
+        Closing the iterator, or an interrupt, cancels open calls immediately. Raises BudgetReached if the gate admits
+        no more requests, after all open calls have ended.
         """
         from anyio.from_thread import start_blocking_portal
 
         if not items:
             return
-        # The calls run in an event loop in a thread of its own. Unlike threads they can be cancelled there, and they go
-        # on while the caller writes a result to disk.
+        # The calls run in an event loop in a separate thread. Unlike threads they can be cancelled, and they continue
+        # while the caller writes a result to disk.
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
             connection = stack.enter_context(portal.wrap_async_context_manager(self._connection()))
             session = portal.call(self._session, connection, path, current_gate())
             calls = portal.call(Calls, items, partial(self._call, send, session), self.concurrency)
             stack.callback(portal.call, calls.cancel)
-            # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and wait
-            # for ever. When the atexit handlers run, the loop is still alive.
+            # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and would
+            # hang. The loop is still alive when the atexit handlers run.
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
             stopped: BudgetReached | None = None
@@ -127,7 +127,7 @@ class Server:
     async def _call(
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
     ) -> Result | Failed | BudgetReached:
-        """One item with its retries. Never raises: whatever goes wrong is told in what it returns."""
+        """Call `send` for one item, with retries. It returns all failures instead of raising them."""
         breaker = session.breaker
         for attempt in range(1, self.max_retries + 2):
             try:
@@ -152,23 +152,25 @@ class Server:
         raise AssertionError("the last attempt returns")
 
     def _wait_s(self, error: Exception, attempt: int, session: Session) -> float:
-        """The server's wait, which is for all who ask it, but never less than our own: a server that says 0 would use
-        up all attempts at once.
+        """Return the seconds before the next attempt: the server's delay, but at least our own.
+
+        A server that asks for a delay of 0 would otherwise use up all attempts at once. Its delay holds the whole
+        account.
         """
-        wanted_s = min(_LONGEST_WAIT_S, retry_after_s(error) or 0.0)
-        if wanted_s > 0:
-            session.gate.hold(session.account, wanted_s)
-        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not all come back at the same moment
-        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, wanted_s))
+        server_s = min(_LONGEST_WAIT_S, retry_after_s(error) or 0.0)
+        if server_s > 0:
+            session.gate.hold(session.account, server_s)
+        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
+        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, server_s))
 
     def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)
         in_s = f" in {wait_s:.0f} s" if wait_s >= _LONG_WAIT_S else ""
-        at_once = f"It gets {limit} at once instead of {self.settings}.concurrency={self.concurrency}"
+        at_once = f"It gets {limit} concurrent requests instead of {self.settings}.concurrency={self.concurrency}"
         breaker.health.retries.asked_again(
             f"{self.model} at {host_of(self.base_url)}",
             f"{message_of(error, secret=key_in(self.api_key_env))} (attempt {attempt} of {self.max_retries + 1}, "
-            f"{self.settings}.timeout_s={self.timeout_s:g}); asking again{in_s}",
+            f"{self.settings}.timeout_s={self.timeout_s:g}); retrying{in_s}",
             class_of(error),
             self.settings,
             at_once if limit < self.concurrency else "",
@@ -188,8 +190,8 @@ class Server:
 
 
 def server_of(component: object) -> Server:
-    """The server that the fields of a component describe, which are called as those of `Server`. Those with a default
-    there may be missing.
+    """Return the server that a component's fields describe. The fields have the names of `Server`; fields with a
+    default there are optional.
     """
     named = [field.name for field in fields(Server) if hasattr(component, field.name)]
     return Server(**{name: getattr(component, name) for name in named})

@@ -1,4 +1,4 @@
-"""One attempt after the other through the gate to a server."""
+"""Attempts to call a server. Each one passes the gate first."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_toke
 from components.openai_server.patience import within
 
 _LOOK_EVERY_S = 0.02
-"""By the one who waits for room in a window."""
+"""Interval between checks for room in the window."""
 
 
 class NotAsked(Exception):
@@ -24,7 +24,7 @@ class NotAsked(Exception):
 
 
 class Reply(NamedTuple):
-    """What a server sent, as JSON that nobody has checked, and the seconds that it took."""
+    """A server's reply: unchecked JSON, and its latency in seconds."""
 
     content: Any
     latency_s: float
@@ -32,7 +32,7 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True)
 class Session:
-    """What all attempts of one `Server.call` share. Lives in one event loop."""
+    """State shared by all attempts of one `Server.call`, for one event loop."""
 
     connection: Connection
     path: str
@@ -42,7 +42,7 @@ class Session:
     timeout_s: float
     concurrency: int
     turn: asyncio.Lock
-    """Held by the one who waits at the gate: the others stand in line behind it."""
+    """Held by the attempt that waits at the gate. The others queue for it."""
 
     async def post(
         self,
@@ -52,10 +52,10 @@ class Session:
         counted_at: CountedAt = AS_OPENAI,
         most_bytes: int = MOST_BYTES,
     ) -> Reply:
-        """Asks once, as soon as the gate lets it through. `max_new_tokens` is what the model may write at most, and
-        `most_bytes` how large its reply may be.
+        """Send one attempt as soon as the gate admits it, and return the reply.
 
-        Raises what is in `errors`, NotAsked, BudgetReached, and UnicodeEncodeError for a text with half a character.
+        `max_new_tokens` limits the model's tokens, and `most_bytes` the size of the reply. Raises the exceptions of
+        `errors`, NotAsked, BudgetReached, and UnicodeEncodeError for text with an unpaired surrogate.
         """
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         attempt = Attempt(self.account, Tokens(n_tokens_at_most(len(sent)), max_new_tokens), self.timeout_s)

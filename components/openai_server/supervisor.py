@@ -1,6 +1,6 @@
-"""Runs a server as long as somebody uses it: `python -m components.openai_server.supervisor FOLDER COMMAND...`.
+"""Supervisor of a server while processes use it: `python -m components.openai_server.supervisor FOLDER COMMAND...`.
 
-See `components.openai_server.managed`. Ends with the server, and takes it along however it ends itself.
+See `components.openai_server.managed`. It ends with the server, and the server ends with it.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def supervise(folder: Path, command: Sequence[str]) -> int:
-    """The server's exit code."""
+    """Run the server until it ends or has no users. Return its exit code."""
     server = subprocess.Popen(list(command), preexec_fn=_end_with_parent, start_new_session=True)  # noqa: S603
     signal.signal(signal.SIGTERM, lambda *_: _stop(server))
     with (folder / USERS).open("rb") as users:
@@ -34,7 +34,9 @@ def supervise(folder: Path, command: Sequence[str]) -> int:
 
 
 def _is_unused(users: int) -> bool:
-    """Keeps the lock if so: who comes now waits until the server has ended, and starts another."""
+    """Return True if no process uses the server. The lock is then held, so that a new user waits until the server has
+    ended, and starts another.
+    """
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -43,7 +45,7 @@ def _is_unused(users: int) -> bool:
 
 
 def _stop(server: "subprocess.Popen[bytes]") -> None:
-    """With the processes that it started."""
+    """Stop the server and its child processes."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         if server.poll() is not None:
             return
@@ -55,7 +57,7 @@ def _stop(server: "subprocess.Popen[bytes]") -> None:
 
 
 def _end_with_parent() -> None:
-    """Linux kills the server if its supervisor is killed."""
+    """Make Linux kill the server if its supervisor is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

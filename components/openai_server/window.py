@@ -1,8 +1,8 @@
-"""How many requests an endpoint gets at once: half as many when they time out, one more with each answered round.
+"""The number of concurrent requests to an endpoint: halved at timeouts, plus one per answered round.
 
-A slow server to which `concurrency` requests are too many answers none of them in time, and would get as many again.
-This is the rule by which TCP shares a line (additive increase, multiplicative decrease). Processes need not tell each
-other: each sees the time-outs of its own requests, and makes room.
+A slow server that gets too many requests answers none of them in time, and would then get as many again. TCP shares
+connections by the same rule (additive increase, multiplicative decrease). Processes need not communicate: each one sees
+the timeouts of its own requests and makes room.
 """
 
 import threading
@@ -11,11 +11,11 @@ from math import inf
 
 _CUT_TO = 0.5
 _NEAR_TIMEOUTS = 0.1
-"""Near the number at which requests timed out, one more is tried with every tenth round: each try costs a time-out."""
+"""Near the number at which requests timed out, it grows by one per ten rounds, because each test costs a timeout."""
 
 
 class Window:
-    """The requests of one process to one endpoint. Without time-outs it limits nothing. Safe in several threads."""
+    """The concurrent requests of one process to one endpoint. Without timeouts there is no limit. Thread-safe."""
 
     def __init__(self) -> None:
         self._limit = self._too_many = inf
@@ -24,25 +24,25 @@ class Window:
         self._lock = threading.Lock()
 
     def limit(self, concurrency: int) -> int:
-        """Requests at once for a caller that may have so many."""
+        """Return the number of concurrent requests allowed for a caller with this `concurrency`."""
         return int(min(self._limit, concurrency))
 
     def has_room(self, concurrency: int) -> bool:
-        """Whether one more may be sent. A window that was never cut always has room."""
+        """Return True if another request may be sent; always True before the first timeout."""
         return self._limit == inf or self._n_under_way < self.limit(concurrency)
 
     def enter(self) -> None:
-        """A request is sent."""
+        """Count a request that is sent."""
         with self._lock:
             self._n_under_way += 1
 
     def leave(self) -> None:
-        """A request ended, whatever came of it."""
+        """Count a request that ended, with any outcome."""
         with self._lock:
             self._n_under_way -= 1
 
     def answered(self, concurrency: int) -> None:
-        """A request was answered in time."""
+        """Record a request that was answered in time."""
         with self._lock:
             if self._limit == inf:
                 return
@@ -52,8 +52,9 @@ class Window:
                 self._limit = inf
 
     def timed_out(self, concurrency: int, sent_at: float) -> None:
-        """A request that was sent at that time of `time.monotonic` got no reply in time. Those that were sent before
-        the last cut have no say: they were as many as it found too many.
+        """Record a timeout of a request that was sent at `sent_at`, a time of `time.monotonic`.
+
+        Requests sent before the last cut are ignored: they belong to the number that caused that cut.
         """
         with self._lock:
             if sent_at < self._cut_at:

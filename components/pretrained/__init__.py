@@ -1,1 +1,1 @@
-"""Pretrained models: what embedders, rerankers, language models and metrics share in finding and loading them."""
+"""Pretrained models: finding and loading them for embedders, rerankers, language models and metrics."""

@@ -1,7 +1,7 @@
-"""Batches of equal cost: what a model is given at once, counted in tokens and not in texts.
+"""Batches of equal cost, measured in tokens instead of texts.
 
-A batch is padded to its longest text, so that it costs its number of rows times that length. Texts of like lengths go
-together, and as many as fit: a few long ones, or many short ones.
+A batch is padded to its longest text, so its cost is the number of rows times that length. Texts of similar length form
+a batch: a few long ones, or many short ones.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,13 +15,14 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 MOST_ROWS = 4096
-"""Of a batch, however short its texts are."""
+"""Maximum number of rows in a batch of short texts."""
 
 
 def length_batches(lengths: ArrayLike, most_padded: int) -> Iterator[NDArray[np.int64]]:
-    """Positions int64[n_rows] of each batch, the longest texts first, so that what does not fit into memory shows at
-    once; texts of equal lengths stay in order. Rows times the longest of them is `most_padded` at most, save for a
-    single text that is longer. `lengths` are int[n]; none give no batch.
+    """Yield the positions of each batch, int64[n_rows]. `lengths` is int[n]; there are no batches if it is empty.
+
+    The longest texts come first, so that an out-of-memory error occurs early. Texts of equal length keep their order.
+    The number of rows times the longest length is at most `most_padded`, except for a single longer text.
     """
     all_lengths = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-all_lengths, kind="stable")
@@ -34,7 +35,7 @@ def length_batches(lengths: ArrayLike, most_padded: int) -> Iterator[NDArray[np.
 
 
 def prepared_ahead(prepare: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[A, B]]:
-    """Each item with what `prepare` makes of it, which a thread does while the item before is worked on."""
+    """Yield each item with its result of `prepare`, which a thread computes while the caller uses the previous item."""
     with ThreadPoolExecutor(1) as ahead:
         waiting = None
         for item in items:

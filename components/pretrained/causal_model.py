@@ -1,6 +1,6 @@
-"""Causal language models of transformers: loaded once, and given prompts in batches of equal cost.
+"""Causal language models of transformers, loaded once and run on batches of equal cost.
 
-Every row of a batch draws with random numbers of its own, so that a text does not depend on what it is batched with.
+Each row of a batch draws its own random numbers, so that a text does not depend on the rest of its batch.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 PACKAGES = ("torch", "transformers")
 _BATCH_TOKENS = {"cpu": 4096}
 _BATCH_TOKENS_OF_GPUS = 32_768
-"""What a batch holds in memory grows with its tokens: up to 0.8 MB for each in a model of 13 billion parameters."""
+"""Tokens per batch. Memory grows with them, by up to 0.8 MB per token for a model of 13 billion parameters."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """How tokens are chosen: the likeliest one at temperature 0, else drawn from the likeliest that make up `top_p`."""
+    """How tokens are chosen: the likeliest one at temperature 0, else drawn from the likeliest that sum to `top_p`."""
 
     temperature: float
     top_p: float
@@ -37,14 +37,14 @@ class Drawing:
 
 
 class ModelPrompt(NamedTuple):
-    """The tokens that a model reads, and what its random numbers begin with."""
+    """The tokens that a model reads, and the seed of its random numbers."""
 
     token_ids: Sequence[int]
     seed: str
 
 
 class WrittenText(NamedTuple):
-    """What a model wrote to the prompt at a position. `n_tokens` include the one that ends it."""
+    """A model's text for the prompt at a position. `n_tokens` includes the end token."""
 
     position: int
     text: str
@@ -54,7 +54,7 @@ class WrittenText(NamedTuple):
 
 @dataclass(frozen=True)
 class CausalModel:
-    """A model, and the folder of a LoRA adapter upon it, "" for none. See `TransformersChat` for the fields."""
+    """A model with the folder of its LoRA adapter, "" for none. See `TransformersChat` for the fields."""
 
     model: str
     revision: str
@@ -65,12 +65,12 @@ class CausalModel:
 
     @property
     def tokenizer(self) -> Any:
-        """That of transformers. Raises ComponentError if the model cannot be loaded."""
+        """The tokenizer of transformers. Raises ComponentError if the model cannot be loaded."""
         return self._loaded[0]
 
     @property
     def window(self) -> int:
-        """Tokens of prompt and text that it can hold together."""
+        """Maximum number of tokens of prompt and text together."""
         tokenizer, network = self._loaded
         positions = getattr(network.config.get_text_config(), "max_position_embeddings", None)
         return int(positions or tokenizer.model_max_length)
@@ -78,9 +78,11 @@ class CausalModel:
     def write(
         self, prompts: Sequence[ModelPrompt], drawing: Drawing, batch_tokens: int | None
     ) -> Iterator[list[WrittenText]]:
-        """The texts of all prompts, batch by batch, the longest first. A batch has at most `batch_tokens` tokens of
-        prompts and texts, padding included, or one prompt; None for what suits the device. Raises ComponentError if it
-        does not fit into memory, or if the model computes numbers that are not finite.
+        """Yield the texts of all prompts batch by batch, the longest prompts first.
+
+        A batch has at most `batch_tokens` tokens of prompts and texts, including padding, or a single prompt; None
+        chooses a size for the device. Raises ComponentError if a batch does not fit into memory, or if the model
+        computes numbers that are not finite.
         """
         import torch
 
@@ -91,8 +93,8 @@ class CausalModel:
                 yield self._batch([(row, prompts[row]) for row in rows.tolist()], drawing)
             except torch.OutOfMemoryError as error:
                 raise ComponentError(
-                    f"batch_tokens: {most} tokens at once do not fit into the memory of {network.device}, expected "
-                    f"fewer: try {max(most // 2, 1)} ({str(error).partition('. ')[0]})"
+                    f"batch_tokens: a batch of {most} tokens does not fit into the memory of {network.device}; "
+                    f"try {max(most // 2, 1)} ({str(error).partition('. ')[0]})"
                 ) from error
 
     def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[WrittenText]:
@@ -102,10 +104,10 @@ class CausalModel:
         longest = max(len(prompt.token_ids) for _, prompt in batch)
         ids = torch.full((len(batch), longest), tokenizer.pad_token_id)
         mask = torch.zeros_like(ids)
-        for row, (_, prompt) in enumerate(batch):  # on the left: what is written follows the prompt at once
+        for row, (_, prompt) in enumerate(batch):  # pad on the left, so that the text directly follows the prompt
             ids[row, longest - len(prompt.token_ids) :] = torch.tensor(prompt.token_ids)
             mask[row, longest - len(prompt.token_ids) :] = 1
-        ends = _ids_of_ends(network, tokenizer)
+        ends = _end_token_ids(network, tokenizer)
         processors: list[Any] = [RefuseNotFinite(self.model, self.dtype)]
         if drawing.temperature:
             processors.append(Draw(drawing, [prompt.seed for _, prompt in batch]))
@@ -114,7 +116,7 @@ class CausalModel:
                 input_ids=ids.to(network.device),
                 attention_mask=mask.to(network.device),
                 max_new_tokens=drawing.max_new_tokens,
-                do_sample=False,  # `Draw` does it, row by row
+                do_sample=False,  # `Draw` samples row by row
                 temperature=None,
                 top_p=None,
                 top_k=None,
@@ -135,7 +137,7 @@ class CausalModel:
 
 def _written(position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing) -> WrittenText:
     n_text = next((place for place, token in enumerate(row) if token in ends), None)
-    if n_text is None:  # a row that a stop word ended before the others was filled up
+    if n_text is None:  # a stop word ended this row early, and the rest is padding
         n_text = max((place + 1 for place, token in enumerate(row) if token != tokenizer.pad_token_id), default=0)
         n_tokens, is_ended = n_text, False
     else:
@@ -146,38 +148,38 @@ def _written(position: int, row: list[int], ends: Sequence[int], tokenizer: Any,
     return WrittenText(position, text, not is_ended, n_tokens)
 
 
-def _ids_of_ends(network: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end a text: those that the model's settings for generation name, and that of its tokenizer."""
+def _end_token_ids(network: Any, tokenizer: Any) -> list[int]:
+    """Return the tokens that end a text, according to the model's generation settings and its tokenizer."""
     ends = network.generation_config.eos_token_id
     ends = ends if isinstance(ends, list) else [ends]
     return sorted({*ends, tokenizer.eos_token_id} - {None})
 
 
 class RefuseNotFinite:
-    """A processor of logits that leaves them as they are. Tokens chosen by NaN would be one and the same, without a
-    word.
-    """
+    """A logits processor that only checks the logits. NaNs would silently choose the same token every time."""
 
     def __init__(self, model: str, dtype: Dtype) -> None:
         self._model, self._dtype = model, dtype
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Raises ComponentError if a row has a NaN, an infinite logit, or none that is above minus infinity, which some
-        models give to tokens that they never write.
+        """Return the logits unchanged.
+
+        Raises ComponentError if a row has a NaN or an infinite logit, or only minus infinity. Some models give minus
+        infinity to tokens that they never write.
         """
         import torch
 
         if not torch.isfinite(scores.logsumexp(dim=-1)).all():
             raise ComponentError(
-                f"model {self._model!r}: its logits are not finite with dtype={self._dtype}, expected finite ones; "
-                "float16 overflows in some models: try bfloat16 or float32. If these are not finite either, there are "
-                "NaNs among its weights: fetch or save them again"
+                f"model {self._model!r}: got logits that are not finite with dtype={self._dtype}, expected finite "
+                "ones. float16 overflows in some models: try bfloat16 or float32. If these fail too, the weights "
+                "contain NaNs: download or save them again"
             )
         return scores
 
 
 class Draw:
-    """A processor of logits that leaves a single token in each row: the one that is drawn."""
+    """A logits processor that samples one token per row, and leaves only that one possible."""
 
     def __init__(self, drawing: Drawing, seeds: Sequence[str]) -> None:
         self._drawing = drawing
@@ -187,12 +189,13 @@ class Draw:
         ]
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Minus infinity for all tokens but the drawn ones. One random number for each row, made without the device, so
-        that all devices draw alike.
+        """Return minus infinity for all tokens except the sampled ones.
+
+        Each row uses one random number, which NumPy generates, so that all devices sample alike.
         """
         import torch
 
-        # In double precision: a cumulative sum over 150,000 tokens is otherwise off by more than rare ones are worth.
+        # Double precision: in a cumulative sum over 150,000 tokens, errors otherwise exceed the shares of rare tokens.
         shares, tokens = torch.softmax(scores.double() / self._drawing.temperature, dim=-1).sort(descending=True)
         sums = shares.cumsum(dim=-1)
         n_kept = ((sums - shares) < self._drawing.top_p).sum(dim=-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""How long the vectors of an embedder will be: known from the small files of a model, before its weights are loaded."""
+"""Dimensions of an embedder's vectors, read from small files of the model before its weights are loaded."""
 
 import json
 from pathlib import Path
@@ -7,18 +7,21 @@ from components.json_value import Json
 from components.pretrained.model_files import folder_here
 
 _LENGTH_KEPT = {"Transformer", "Normalize", "Dropout", "LayerNorm"}
-"""Modules of sentence-transformers that leave vectors as long as they are."""
+"""Modules of sentence-transformers that do not change the length of vectors."""
 
 
 def token_dimensions(model: str, revision: str) -> int | None:
-    """Of the vectors of a model's tokens; None if the model is not on this machine, or its config does not say."""
+    """Return the dimensions of a model's token vectors, None if the model is not on this machine or does not state
+    them.
+    """
     folder = folder_here(model, revision)
     return _token_dimensions(folder) if folder else None
 
 
 def text_dimensions(model: str, revision: str) -> int | None:
-    """Of the vectors that sentence-transformers makes with a model, at most: where another pooling is chosen they may
-    be shorter. None if the model is not on this machine, or if its files do not say.
+    """Return the maximum dimensions of a model's vectors in sentence-transformers.
+
+    With another pooling they may be shorter. Returns None if the model is not on this machine or does not state them.
     """
     folder = folder_here(model, revision)
     if folder is None:
@@ -42,7 +45,7 @@ def _token_dimensions(folder: Path) -> int | None:
 
 
 def _n_poolings(config: dict[str, Json]) -> int:
-    """The vectors of several poolings are put one behind the other."""
+    """Return the number of poolings, whose vectors are concatenated."""
     named = config.get("pooling_mode")
     if named is not None:
         return 1 if isinstance(named, str) else len(named)
@@ -50,8 +53,8 @@ def _n_poolings(config: dict[str, Json]) -> int:
 
 
 def _read(file: Path, otherwise: Json) -> Json:
-    """What a JSON file holds; `otherwise` for one that is not there or cannot be read, which is said when the model is
-    loaded.
+    """Return the content of a JSON file, or `otherwise` if it is missing or unreadable, which loading the model
+    reports.
     """
     try:
         found = json.loads(file.read_text(encoding="utf-8"))

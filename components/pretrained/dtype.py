@@ -1,10 +1,10 @@
-"""The numbers that a model computes with."""
+"""Data types in which a model computes."""
 
 from enum import StrEnum
 
 
 class Dtype(StrEnum):
-    """As torch calls them. Half as long ones are for GPUs; most CPUs are slower with them."""
+    """Data types by their torch names. The 16-bit types are for GPUs; most CPUs are slower with them."""
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"

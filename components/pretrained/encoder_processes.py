@@ -1,4 +1,4 @@
-"""One model in several processes, one for each GPU: each embeds its share of the texts."""
+"""A model in several processes, one per GPU. Each process embeds a share of the texts."""
 
 import signal
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _SHARES_PER_PROCESS = 4
-"""Of each block, all with long and short texts alike: a process that is done takes another."""
+"""Shares of a block per process, each with long and short texts. A process that finishes takes the next share."""
 
 
 def encode_in_processes(
@@ -31,8 +31,9 @@ def encode_in_processes(
     batch_tokens: int | None,
     devices: tuple[str, ...],
 ) -> NDArray[np.float32]:
-    """As `encoder.encode`, in a process for each device, or in this one if there is a single device. The processes stay
-    until the model is released. Raises ComponentError, also if one of them dies.
+    """Return what `encoder.encode` returns, computed in one process per device, or in this one for a single device.
+
+    The processes live until the model is released. Raises ComponentError, also if a process dies.
     """
     if len(devices) == 1:
         return encoder.encode(texts, side, prompt, batch_tokens, devices[0])
@@ -46,10 +47,10 @@ def encode_in_processes(
         ]
         found = [future.result() for future in waiting]
     except BrokenProcessPool as error:
-        release_all_but(())  # the next stage begins with new ones
+        release_all_but(())  # the next stage starts new processes
         raise ComponentError(
-            f"a process that embeds with {encoder.model!r} ended by itself, most likely for want of memory; "
-            f"expected all {len(devices)} to stay: try a smaller n_processes or batch_tokens"
+            f"a process that embeds with {encoder.model!r} died, most likely for lack of memory; it was one of "
+            f"{len(devices)}: try a smaller n_processes or batch_tokens"
         ) from error
     vectors = np.empty((len(texts), found[0].shape[1]), dtype=np.float32)
     for share, own in zip(shares, found, strict=True):
@@ -58,8 +59,9 @@ def encode_in_processes(
 
 
 def devices_for(device: str, n_processes: int) -> tuple[str, ...]:
-    """A device for each process; 0 processes are one for each GPU, or a single one without any. Raises ComponentError
-    if there are fewer GPUs than processes, or if torch cannot use the device.
+    """Return one device per process. With 0 processes, there is one per GPU, or a single one without GPUs.
+
+    Raises ComponentError if there are fewer GPUs than processes, or if torch cannot use the device.
     """
     import torch
 
@@ -69,13 +71,13 @@ def devices_for(device: str, n_processes: int) -> tuple[str, ...]:
     if name != "cuda":
         return (name,) * n
     if n > n_gpus:
-        raise ComponentError(f"n_processes: got {n} for {n_gpus} GPUs, expected one for each at most, or 0 for all")
+        raise ComponentError(f"n_processes: got {n} for {n_gpus} GPUs, expected at most one per GPU, or 0 for all GPUs")
     return ("cuda",) if n == 1 else tuple(f"cuda:{number}" for number in range(n))
 
 
 @load_once
 def _start(model: str, revision: str, encoder: SentenceEncoder, devices: tuple[str, ...]) -> ProcessPoolExecutor:
-    """Processes that end when nobody holds them any more."""
+    """Start processes that end when the pool is no longer referenced."""
     context = SpawnWithoutMain()
     free: SimpleQueue[str] = context.SimpleQueue()
     for device in devices:
@@ -84,13 +86,13 @@ def _start(model: str, revision: str, encoder: SentenceEncoder, devices: tuple[s
 
 
 class _Here:
-    """What one of the processes works on."""
+    """State of a worker process."""
 
     device: str
 
 
 def _begin(free: "SimpleQueue[str]", n_processes: int) -> None:
-    """Ctrl-C reaches the whole process group: whoever started this process ends it."""
+    """Initialize a worker process. It ignores Ctrl-C, which reaches the whole group: its parent ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     _Here.device = free.get()

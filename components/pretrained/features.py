@@ -1,4 +1,4 @@
-"""What a model reads of many texts: tensors of tokens, cut into batches without needless padding."""
+"""Features of many texts: tensors of tokens, split into batches with little padding."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     import torch
 
 Features = dict[str, Any]
-"""Of a batch: tensors by name, with a row per text, and a few values that all rows share."""
+"""Features of a batch: tensors by name with a row per text, and a few values that all rows share."""
 
 
 def feature_batches(features: Features, batch_tokens: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
-    """The rows of each batch, and their features without the columns that are padding to all of them: `batch_tokens`
-    tokens with what padding is left, or one text.
+    """Yield the rows of each batch and their features, without columns that are padding in all rows.
+
+    A batch has at most `batch_tokens` tokens including the remaining padding, or a single text.
     """
     mask = features["attention_mask"]
     for rows in length_batches(mask.sum(dim=1).numpy(), batch_tokens):
@@ -34,8 +35,8 @@ def feature_batches(features: Features, batch_tokens: int) -> Iterator[tuple[NDA
 
 
 def suitable_batch_tokens(device: str) -> int:
-    """As many tokens as a device of that type likes best at once: on a CPU what its caches hold is soon too small for
-    more, a GPU is busy only with many.
+    """Return a batch size in tokens for a type of device. On a CPU a larger batch exceeds the caches; a GPU needs a
+    large one to be busy.
     """
     return 2048 if device == "cpu" else 16_384
 
@@ -43,11 +44,10 @@ def suitable_batch_tokens(device: str) -> int:
 def computed(
     features: Features, n_rows: int, batch_tokens: int, encoder: Any, compute: "Callable[[Features], torch.Tensor]"
 ) -> NDArray[np.float32]:
-    """float32[n_rows, ...]: what `compute` makes of the features on the device of `encoder`, batch by batch, in the
-    order of the rows. Features without an attention mask, as those of static embeddings, have no padding: they are one
-    batch.
+    """Return float32[n_rows, ...], the results of `compute` for all features, in the order of the rows.
 
-    Raises ComponentError if a batch does not fit into memory.
+    `compute` runs batch by batch on the device of `encoder`. Features without an attention mask, as in static
+    embeddings, have no padding and form one batch. Raises ComponentError if a batch does not fit into memory.
     """
     import torch
 
@@ -58,7 +58,7 @@ def computed(
         for rows, batch in batches:
             made.append(compute(on_device(batch, encoder.device)))
             places.append(rows)
-        # Copied at the end: a copy waits for the GPU, which meanwhile would have nothing to do.
+        # Copy at the end: a copy waits for the GPU, which would be idle in that time.
         found = torch.cat(made).float().cpu().numpy()
     ordered: NDArray[np.float32] = np.empty_like(found)
     ordered[np.concatenate(places)] = found
@@ -67,26 +67,28 @@ def computed(
 
 @contextmanager
 def fitting_into_memory(batch_tokens: int, device: "torch.device") -> Iterator[None]:
-    """For what is computed on a device: if its memory is short, raises a ComponentError that says what to do."""
+    """Turn an out-of-memory error on the device into a ComponentError that says what to do."""
     import torch
 
     try:
         yield
     except torch.OutOfMemoryError as error:
         raise ComponentError(
-            f"batch_tokens: {batch_tokens} tokens at once do not fit into the memory of {device}, expected fewer: try "
+            f"batch_tokens: a batch of {batch_tokens} tokens does not fit into the memory of {device}; try "
             f"{max(batch_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
         ) from error
 
 
 def on_device(features: Features, device: "torch.device") -> Features:
-    """The features with their tensors on a device."""
+    """Return the features with their tensors on a device."""
     return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
 
 
 def readable_tokens(network: Any, tokenizer: Any) -> int:
-    """Tokens that a model of transformers can read at once, special ones included: what its tokenizer says, and no more
-    than it has positions. RoBERTa and its kin leave the first few of these unused.
+    """Return the maximum number of tokens that a transformers model reads, including special tokens.
+
+    It is the tokenizer's limit, or the model's number of positions if that is smaller. RoBERTa and related models leave
+    their first positions unused.
     """
     known = [tokenizer.model_max_length, getattr(network.config.get_text_config(), "max_position_embeddings", None)]
     for name, module in network.named_modules():

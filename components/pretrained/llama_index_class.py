@@ -1,4 +1,4 @@
-"""A class of llama-index that a component is made of, found by its import path and checked before it is built."""
+"""Classes of llama-index inside components, found by import path and checked before they are built."""
 
 import importlib
 import inspect
@@ -18,9 +18,10 @@ _ROOT = "llama_index."
 
 @dataclass(frozen=True)
 class LlamaIndexClass:
-    """The class at `class_path`, with the `arguments` of its constructor; `api_key_env` names the environment variable
-    that holds the argument `api_key`, "" for none. `base` is the import path of the class that it has to inherit,
-    `example` that of one that does.
+    """A class at `class_path` with the `arguments` of its constructor.
+
+    `api_key_env` names the environment variable with the argument `api_key`, "" for none. `base` is the import path of
+    the required base class, and `example` that of a valid subclass.
     """
 
     class_path: str
@@ -31,20 +32,20 @@ class LlamaIndexClass:
 
     @property
     def model(self) -> str:
-        """What its arguments call the model; the class where they name none."""
+        """Name of the model in the arguments; the class path if they have none."""
         return str(self.arguments.get("model") or self.arguments.get("model_name") or self.class_path)
 
     @property
     def revision(self) -> str:
-        """What tells it apart from others of the same model: the class and the arguments."""
+        """The class and its arguments as JSON. It distinguishes classes with the same model."""
         return json.dumps([self.class_path, dict(self.arguments)], sort_keys=True)
 
     def check(self) -> list[str]:
-        """A class that cannot be meant, arguments that it does not take, secrets, and a key that is not set. Imports
-        the class.
+        """Return errors about the class, unknown or missing arguments, secrets, and a key that is not set. Imports the
+        class.
         """
         mistakes = [
-            f"arguments.{name}: a secret has no place in a configuration, which is kept; name the environment variable "
+            f"arguments.{name}: a secret cannot be in a configuration, which is stored; name the environment variable "
             "that holds it, as in api_key_env=MY_KEY"
             for name, value in self.arguments.items()
             if field_names_secret(name, str(value))
@@ -55,7 +56,7 @@ class LlamaIndexClass:
         except ComponentError as error:
             return [*mistakes, f"class_path: {error}"]
         given = {*self.arguments, *(["api_key"] if self.api_key_env else [])}
-        mistakes += [f"arguments.{name}: missing, {self.class_path} wants it" for name in sorted(required - given)]
+        mistakes += [f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - given)]
         for name in sorted(given - known):
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(known))}"
@@ -63,22 +64,23 @@ class LlamaIndexClass:
         return mistakes
 
     def takes(self, argument: str) -> bool:
-        """Whether the class has such an argument. Raises ComponentError if there is no such class."""
+        """Return True if the class has this argument. Raises ComponentError if the class does not exist."""
         return argument in self._parameters()[0]
 
     def instance(self) -> Any:
-        """One of the class, the same each time. Raises ComponentError if it cannot be made."""
+        """Return an instance of the class, always the same. Raises ComponentError if it cannot be built."""
         return _instance(self.model, self.revision, self.class_path, self.api_key_env, self.base, self.example)
 
     def _parameters(self) -> tuple[set[str], set[str]]:
-        """What its constructor takes by name (its parameters, and the fields that it hands on), and what it must have.
+        """Return all names that the constructor accepts (parameters and fields), and the required ones.
+
         Raises ComponentError.
         """
         cls = _imported(self.class_path, self.base, self.example)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         named = {each.name: each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
         required = {name for name, each in named.items() if each.default is each.empty}
-        if not named:  # that of pydantic itself
+        if not named:  # the constructor of pydantic
             required = {name for name, each in cls.model_fields.items() if each.is_required()}
         return {*named, *cls.model_fields}, required
 
@@ -89,14 +91,14 @@ def _instance(_model: str, revision: str, class_path: str, api_key_env: str, bas
     _, arguments = json.loads(revision)
     try:
         return _imported(class_path, base, example)(**arguments, **secret)
-    except Exception as error:  # pydantic's, or whatever a constructor raises
+    except Exception as error:  # of pydantic, or any error of a constructor
         raise ComponentError(
-            f"arguments: {class_path} cannot be made of them ({type(error).__name__}: {error})"
+            f"arguments: {class_path} cannot be built from them ({type(error).__name__}: {error})"
         ) from error
 
 
 def _imported(class_path: str, base: str, example: str) -> Any:
-    """Raises ComponentError."""
+    """Import the class. Raises ComponentError with advice if that fails or it has another base class."""
     if not class_path.startswith(_ROOT):
         raise ComponentError(f"got {class_path!r}, expected the import path of a class of llama-index, e.g. {example}")
     try:

@@ -1,4 +1,4 @@
-"""Models stay in memory while they are needed: loaded once per process, and released when others are to be loaded."""
+"""Models in memory: loaded once per process, and released when other models are loaded."""
 
 import functools
 import gc
@@ -17,54 +17,53 @@ Model = tuple[str, str]
 
 
 class _Loaded:
-    """What this process holds."""
+    """The models that this process holds."""
 
     lock = threading.RLock()
-    by_arguments: dict[tuple[object, ...], object] = {}  # noqa: RUF012 - one for the process
+    by_arguments: dict[tuple[object, ...], object] = {}  # noqa: RUF012 - shared in the process
     needed: frozenset[Model] | None = None
-    """None as long as nobody says what is needed: all models are then kept."""
+    """Models that are needed; None if unknown, in which case all models stay."""
 
 
 def load_once(load: Callable[P, T]) -> Callable[P, T]:
-    """Keeps what `load` returns by its arguments, which are hashable; the first two are a model and its revision. Like
-    `functools.cache`, but before it loads another model it releases those that `say_needed` did not name.
+    """Cache the result of `load` by its arguments, which must be hashable. The first two are a model and its revision.
+
+    Unlike `functools.cache`, it releases models that `say_needed` did not name before it loads another one.
     """
 
     @functools.wraps(load)
     def loaded(*args: P.args, **kwargs: P.kwargs) -> T:
         key = (args[:2], load, args[2:], tuple(kwargs.items()))
-        with _Loaded.lock:  # two threads would load it twice
+        with _Loaded.lock:  # without the lock, two threads would load it twice
             if key not in _Loaded.by_arguments:
                 if _Loaded.needed is not None:
                     release_all_but(_Loaded.needed)
                 with loading():
                     _Loaded.by_arguments[key] = load(*args, **kwargs)
-            found: T = _Loaded.by_arguments[key]  # type: ignore[assignment]  # what this very function put there
+            found: T = _Loaded.by_arguments[key]  # type: ignore[assignment]  # stored by this function
             return found
 
     return loaded
 
 
 def say_needed(models: Iterable[Model]) -> None:
-    """Which models what follows will use. Others stay until one is loaded that is not there yet."""
+    """Name the models that the following work uses. Others stay in memory until a new model is loaded."""
     _Loaded.needed = frozenset(models)
 
 
 def keep_all() -> None:
-    """From now on none is released, whatever was said to be needed before: for who answers one question after another
-    with all of them.
-    """
+    """Keep all models from now on, regardless of `say_needed`. This is for callers that use all of them repeatedly."""
     _Loaded.needed = None
 
 
 def release_all_but(needed: Collection[Model]) -> None:
-    """Forgets all models that are not among the needed ones, and hands their memory back."""
+    """Release all models except the needed ones, and free their memory."""
     with _Loaded.lock:
         unneeded = [key for key in _Loaded.by_arguments if key[0] not in needed]
         for key in unneeded:
             del _Loaded.by_arguments[key]
     if unneeded:
-        gc.collect()  # modules of torch refer to one another
+        gc.collect()  # torch modules have reference cycles
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
             torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-"""The network of BGE-M3: an encoder, and heads that make weights and vectors of its tokens."""
+"""The network of BGE-M3: an encoder, and heads that compute token weights and token vectors."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ PACKAGES = ("torch", "transformers")
 
 
 class HeadsOfText(NamedTuple):
-    """What the heads make of one text's tokens."""
+    """Outputs of the heads for the tokens of one text."""
 
     ids: NDArray[np.int32]
     weights: NDArray[np.float32]
@@ -46,7 +46,7 @@ class M3Model(NamedTuple):
         )
 
     def forward(self, batch: Features, *, dense_alone: bool) -> tuple[NDArray[np.float32], list[HeadsOfText]]:
-        """float32[n_texts, d], and the tokens of each text; no tokens with `dense_alone`."""
+        """Return float32[n_texts, d], and the heads' outputs for each text; no outputs with `dense_alone`."""
         import torch
         from torch.nn.functional import normalize
 
@@ -57,7 +57,7 @@ class M3Model(NamedTuple):
             if dense_alone:
                 return dense, []
             weights = torch.relu(self.sparse_linear(hidden)).squeeze(-1).float().cpu().numpy()
-            # The first token stands for the whole text, and has no vector of its own.
+            # The first token represents the whole text, and has no token vector.
             has_vector = moved["attention_mask"][:, 1:].bool()
             vectors = normalize(self.colbert_linear(hidden[:, 1:][has_vector]).float(), dim=-1)
             all_vectors = vectors.half().cpu().numpy()
@@ -73,7 +73,7 @@ class M3Model(NamedTuple):
 def _largest(
     ids: NDArray[np.int32], weights: NDArray[np.float32], special_ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """A token weighs as much as where it weighs most; special tokens (padding among them) weigh nothing."""
+    """Return each token once with its largest weight. Special tokens, including padding, are left out."""
     counts = (weights > 0) & ~np.isin(ids, special_ids)
     tokens, place = np.unique(ids[counts], return_inverse=True)
     largest = np.zeros(len(tokens), dtype=np.float32)
@@ -83,7 +83,7 @@ def _largest(
 
 @load_once
 def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: str) -> M3Model:
-    """Once per process."""
+    """Load the model, once per process. Raises ComponentError."""
     if missing := missing_packages(PACKAGES, "the embedder bge-m3-heads"):
         raise missing[0]
     import torch
@@ -110,7 +110,7 @@ def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: st
 
 
 def _head(name: str, revision: str, file: str) -> Any:
-    """A linear layer from a file of its weights."""
+    """Load a linear layer from a file of weights."""
     import torch
     from huggingface_hub import hf_hub_download
 

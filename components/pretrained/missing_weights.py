@@ -1,4 +1,4 @@
-"""Weights that a model's files lack: transformers fills them with random numbers, and says so in its log alone."""
+"""Weights missing in a model's files, which transformers silently replaces with random numbers, except in its log."""
 
 import logging
 import re
@@ -7,11 +7,12 @@ from contextlib import contextmanager
 
 _MISSING = re.compile(r"^(\S+) +\| MISSING", re.MULTILINE)
 _UNUSED = ("pooler.",)
-"""Of a bare encoder: vectors are made of its last layer's tokens. A classifier's pooler has a prefix, and counts."""
+"""Prefixes of weights that a bare encoder does not use: vectors come from the tokens of its last layer. The pooler of a
+classifier has a longer prefix, and counts."""
 
 
 class _Report(logging.Filter):
-    """Reads transformers' reports of what was loaded, and keeps them from the terminal."""
+    """A filter that reads transformers' load reports and hides them from the terminal."""
 
     def __init__(self, level: int) -> None:
         super().__init__()
@@ -28,12 +29,12 @@ class _Report(logging.Filter):
 
 @contextmanager
 def noting_missing_weights() -> Iterator[list[str]]:
-    """Yields a list of the weights that models loaded within the context were not given by their files."""
+    """Yield a list that collects the weights missing in the files of models loaded in the context."""
     log = logging.getLogger("transformers.modeling_utils")
     own_level, report = log.level, _Report(log.getEffectiveLevel())
     log.addFilter(report)
-    # A report that the environment silences would be missed. With a level of WARNING itself, transformers also says of
-    # every model which of its layers it would not share among GPUs.
+    # The environment may have silenced the report, so we lower the level. At WARNING itself, transformers would also
+    # report for every model which layers it does not share among GPUs.
     log.setLevel(logging.WARNING - 1)
     try:
         yield report.missing

@@ -1,4 +1,4 @@
-"""The files of a pretrained model: where they are and how large. Nothing is downloaded, and no weights are read."""
+"""Location and size of a pretrained model's files, found without downloading or reading weights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from components.pretrained.model_folder import WEIGHTS, loading, local_folder
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """`n_parameters` is None where there are no weights in safetensors, which say it in their first bytes."""
+    """Files of a model. `n_parameters` is None unless the weights are in safetensors, which state it at the start."""
 
     folder: Path
     n_bytes: int
@@ -20,7 +20,7 @@ class ModelFiles:
 
 
 def model_files(model: str, revision: str) -> ModelFiles | None:
-    """Those of a local folder, or of the hub's cache on this machine; None if the weights are not there."""
+    """Return the files in a local folder or in the hub's cache, None if this machine does not have the weights."""
     folder = folder_here(model, revision)
     if folder is None or not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
         return None
@@ -30,16 +30,18 @@ def model_files(model: str, revision: str) -> ModelFiles | None:
 
 
 def folder_here(model: str, revision: str) -> Path | None:
-    """The folder of a model's files, its own or that of the hub's cache; None if they are not on this machine. That of
-    a local model may not exist.
+    """Return the model's local folder, or its folder in the hub's cache; None if the model is not on this machine.
+
+    The folder of a local model may not exist.
     """
     return local_folder(model) or _cached(model, revision)
 
 
 def has_safetensors(model: str, revision: str) -> bool:
-    """What `use_safetensors` of transformers should be: False for a model that has its weights in *.bin alone, of which
-    transformers reads tensors and no code. Asks the hub for the names of the files if they are not on this machine, and
-    raises what the hub's client raises.
+    """Return the value for `use_safetensors` of transformers.
+
+    It is False if a model's weights exist only in *.bin, from which transformers reads tensors and no code. If the
+    files are not on this machine, it asks the hub for their names, and raises the errors of the hub's client.
     """
     found = model_files(model, revision)
     if found is None and local_folder(model) is None:
@@ -51,8 +53,9 @@ def has_safetensors(model: str, revision: str) -> bool:
 
 @cache
 def fetched_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path:
-    """The folder with the files of a model whose names match: its own, or that of the hub's cache, into which they are
-    fetched. Raises ComponentError.
+    """Return the folder with the files of a model that match the patterns, downloaded to the hub's cache if necessary.
+
+    A local folder is returned as it is. Raises ComponentError.
     """
     folder = local_folder(model)
     if folder is not None:
@@ -69,7 +72,7 @@ def _cached(model: str, revision: str) -> Path | None:
 
     try:
         return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError):  # the latter for what can be no id
+    except (LocalEntryNotFoundError, HFValidationError):  # the latter for an invalid id
         return None
 
 

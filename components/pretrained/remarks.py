@@ -1,4 +1,4 @@
-"""What the packages that load models tell their developers, which a user of ours can do nothing about."""
+"""Remarks of packages to their developers, which our users cannot act on."""
 
 import logging
 import re
@@ -6,17 +6,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OF_NO_USE = re.compile(r"is deprecated")
+_USELESS = re.compile(r"is deprecated")
 
 
 @contextmanager
 def without_remarks() -> Iterator[None]:
-    """Keeps from the terminal what is deprecated: one package calls another as it should no longer be called. All else
-    that they say is shown.
-    """
+    """Hide deprecation warnings within the context, which concern calls between packages. Other messages are shown."""
     handlers = logging.getLogger("transformers").handlers
     for handler in handlers:
-        handler.addFilter(_is_of_use)
+        handler.addFilter(_is_useful)
     try:
         with warnings.catch_warnings():
             for category in (FutureWarning, DeprecationWarning, PendingDeprecationWarning):
@@ -24,8 +22,8 @@ def without_remarks() -> Iterator[None]:
             yield
     finally:
         for handler in handlers:
-            handler.removeFilter(_is_of_use)
+            handler.removeFilter(_is_useful)
 
 
-def _is_of_use(record: logging.LogRecord) -> bool:
-    return not _OF_NO_USE.search(record.getMessage())
+def _is_useful(record: logging.LogRecord) -> bool:
+    return not _USELESS.search(record.getMessage())

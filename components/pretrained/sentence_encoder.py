@@ -1,8 +1,8 @@
-"""Sentence encoders of the package sentence-transformers, given batches of equal cost.
+"""Encoders of the package sentence-transformers, run on batches of equal cost.
 
-The package makes batches of equal numbers of texts, and the model waits while the next one is tokenized. Here a batch
-is so many tokens, and texts are tokenized while the model computes. What is computed for a text is the package's own:
-its tokenizer, its prompts, its modules.
+The package batches by number of texts, and the model waits while the next batch is tokenized. Here a batch has a number
+of tokens, and tokenization runs in parallel with the model. The package's tokenizer, prompts and modules compute the
+result for each text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 PACKAGES = ("sentence_transformers", "torch", "transformers")
 
 _WINDOW_CHARACTERS = 2**20
-"""So many are tokenized at once, padding included: a few dozen megabytes of tokens."""
+"""Characters tokenized per call, including padding: a few dozen megabytes of tokens."""
 
 
 class Pooling(StrEnum):
-    """How the vectors of a text's tokens become one; MODEL: as the model's folder says, the mean if it says nothing."""
+    """How the token vectors of a text become one vector. MODEL: as the model's folder specifies, by default the
+    mean.
+    """
 
     MODEL = "model"
     CLS = "cls"
@@ -43,7 +45,7 @@ class Pooling(StrEnum):
 
 
 class Side(StrEnum):
-    """What a text is to a retriever, in the words of the package."""
+    """The role of a text in retrieval, as the package names it."""
 
     QUERY = "query"
     PASSAGE = "document"
@@ -53,14 +55,14 @@ _PROMPT_NAMES = {Side.QUERY: ("query",), Side.PASSAGE: ("document", "passage", "
 
 
 def own_prompt(prompts: Mapping[str, str | None], side: Side) -> str:
-    """The one of a model's prompts that stands before the texts of a side; "" for none."""
+    """Return the model's own prompt for a side, "" for none."""
     return next((prompt for name in _PROMPT_NAMES[side] if (prompt := prompts.get(name))), "")
 
 
 @dataclass(frozen=True)
 class SentenceEncoder:
-    """A model, and how it reads texts. `max_length` is in tokens, special ones included; None for as many as the
-    model's folder says.
+    """A model and its way to read texts. `max_length` is in tokens, including special tokens; None for the model's own
+    limit.
     """
 
     model: str
@@ -73,12 +75,11 @@ class SentenceEncoder:
     def encode(
         self, texts: Sequence[str], side: Side, prompt: str, batch_tokens: int | None, device: str
     ) -> NDArray[np.float32]:
-        """float32[n_texts, d], as long as the model makes them. `prompt` stands before every text. The model reads at
-        most `batch_tokens` tokens at once, padding included, save for a single text that is longer; None for as many as
-        suit the device.
+        """Return float32[n_texts, d] without scaling. `prompt` precedes every text.
 
-        Raises ComponentError if the model cannot be loaded, if a batch does not fit into memory, or if a vector is not
-        finite.
+        A batch has at most `batch_tokens` tokens including padding, or a single longer text; None chooses a size for
+        the device. Raises ComponentError if the model cannot be loaded, if a batch does not fit into memory, or if a
+        vector is not finite.
         """
         encoder = _load(self.model, self.revision, self, device)
         batch_tokens = batch_tokens or suitable_batch_tokens(encoder.device.type)
@@ -99,9 +100,9 @@ class SentenceEncoder:
             vectors[rows] = computed(features, len(rows), batch_tokens, encoder, embed)
         if not np.isfinite(vectors).all():
             raise ComponentError(
-                f"model {self.model!r}: {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors are "
-                f"not finite with dtype={self.dtype}, expected finite ones; float16 overflows in some models: try "
-                "bfloat16 or float32"
+                f"model {self.model!r}: got {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors "
+                f"that are not finite with dtype={self.dtype}, expected finite ones; float16 overflows in some models: "
+                "try bfloat16 or float32"
             )
         return vectors
 
@@ -122,7 +123,7 @@ def _load(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "S
             trust_remote_code=wanted.trust_remote_code,
             model_kwargs={"use_safetensors": has_safetensors(model, revision)},
         )
-    if encoder.transformers_model is not None:  # static embeddings read texts of any length
+    if encoder.transformers_model is not None:  # static embeddings have no limit
         readable = readable_tokens(encoder.transformers_model, encoder.tokenizer)
         encoder.max_seq_length = min(wanted.max_length or readable, readable)
     if wanted.pooling is not Pooling.MODEL:
@@ -136,7 +137,7 @@ def _set_pooling(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> Non
     places = [place for place, module in enumerate(encoder) if isinstance(module, PoolingModule)]
     if len(places) != 1:
         raise ComponentError(
-            f"pooling: got {wanted.pooling}, but model {wanted.model!r} pools in its own way, expected pooling=model"
+            f"pooling: got {wanted.pooling}, but model {wanted.model!r} has a custom pooling; expected pooling=model"
         )
     own = encoder[places[0]]
     encoder[places[0]] = PoolingModule(own.embedding_dimension, wanted.pooling.value, include_prompt=own.include_prompt)

@@ -1,4 +1,4 @@
-"""Static embeddings: a table with one vector per token of a tokenizer. NumPy is enough to read them."""
+"""Static embeddings: a table with one vector per token, read with NumPy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 _FILES = ("*.json", "*.safetensors")
 _WINDOW = 4096
-"""Texts whose tokens are counted at once."""
+"""Texts whose tokens are counted in one step."""
 
 
 @dataclass(frozen=True, eq=False)
 class StaticTable:
-    """`vectors` float32[n_tokens, d] by the tokenizer's ids; `unknown` is the id that is left out, None for none."""
+    """A table `vectors`, float32[n_tokens, d], indexed by token id. The id `unknown` is left out, None for none."""
 
     tokenizer: "Tokenizer"
     vectors: NDArray[np.float32]
     unknown: int | None
 
     def means(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """float32[n_texts, d]: the mean over the tokens of each text; zero for a text without any."""
+        """Return float32[n_texts, d], the mean over the tokens of each text; zero for a text without tokens."""
         found = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for first in range(0, len(texts), _WINDOW):
             found[first : first + _WINDOW] = self._means(texts[first : first + _WINDOW])
@@ -53,10 +53,10 @@ class StaticTable:
 
 @load_once
 def load_static_table(model: str, revision: str) -> StaticTable:
-    """A folder that model2vec saved (`embeddings`, with a weight and a row for each token where it has these), or
-    sentence-transformers with its StaticEmbedding (`embedding.weight`). model2vec leaves out unknown tokens.
+    """Load a table that model2vec or the StaticEmbedding of sentence-transformers saved.
 
-    Raises ComponentError if it is none of these.
+    model2vec saves `embeddings`, optionally with weights and a mapping of tokens to rows, and leaves out unknown
+    tokens. sentence-transformers saves `embedding.weight`. Raises ComponentError for other files.
     """
     folder = fetched_folder(model, revision, _FILES)
     with loading(model, revision):
@@ -80,12 +80,12 @@ def load_static_table(model: str, revision: str) -> StaticTable:
             f"model {model!r} has the tensors {', '.join(sorted(tensors)[:3])}, expected a table of static embeddings "
             "('embeddings' or 'embedding.weight'); for other models set embedder=sentence_transformers"
         )
-    # Not the size of the vocabulary: its ids may have gaps, and SciPy reads whatever lies behind the last row.
+    # Not the size of the vocabulary: its ids may have gaps, and SciPy does not check the bounds of the table.
     n_ids = 1 + max(tokenizer.get_vocab().values(), default=-1)
     if table.ndim != 2 or len(table) < n_ids:
         raise ComponentError(
-            f"model {model!r} has a table of shape {table.shape} for tokens with ids up to {n_ids - 1}, expected a row "
-            "for each"
+            f"model {model!r} has a table of shape {table.shape} for tokens with ids up to {n_ids - 1}, expected one "
+            "row per id"
         )
     if not np.isfinite(table).all():
         n_bad = int((~np.isfinite(table)).any(axis=1).sum())
@@ -96,6 +96,6 @@ def load_static_table(model: str, revision: str) -> StaticTable:
 
 
 def _place(folder: Path) -> Path:
-    """The folder itself, or the one in it that holds the table."""
+    """Return the folder that contains the table: the folder itself or one inside it."""
     places = sorted((path.parent for path in folder.rglob("tokenizer.json")), key=lambda path: len(path.parts))
     return next((place for place in places if (place / "model.safetensors").is_file()), folder)

@@ -1,1 +1,1 @@
-"""Writing the messages for a model."""
+"""Prompts: the messages for a model."""

@@ -1,4 +1,4 @@
-"""One instruction per kind of task."""
+"""Prompts with one template per kind of task."""
 
 import re
 from collections.abc import Sequence
@@ -10,22 +10,22 @@ from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
 _FACT = re.compile(r"\{([\w -]+)\}")
-_OF_EVERY_PASSAGE = ("n", "text", "title", "metadata")
-_OF_SOME_CHUNKS = ("section", "page", "date")
-"""May be missing in a whole corpus."""
-_ASKED, _SAID = ("{question}", "{context}"), "{history}"
+_ALWAYS_KNOWN = ("n", "text", "title", "metadata")
+_SOMETIMES_KNOWN = ("section", "page", "date")
+"""Facts of chunks that a whole corpus may lack."""
+_REQUIRED, _HISTORY = ("{question}", "{context}"), "{history}"
 
 
 @dataclass(frozen=True)
 class PromptByKind:
-    """Chooses a template by the sample's kind, or `default` for a kind without one, and fills in {question}, {context}
-    and {history}; nothing else is replaced, and what is filled in is never read as a template.
+    """Templates by the kind of a sample, with `default` for kinds without one.
 
-    Each passage is written as `passage` with {n} (its number, from 1), {text} (without the white space around it),
-    {title} and {metadata} (as "name: value; name: value") of its document, and any of these facts by its name:
-    they are "" where they are not known. Where retrieval found none, `nothing_found` stands in the place of the
-    context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or `system` if that
-    is empty. Where `default` has no {history}, a conversation's earlier turns stand before its question.
+    The places {question}, {context} and {history} are filled in. Nothing else is replaced, and inserted text is never
+    read as a template. Each passage is written as `passage` with {n} (its number, from 1), {text} (stripped), and
+    {title} and {metadata} (as "name: value; name: value") of its document, and with facts by their names; unknown facts
+    are "". If retrieval found nothing, `nothing_found` replaces the context. For a closed book, `closed_book` replaces
+    it, and `closed_book_system` is the system message, or `system` if that is empty. If `default` has no {history}, the
+    earlier turns of a conversation precede its question.
     """
 
     system: str = ""
@@ -45,12 +45,14 @@ class PromptByKind:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Templates that lack a place for the question, the context or a passage's text, and kinds without any."""
+        """Return errors for templates without a place for the question, the context or a passage's text, and for kinds
+        without a template.
+        """
         own = {kind: getattr(self, kind.value) for kind in Kind if getattr(self, kind.value)}
         mistakes = [
             f"{kind.value}: the template has no {place}"
             for kind, template in own.items()
-            for place in (*_ASKED, *([_SAID] if kind is Kind.CONVERSATION else []))
+            for place in (*_REQUIRED, *([_HISTORY] if kind is Kind.CONVERSATION else []))
             if place not in template
         ]
         parts = {"passage": (self.passage, "{text}"), "turn": (self.turn, "{question}")}
@@ -58,45 +60,47 @@ class PromptByKind:
             f"{name}: the template has no {place}" for name, (template, place) in parts.items() if place not in template
         ]
         if self.default:
-            return mistakes + [f"default: the template has no {place}" for place in _ASKED if place not in self.default]
+            return mistakes + [
+                f"default: the template has no {place}" for place in _REQUIRED if place not in self.default
+            ]
         missing = [kind.value for kind in Kind if kind not in own]
         wanted = "expected a template with {question} and {context}, here or as `default` for all kinds without one"
         return mistakes + ([f"{', '.join(missing)}: empty; {wanted}"] if missing else [])
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Of the sources that the instructions are made for; () for any."""
+        """Languages of sources that the instructions are written for; () for any."""
         return languages_of_prompts(self.system, self.default, *(getattr(self, kind.value) for kind in Kind))
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-        """Facts in `passage` that no document knows."""
-        wanted = ", ".join(dict.fromkeys([*_OF_EVERY_PASSAGE, *_OF_SOME_CHUNKS, *names]))
+        """Return errors for facts in `passage` that no document has."""
+        wanted = ", ".join(dict.fromkeys([*_ALWAYS_KNOWN, *_SOMETIMES_KNOWN, *names]))
         return [
             f"prompt.passage: no document has {name!r} among its metadata; expected places for: {wanted}"
             for name in self._facts_shown
-            if name not in names and name not in _OF_SOME_CHUNKS
+            if name not in names and name not in _SOMETIMES_KNOWN
         ]
 
     @property
     def _facts_shown(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for name in _FACT.findall(self.passage) if name not in _OF_EVERY_PASSAGE))
+        return tuple(dict.fromkeys(name for name in _FACT.findall(self.passage) if name not in _ALWAYS_KNOWN))
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
-        """A system message (unless it is empty) and a user message."""
+        """Return a system message (unless it is empty) and a user message."""
         unknown = {f"{{{name}}}": "" for name in self._facts_shown}
         context = "\n".join(fill(self.passage, unknown | _places(n, passage)) for n, passage in enumerate(passages, 1))
         return self._messages(sample, self.system, context or self.nothing_found)
 
     def render_closed_book(self, sample: Sample) -> tuple[Message, ...]:
-        """As `render`, from the model's own knowledge."""
+        """Return the messages for an answer from the model's own knowledge; see `render`."""
         return self._messages(sample, self.closed_book_system or self.system, self.closed_book)
 
     def _messages(self, sample: Sample, system: str, context: str) -> tuple[Message, ...]:
         template = getattr(self, sample.kind.value) or self.default
         turns = [fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history]
-        is_said = _SAID in template or sample.kind is not Kind.CONVERSATION
-        question = sample.question if is_said else "\n".join([*turns, sample.question])
-        values = {"{question}": question, "{context}": context, _SAID: "\n".join(turns)}
+        has_place = _HISTORY in template or sample.kind is not Kind.CONVERSATION
+        question = sample.question if has_place else "\n".join([*turns, sample.question])
+        values = {"{question}": question, "{context}": context, _HISTORY: "\n".join(turns)}
         user = Message("user", fill(template, values))
         return (Message("system", system), user) if system else (user,)
 

@@ -1,21 +1,27 @@
-"""The roles of a pipeline. A component is a frozen dataclass that satisfies one of these.
+"""The roles of a pipeline. A component is a frozen dataclass that satisfies one of these protocols.
 
-All of them: take flat typed arguments; work on whole batches; return results in the order of their input; raise
-`ComponentError` on input outside the contract; import heavy packages inside the methods that need them; and carry
-`version`, a class variable raised when the meaning of the output changes. A method `check() -> list[str]` is optional:
-it returns what is wrong with the fields taken together (an empty list if nothing is), before any work begins.
+Every component
 
-component       what every component has, and what some can check ahead
-language_models language models, and how a component asks one
-data            benchmarks, and the texts that are made of their documents
-tokenizing      words and tokens of texts
-chunking        chunks of documents, and what is searched with each of them
-embedding       vectors of texts
-searching       indexes, the arms of a search over them, and what becomes of their hits before they are reranked
-reranking       new orders of hits
-queries         what is searched for
-answering       from hits to an answer: context, prompt and requests
-metrics         what is measured of rankings, contexts and answers
+- takes flat, typed arguments,
+- works on whole batches and returns results in input order,
+- raises `ComponentError` on input that violates the contract,
+- imports heavy packages inside the methods that need them,
+- has a class variable `version`, which is raised when the meaning of its output changes.
+
+A component may also define `check() -> list[str]`. It validates the fields in combination before the run starts and
+returns one message per error, or an empty list.
+
+component       members that all components share, and checks that run before any work
+language_models language models, and the function with which components call one
+data            benchmarks, and refinements of their documents
+tokenizing      words and tokens
+chunking        chunks of documents, and the headers that are indexed with them
+embedding       vectors
+searching       indexes, the arms of a retriever, and the processing of hits before reranking
+reranking       rerankers
+queries         query variants
+answering       the steps from hits to an answer: context, prompt and requests
+metrics         metrics of rankings, contexts and answers
 """
 
 from components.protocols.answering import ContextBuilder, Examples, Generator, History, Prompt, Render

@@ -1,4 +1,4 @@
-"""From hits to an answer: context, prompt and requests."""
+"""The steps from hits to an answer: context, prompt and requests."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -24,87 +24,97 @@ from components.records import (
 
 @runtime_checkable
 class ContextBuilder(Component, Protocol):
-    """Chooses which of the best hits go into the prompt, and in which order.
+    """A component that selects the hits that go into the prompt, and orders them.
 
-    One that joins neighbouring chunks into passages has a property `merges` that is true, and gives the chunks of a
-    passage as they stand in their document; one that reads chunks around a hit says in `n_chunks_per_hit` how many
-    there are at most, itself among them.
+    A builder that merges neighbouring chunks into passages has a property `merges` that is true. It returns the chunks
+    of a passage in document order. A builder that adds chunks around a hit has a property `n_chunks_per_hit`: the
+    maximum number of chunks per hit, including the hit itself.
     """
 
     def build(self, hits: Hits, chunks: SpanTexts, top_k: int) -> Context:
-        """`hits` at full depth; only their first `top_k` may be used, with what is around them."""
+        """Return the context, built from the first `top_k` hits and the chunks around them.
+
+        `hits` has the full depth of the search.
+        """
 
 
 @runtime_checkable
 class Prompt(Component, Protocol):
-    """Writes the messages for one sample."""
+    """A component that writes the messages for a sample."""
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
-        """Chat messages; there are no passages for a sample for which retrieval found nothing."""
+        """Return the chat messages. `passages` is empty if retrieval found nothing for the sample."""
 
     def render_closed_book(self, sample: Sample) -> tuple[Message, ...]:
-        """Chat messages of a cell without retrieval, whose model answers from its own knowledge."""
+        """Return the chat messages for a cell without retrieval, where the model relies on its own knowledge."""
 
 
 @runtime_checkable
 class History(Component, Protocol):
-    """Says whose answers stand as the earlier turns of a conversation in prompts."""
+    """A component that selects the answers shown as earlier turns of a conversation in prompts."""
 
     @property
     def has_rounds(self) -> bool:
-        """True if turns wait for the answers to those before them."""
+        """True if a turn cannot be prompted before the model has answered the turns before it."""
 
     def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
-        """Per sample the positions of those whose answers it waits for, in the order of its history, one for each turn
-        of it; () for all where the data set's own answers stand.
+        """Return, per sample, the positions of the samples whose generated answers its prompt needs.
+
+        There is one position per turn of the sample's history, in the same order. An empty tuple means that the prompt
+        uses the answers of the data set.
         """
 
 
 @runtime_checkable
 class Examples(Component, Protocol):
-    """Chooses the solved examples that a prompt shows before its question."""
+    """A component that chooses the solved examples that a prompt shows before its question."""
 
     @property
     def n(self) -> int:
-        """In each prompt; 0 for none at all: `dataset` is then not read."""
+        """Number of examples per prompt. If it is 0, `dataset` is not read."""
 
     @property
     def max_tokens(self) -> int:
-        """That an example holds, at most."""
+        """Maximum number of tokens per example."""
 
     @property
     def dataset(self) -> Dataset | None:
-        """Where they come from: a training split, of which nothing is evaluated."""
+        """The source of the examples: a training split that is not evaluated."""
 
     def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
-        """int32[n_samples, n]: for each sample the positions in the pool of its examples, in the order in which they
-        are shown; never the sample itself nor one of its cluster. Each has a reference, and gold in `documents`, the
-        corpus of the pool. Raises DataError where there are too few.
+        """Return int32[n_samples, n]: per sample, the positions of its examples in `pool`, in the order of the prompt.
+
+        An example is never the sample itself, nor a sample of the same group. Each example has a reference answer, and
+        gold in `documents`, which is the corpus of the pool. Raises DataError if there are too few examples.
         """
 
 
 Render = Callable[[Sample, Sequence[Passage]], tuple[Message, ...]]
-"""Writes the messages for a sample with some of its passages: `Prompt.render`, or that of a closed book."""
+"""A function that writes the messages for a sample and some of its passages. It is `Prompt.render` or its closed-book
+counterpart."""
 
 
 @runtime_checkable
 class Generator(Component, Protocol):
-    """Has a language model answer, by one request for each sample or by several."""
+    """A component that lets a language model answer, with one request per sample or several."""
 
     @property
     def n_draws(self) -> int:
-        """Different draws of equal requests that are asked for: `Request.draw` is below this."""
+        """Number of independent answers that it draws for equal requests; `Request.draw` is below this number."""
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
-        """Requests for a sample with so many passages, at most; `n_passage_tokens` is what these hold together at most,
-        None if nobody knows. If it is 1, that must be the one with all passages and draw 0, and the cell is the same as
-        one with `Single`.
+        """Return the maximum number of requests for a sample with `n_passages` passages.
+
+        `n_passage_tokens` is the maximum number of tokens of all passages together, None if unknown. If the result is
+        1, that request must contain all passages and have draw 0. The cell then equals one with the generator `Single`.
         """
 
     def n_rounds(self, n_passages: int) -> int:
-        """How often the model is asked about one sample, each time after the replies before; at most."""
+        """Return the maximum number of consecutive rounds of requests for one sample."""
 
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
-        """One per task, in order, whose answer has the id of the sample. If a request failed for good, the answer has
-        that state: it is never made of what is left.
+        """Return one answer per task, in order; each has the id of the sample.
+
+        If a request failed for good, the answer has the state of that request. It is never assembled from the remaining
+        replies.
         """

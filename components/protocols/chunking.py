@@ -1,4 +1,4 @@
-"""Chunks of documents, and what is searched with each of them."""
+"""Chunks of documents, and the headers that are indexed with them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -15,29 +15,31 @@ from components.records import AskedText, Documents, Segments, Spans
 
 @runtime_checkable
 class Chunker(Component, Protocol):
-    """Cuts documents into chunks that are spans of the original text."""
+    """A component that splits documents into chunks, which are spans of the original text."""
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:
-        """What chunk sizes are counted in, as `segments` holds it; None for characters."""
+        """Tokenizer that defines the unit of chunk sizes; `segments` holds its tokens. None counts characters."""
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start). Every character that is not white space is in at least one span. Each
-        document is cut by itself, whichever others are given with it: a corpus comes in blocks.
+        """Return spans, sorted by (document, start).
+
+        At least one span covers each character that is not white space. The chunks of a document must not depend on the
+        other documents of the call, because a corpus is passed in blocks.
         """
 
 
 @runtime_checkable
 class DescribingChunker(Chunker, Protocol):
-    """A chunker that knows facts about its chunks, for prompts: they stand with those of the document."""
+    """A chunker that provides facts about its chunks. Prompts show them with the metadata of the document."""
 
     def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
-        """Facts by name, for each chunk; {} for one of which there are none."""
+        """Return the facts of each chunk by name; {} for a chunk without facts."""
 
 
 @runtime_checkable
 class EmbeddingChunker(Component, Protocol):
-    """Cuts documents into chunks by vectors of smaller parts of them."""
+    """A component that splits documents into chunks by the vectors of smaller parts."""
 
     @property
     def embedder(self) -> "Embedder":
@@ -45,53 +47,56 @@ class EmbeddingChunker(Component, Protocol):
 
     @property
     def windows(self) -> Chunker:
-        """Cuts the parts, which may overlap."""
+        """Splits documents into the parts, which may overlap."""
 
     def chunk_by_vectors(self, documents: Documents, segments: Segments, vectors: NDArray[np.float32]) -> Spans:
-        """As `Chunker.chunk`, with the segments that the windows were cut along, and float32[n_windows, d]."""
+        """Return spans that meet the contract of `Chunker.chunk`.
+
+        `windows` used the same `segments`; `vectors` is float32[n_windows, d].
+        """
 
 
 @runtime_checkable
 class ParentChunker(Component, Protocol):
-    """Cuts documents into chunks that are read, and each of these into smaller ones that are searched."""
+    """A component that splits documents into chunks for the prompt, and these into smaller chunks for the search."""
 
     @property
     def children(self) -> Chunker:
-        """Cuts what is searched out of what is read."""
+        """Splits a parent chunk into the chunks that are searched."""
 
     @property
     def parents(self) -> Chunker | EmbeddingChunker:
-        """Cuts what is read."""
+        """Splits documents into the chunks that the prompt shows."""
 
 
 AnyChunker = Chunker | EmbeddingChunker | ParentChunker
-"""What a cell has: a chunker of some kind."""
+"""Every kind of chunker that a cell can have."""
 
 
 @runtime_checkable
 class HeaderWriter(Component, Protocol):
-    """Writes what is searched together with each chunk, and is no part of it."""
+    """A component that writes a header for each chunk: text that is indexed with it but is not part of it."""
 
     def write(self, documents: Documents, chunks: Spans) -> Sequence[str]:
-        """A header per chunk, "" for none."""
+        """Return one header per chunk, "" for none."""
 
 
 @runtime_checkable
 class AskingHeaderWriter(Component, Protocol):
-    """A writer of headers that asks a language model."""
+    """A header writer that asks a language model."""
 
     @property
     def llm(self) -> "LLM":
-        """The model that is asked."""
+        """The language model."""
 
     def write_by_asking(self, documents: Documents, chunks: Spans, ask: "Ask") -> list[AskedText]:
-        """What came of asking about each chunk: without a text it has no header."""
+        """Return the outcome of the request for each chunk. A chunk whose outcome has no text gets no header."""
 
 
 @runtime_checkable
 class Header(Component, Protocol):
-    """Which headers stand before each chunk where it is searched."""
+    """A component that lists the headers placed before each chunk in the index."""
 
     @property
     def writers(self) -> Sequence[HeaderWriter | AskingHeaderWriter]:
-        """None for chunks as they are; a header that is a single one returns itself."""
+        """The writers; empty for chunks without headers. A header that is a single writer returns itself."""

@@ -1,4 +1,4 @@
-"""What every component has, and what some can check ahead."""
+"""Members that all components share, and checks that run before any work."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.records import Sample
 
 EmbedderState = Mapping[str, NDArray[np.float32]]
-"""What an embedder or an index learned from a corpus, as named arrays that the store can keep."""
+"""State that an embedder or an index learned from a corpus, as named arrays for the store."""
 
 
 Arrays = Mapping[str, NDArray[np.generic]]
@@ -17,24 +17,28 @@ Arrays = Mapping[str, NDArray[np.generic]]
 
 @runtime_checkable
 class Component(Protocol):
-    """What every component has."""
+    """The members that every component has."""
 
     version: ClassVar[int]
 
 
 @runtime_checkable
 class ChecksSamples(Protocol):
-    """A component that not every data set suits."""
+    """A component that does not support every data set."""
 
     def check_samples(self, samples: Sequence[Sample]) -> list[str]:
-        """What is wrong with it for these samples, all of a data set: told before any work begins."""
+        """Return one message per error, [] if it supports these samples. It gets all samples of a data set, before any
+        work begins.
+        """
 
 
 @runtime_checkable
 class ChecksMetadata(Protocol):
-    """A component that reads what the metadata of documents say under some names."""
+    """A component that reads metadata of documents by name."""
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-        """What is wrong with it for these samples and for documents that have these names among their metadata, one or
-        another: told before any work begins. A chunk may have facts of its own besides, such as its section.
+        """Return one message per error, [] if it supports these samples and metadata. It is called before any work.
+
+        `names` are the metadata names that at least one document has. A chunk may have further facts, such as its
+        section.
         """

@@ -1,4 +1,4 @@
-"""Benchmarks, and the texts that are made of their documents."""
+"""Benchmarks, and refinements of their documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -17,67 +17,75 @@ class Dataset(Component, Protocol):
         """Short name for results, e.g. "crud_rag"."""
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the content that `load` reads, wherever it is. Raises DataError naming what is missing."""
+        """Return the SHA-256 (hex) of the content that `load` reads; it does not depend on the location.
+
+        Raises DataError that names the missing files.
+        """
 
     def load(self) -> Benchmark:
-        """The benchmark; documents sorted by id, ids of documents and of samples unique. Raises DataError."""
+        """Return the benchmark, with documents sorted by id, and unique document and sample ids. Raises DataError."""
 
 
 @runtime_checkable
 class Source(Component, Protocol):
-    """Documents that are read by themselves."""
+    """A component that reads documents without samples."""
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the content that `read` reads. Raises DataError."""
+        """Return the SHA-256 (hex) of the content that `read` reads. Raises DataError."""
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
-        """The documents, and counts for the notes. Raises DataError."""
+        """Return the documents, and counts for the notes of the benchmark. Raises DataError."""
 
 
 @runtime_checkable
 class DatasetOverSource(Dataset, Protocol):
-    """A data set whose documents are read by themselves and kept: editing the questions does not read them again."""
+    """A data set whose documents are loaded and cached separately: editing its questions does not reload them."""
 
     @property
     def source(self) -> Source | None:
-        """Where its documents come from; None if it has none besides its samples."""
+        """The source of its documents; None if all of them come with the samples."""
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
-        """What `load` gives, from what the source read. Raises DataError."""
+        """Return the benchmark that `load` returns, built from the result of `source.read()`. Raises DataError."""
 
 
 @runtime_checkable
 class Refinement(Component, Protocol):
-    """Makes other texts of those of a corpus before they are cut into chunks: what is searched and read then. Whatever
-    is scored is scored by the texts before, from which each character is known to come.
+    """A component that rewrites documents before they are split into chunks.
+
+    Search and prompt use the refined text. Metrics use the original text: each refined character is mapped to its
+    origin.
     """
 
     def refine(self, documents: Documents) -> RefinedDocuments:
-        """Each document refined. Raises ComponentError. Several corpora side by side are passed in one by one."""
+        """Return each document refined. Each corpus of a benchmark gets a separate call. Raises ComponentError."""
 
 
 @runtime_checkable
 class AskingRefinement(Component, Protocol):
-    """A refinement for which a language model is asked about each document."""
+    """A refinement that asks a language model about documents."""
 
     @property
     def llm(self) -> "LLM":
-        """The model that is asked."""
+        """The language model."""
 
     def refine_by_asking(self, documents: Documents, ask: "Ask") -> tuple[RefinedDocuments, list[AskedText]]:
-        """Each document refined, and what came of asking about each that was asked about. A document about which a
-        request failed, or whose reply cannot be read (after asking again), stays as it was.
+        """Return each document refined, and the outcomes for the documents that it asked about.
+
+        A document stays unchanged if its request failed, or if its reply cannot be parsed after a retry.
         """
 
 
 AnyRefinement = Refinement | AskingRefinement
-"""A step of a refiner, of one kind or of the other."""
+"""A step of a refiner, with or without a language model."""
 
 
 @runtime_checkable
 class Refiner(Component, Protocol):
-    """Which refinements are made, one after the other, so that cells share the first that they have in common."""
+    """A component that lists refinements, applied in order. Cells share the refinements that they have in common at the
+    start of the list.
+    """
 
     @property
     def steps(self) -> Sequence[AnyRefinement]:
-        """None for texts as they are; a refiner that is a single refinement returns itself."""
+        """The refinements; empty for unchanged documents. A refiner that is a single refinement returns itself."""

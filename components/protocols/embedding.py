@@ -1,4 +1,4 @@
-"""Vectors of texts."""
+"""Embedders: components that compute vectors."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Protocol, runtime_checkable
@@ -14,8 +14,9 @@ from components.records import Passages
 
 @runtime_checkable
 class Embedder(Component, Protocol):
-    """Maps texts to vectors: of unit length, unless a field of the embedder says otherwise, or zero where the text has
-    nothing to embed.
+    """A component that maps texts to vectors.
+
+    Vectors have unit length, unless a field of the embedder says otherwise. Blank texts have zero vectors.
     """
 
     @property
@@ -23,19 +24,20 @@ class Embedder(Component, Protocol):
         """Set for embedders that read terms instead of raw text: `Passages.terms` is then filled."""
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """What must be learned from the corpus; {} for a pretrained model. Independent of the chunking."""
+        """Return the state learned from the corpus; {} for a pretrained model. It does not depend on the chunking."""
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, n_dimensions]."""
+        """Return float32[n_chunks, n_dimensions]."""
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_queries, n_dimensions]."""
+        """Return float32[n_queries, n_dimensions]."""
 
 
 @runtime_checkable
 class PretrainedEmbedder(Embedder, Protocol):
-    """An embedder that learns nothing from a corpus: `fit` is passed no documents. Vectors of texts that stay are kept
-    when a corpus grows.
+    """An embedder that learns nothing from a corpus: `fit` gets no documents.
+
+    When a corpus grows, the vectors of the unchanged texts are reused.
     """
 
     is_pretrained: ClassVar[Literal[True]]
@@ -43,69 +45,71 @@ class PretrainedEmbedder(Embedder, Protocol):
 
 @runtime_checkable
 class SlowEmbedder(Embedder, Protocol):
-    """An embedder that takes its time for every text: vectors are kept block by block, and a kill loses one of them."""
+    """A slow embedder, whose vectors are cached in blocks. An interrupted run loses at most one block."""
 
     @property
     def n_chunks_per_block(self) -> int:
-        """So many chunks at most are passed to `embed_chunks` at once: some minutes of work."""
+        """Maximum number of chunks per call of `embed_chunks`; the work of a few minutes."""
 
 
 @runtime_checkable
 class AsksInBatches(Component, Protocol):
-    """An embedder or a reranker behind a server, whose requests the plan can count before they are sent. Blank texts
-    are in none of them. An embedder's are made of texts in their order, and `fit` takes one; a reranker's hold chunks
-    of one query.
+    """An embedder or a reranker behind a server, whose requests the plan can count in advance.
+
+    Requests contain no blank texts. An embedder's requests hold consecutive texts, and its `fit` sends one request. A
+    reranker's requests each hold chunks for a single query.
     """
 
     @property
     def account(self) -> object:
-        """As for `LLM`."""
+        """The account whose limits its requests count against; see `LLM`."""
 
     @property
     def batch_size(self) -> int:
-        """Texts in a request, at most; of a reranker, chunks."""
+        """Maximum number of texts per request; for a reranker, of chunks."""
 
 
 @runtime_checkable
 class KeysRequests(Protocol):
-    """An embedder behind a server whose vectors are kept one by one, until their stage has all of them."""
+    """An embedder behind a server whose vectors are cached one by one until their stage is complete."""
 
     def request_keys(self, texts: Sequence[str], *, are_queries: bool) -> list[str]:
-        """A key for the vector of each text."""
+        """Return one cache key per text, for its vector."""
 
 
 @runtime_checkable
 class KnowsDimensions(Protocol):
-    """An embedder that can tell how long its vectors will be: an index that wants longer ones is then refused before
-    any work.
+    """An embedder that knows the length of its vectors in advance. An index that requires longer vectors is then
+    rejected before any work.
     """
 
     def most_dimensions(self) -> int | None:
-        """Dimensions of its vectors, at most; None if that is not known. Nothing is loaded or fetched to find out."""
+        """Return the maximum number of dimensions, None if unknown. It neither loads nor downloads a model."""
 
 
 @runtime_checkable
 class ReadsTokens(Protocol):
-    """A component whose model reads so many tokens and cuts off the rest. An embedder's model reads one text at a time,
-    a reranker's a query and a chunk together.
+    """A component whose model reads a limited number of tokens and cuts off the rest.
+
+    An embedder's model reads one text at a time; a reranker's model reads a query and a chunk together.
     """
 
     def token_limit(self) -> int | None:
-        """Tokens that are read at once; None for any number. No weights are loaded to find out."""
+        """Return the maximum number of tokens per input; None for no limit. It loads no weights."""
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """int64[n_texts]: the tokens of each query, with what is put around it. No weights are loaded to find out."""
+        """Return int64[n_texts], the tokens per query, including prefixes and special tokens. It loads no weights."""
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Like `count_query_tokens`, of chunks."""
+        """Return the same counts for chunks."""
 
 
 @runtime_checkable
 class ThreeWayEncoder(Component, Protocol):
-    """Makes three things of a text in one pass: a vector, weights of its tokens, and vectors of its tokens."""
+    """An encoder that computes three outputs per text in one pass: a vector, token weights, and token vectors."""
 
     def encode_chunks(self, chunks: Passages) -> Encodings:
-        """A row of each per chunk."""
+        """Return one row per chunk in each of the three outputs."""
 
     def encode_queries(self, queries: Passages) -> Encodings:
-        """A row of each per query, comparable with those of chunks by inner product."""
+        """Return one row per query in each output; inner products with the rows of chunks are similarities."""

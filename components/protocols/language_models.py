@@ -1,4 +1,4 @@
-"""Language models, and how a component asks one."""
+"""Language models, and the function with which components call one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -9,8 +9,10 @@ from components.records import Answer, Request
 
 
 class AnswersFrom(StrEnum):
-    """What decides a backend's answer, and so stands in the key of a kept reply. A language model reads messages;
-    baselines read the sample and the passages; NOTHING is for no generator at all: no request is made.
+    """The input that determines the answer of a backend. It is part of the key of a cached reply.
+
+    A language model reads messages. A baseline reads the sample and the passages. NOTHING means that there is no
+    generator, and no request is sent.
     """
 
     MESSAGES = "messages"
@@ -20,22 +22,26 @@ class AnswersFrom(StrEnum):
 
 @runtime_checkable
 class LLM(Component, Protocol):
-    """Answers requests. Equal requests have equal answers, unless it has a field `temperature` that is above 0.
+    """A component that answers requests.
 
-    A model behind a server whose attempts pass the gate (see `components.openai_server.gate`) has a property `account`,
-    whose limits they count against; requests to other models are counted by whoever asks. One that runs on machines of
-    the user's, where nobody charges for requests, has a class variable `is_free = True`. One that replies by rule, for
-    rehearsals and tests, has a class variable `is_stand_in = True`: its requests count towards no budget.
+    Equal requests have equal answers, unless it has a field `temperature` above 0. Optional members:
+
+    - `account`, a property of models behind a server whose attempts pass the gate (`components.openai_server.gate`):
+      the account whose limits they count against. For other models, the caller counts the requests.
+    - `is_free = True`, a class variable of models that run on the user's machines without charge.
+    - `is_stand_in = True`, a class variable of models that reply by rule, for rehearsals and tests. Their requests
+      count towards no budget.
     """
 
     answers_from: ClassVar[AnswersFrom]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Exactly one Answer per request, yielded as they arrive, in any order. A failed request is an Answer with
-        state ERROR, not an exception.
+        """Yield exactly one Answer per request, as they arrive, in any order.
+
+        A failed request yields an Answer with the state ERROR. It raises no exception.
         """
 
 
 Ask = Callable[[Sequence[Request]], list[Answer]]
-"""Puts requests to a language model: one Answer each, in the order of the requests. A reply that was kept is
-not asked for again. Ids of requests are unique in one call."""
+"""A function that sends requests to a language model and returns one Answer each, in order. It does not repeat requests
+whose replies are cached. The ids of requests must be unique within one call."""

@@ -1,4 +1,4 @@
-"""What is measured of rankings, contexts and answers."""
+"""Metrics of rankings, contexts and answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -12,16 +12,18 @@ from components.records import Context, Documents, JudgeInput, Judgements, Passa
 
 
 class Metric(Component, Protocol):
-    """What metrics of all kinds share. `combine` turns sums of statistics into the metric, many at once.
+    """Members that all kinds of metrics share.
 
-    Values are shares in [0, 1], and intervals stay inside, unless a metric has a class variable `is_share = False`:
-    counts, and cosines.
+    Values are shares in [0, 1], and confidence intervals stay inside that range. Metrics with other values, such as
+    counts and cosines, have a class variable `is_share = False`.
     """
 
     @property
     def larger_is_better(self) -> bool | None:
-        """Which values are the better ones, of all `names` alike; None where neither is, as for a length: such a metric
-        ranks nothing. Results carry it, so that nobody has to know the metric by its name. A class variable will do.
+        """True if larger values of all `names` are better, False if smaller ones are.
+
+        None if neither is better, as for a length; such a metric ranks nothing. Results store this value, so that
+        readers need not know the metric by name. A class variable suffices.
         """
 
     @property
@@ -29,22 +31,26 @@ class Metric(Component, Protocol):
         """Names of the metrics that this component computes, e.g. ("rouge_l",) or ("ndcg@5", "ndcg@10")."""
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[...] from sums float64[..., d]; NaN where it is undefined, never infinite. NaN for all samples
-        together ends the run with an error if any sample has a score.
+        """Return the metric as float64[...], computed from sums of statistics, float64[..., d].
+
+        The value is NaN where the metric is undefined, never infinite. If it is NaN for all samples together although
+        at least one sample has a score, the run ends with an error.
         """
 
 
 @runtime_checkable
 class TextForm(Component, Protocol):
-    """How texts are taken apart to be compared: words, characters, or the whole text in a normal form."""
+    """A component that splits texts into the units that metrics compare: words, characters, or the whole normalized
+    text.
+    """
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Per text its units in order, lazily; none for a text that holds nothing to compare."""
+        """Yield the units of each text lazily, in order; none if it has nothing to compare."""
 
 
 @runtime_checkable
 class AnswerMetric(Metric, Protocol):
-    """Scores generated texts."""
+    """A metric of generated answers."""
 
     @property
     def form(self) -> TextForm | None:
@@ -53,29 +59,33 @@ class AnswerMetric(Metric, Protocol):
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """One Scores per name. `answers`: one per sample, "" for an empty or refused one; failed ones are not passed
-        in. `references`: those of all samples in a row, so that sample i owns the next len(sample.references).
+        """Return one Scores per name.
+
+        `answers` has one answer per sample, "" for an empty or refused one. Failed answers are not passed in.
+        `references` lists the references of all samples consecutively: sample i has the next len(sample.references).
         """
 
 
 @runtime_checkable
 class RankingMetric(Metric, Protocol):
-    """Scores document rankings. In these a copy of a gold document stands as the gold document itself, unless the
-    metric has a `strict` that is true.
+    """A metric of document rankings. A copy of a gold document counts as that document, unless the metric has a
+    `strict` that is true.
     """
 
     def score_rankings(
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
     ) -> dict[str, Scores]:
-        """`rankings`: per sample, distinct document ids, best first. `relevant`: its gold documents that are in the
-        corpus, with their grade (> 0); an empty mapping gives the state NO_GOLD.
+        """Return one Scores per name.
+
+        `rankings` has, per sample, distinct document ids, best first. `relevant` has the grades (> 0) of the gold
+        documents in the corpus; an empty mapping leads to the state NO_GOLD.
         """
 
 
 @runtime_checkable
 class ContextMetric(Metric, Protocol):
-    """Scores what reached the prompt. Spans of gold that stand in copies are among the `spans`, unless the metric has a
-    `strict` that is true.
+    """A metric of the evidence in the prompt. `spans` include gold found in copies, unless the metric has a `strict`
+    that is true.
     """
 
     def score_contexts(
@@ -85,13 +95,16 @@ class ContextMetric(Metric, Protocol):
         spans: Sequence[Sequence[tuple[int, int, int]]],
         context: Context,
     ) -> dict[str, Scores]:
-        """`spans`: per sample, the (document position, start, end) of every chunk in the context."""
+        """Return one Scores per name. `spans` has, per sample, (document position, start, end) of each chunk in the
+        context.
+        """
 
 
 @runtime_checkable
 class CitationMetric(Metric, Protocol):
-    """Scores which of the passages in its prompt an answer cites. What stands in them as a copy of the gold is told,
-    unless the metric has a `strict` that is true.
+    """A metric of the passages that an answer cites.
+
+    `passages` include the places of copied gold in `copied`, unless the metric has a `strict` that is true.
     """
 
     def score_citations(
@@ -101,38 +114,46 @@ class CitationMetric(Metric, Protocol):
         answers: Sequence[str],
         passages: Sequence[Sequence[PassagePlaces]],
     ) -> dict[str, Scores]:
-        """One Scores per name. `answers`: one per sample, "" for an empty or refused one; failed ones are not passed
-        in. `passages`: those of the prompts in their order, so that [1] cites the first.
+        """Return one Scores per name.
+
+        `answers` has one answer per sample, "" for an empty or refused one. Failed answers are not passed in.
+        `passages` has the passages of each prompt in order, so that [1] cites the first.
         """
 
 
 JudgePreparation = Mapping[str, Any]
-"""JSON: what a judge decided from questions and references alone, by sample id."""
+"""JSON by sample id: the decisions that a judge bases on questions and references alone."""
 
 
 @runtime_checkable
 class JudgedMetric(Metric, Protocol):
-    """Scores answers, or the passages in their prompts, by asking a language model."""
+    """A metric that asks a language model to judge answers, or the passages in their prompts."""
 
     @property
     def llm(self) -> LLM:
-        """The model that is asked."""
+        """The language model."""
 
     @property
     def reads_answers(self) -> bool:
-        """False for a judge of passages alone: `JudgeInput.answer` is "", and cells with equal contexts share it."""
+        """False for a judge of passages alone. `JudgeInput.answer` is then "", and cells with equal contexts share the
+        judgement.
+        """
 
     @property
     def n_rounds_to_prepare(self) -> int:
-        """How often `prepare` asks the model about a sample, each time after the reply before; 0 if not at all."""
+        """Maximum number of consecutive rounds of requests per sample in `prepare`; 0 for no requests."""
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Requests that `judge` makes at most for a sample with this many passages, if every reply can be read."""
+        """Return the maximum number of requests of `judge` for a sample with `n_passages` passages, without retries."""
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
-        """What all answers share: decided once, from question and references, and kept; {} if there is nothing."""
+        """Return the decisions that all answers share, {} if there are none. They depend on questions and references
+        only, are computed once, and are cached.
+        """
 
     def judge(self, judged: Sequence[JudgeInput], prepared: JudgePreparation, ask: Ask) -> Judgements:
-        """One Scores per name. A request that failed for good gives the state FAILED, a reply that cannot be read
-        (after asking again) UNPARSABLE; neither becomes a number.
+        """Return one Scores per name.
+
+        A request that failed for good leads to the state FAILED. A reply that cannot be parsed after a retry leads to
+        UNPARSABLE. Neither becomes a number.
         """

@@ -1,4 +1,4 @@
-"""What is searched for."""
+"""Query variants: the ways from a sample to the queries of the search."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -10,48 +10,54 @@ from components.records import Expansion, Sample
 
 @runtime_checkable
 class QueryVariant(Component, Protocol):
-    """One way to turn a sample into what is searched for. One that gives a single query for every sample says so by a
-    class variable `gives_one_query = True`: a single ranking of it is not fused.
+    """A way from a sample to its queries that needs no language model.
+
+    A variant that returns a single query for every sample has a class variable `gives_one_query = True`. The ranking of
+    a single such variant is not fused.
     """
 
     def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
-        """Per sample one query or more, none of them empty unless the sample's question is."""
+        """Return one or more queries per sample. None of them is empty, unless the sample's question is empty."""
 
 
 @runtime_checkable
 class AskedVariant(Component, Protocol):
-    """A way to turn a sample into what is searched for by asking a language model."""
+    """A way from a sample to its queries that asks a language model."""
 
     @property
     def llm(self) -> "LLM":
-        """The model that is asked, at most once per sample if every reply can be read."""
+        """The language model, asked at most once per sample, not counting retries of unreadable replies."""
 
     @property
     def gives_one_query(self) -> bool:
-        """True if every sample gets a single query, whatever the model replies."""
+        """True if every sample gets a single query, regardless of the reply."""
 
     @property
     def reranker_reads(self) -> bool:
-        """True if a reranker scores hits by this query, False if by the sample's question. Of several queries it can
-        read none.
+        """True if a reranker scores hits against this query, False if against the sample's question. It must be False
+        if there can be several queries.
         """
 
     def write(self, samples: Sequence[Sample], ask: "Ask") -> list[Expansion]:
-        """One per sample. A reply that cannot be read (after asking again) and a request that failed for good are told
-        there, and leave the question itself to be searched for.
+        """Return one Expansion per sample.
+
+        It reports a reply that cannot be parsed after a retry, and a request that failed for good. The sample is then
+        searched with its question.
         """
 
 
 AnyVariant = QueryVariant | AskedVariant
-"""A way to a query that needs no model, or one that asks a language model."""
+"""A query variant, with or without a language model."""
 
 
 @runtime_checkable
 class Expander(Component, Protocol):
-    """Which variants of the query are searched for. Each is searched for by itself, so that cells share those that they
-    have in common; then all rankings are fused.
+    """A component that lists query variants.
+
+    Each variant is searched separately, so that cells share the rankings of variants that they have in common. The
+    rankings are then fused.
     """
 
     @property
     def variants(self) -> Sequence[AnyVariant]:
-        """At least one; an expander that is a single variant returns itself."""
+        """The variants, at least one. An expander that is a single variant returns itself."""

@@ -1,4 +1,4 @@
-"""New orders of hits."""
+"""Rerankers: components that reorder hits."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
@@ -16,99 +16,102 @@ from components.records import HitOrder, Passages
 
 @runtime_checkable
 class Reranker(Component, Protocol):
-    """Scores (query, chunk) pairs anew."""
+    """A component that scores (query, chunk) pairs."""
 
     @property
     def tokenizer(self) -> WordTokenizer | None:
-        """As for Embedder."""
+        """Set for rerankers that read terms instead of raw text; see `Embedder`."""
 
     @property
     def depth(self) -> int:
-        """How many hits per query are scored; 0 for none at all."""
+        """Number of hits per query that it scores; 0 for no reranking."""
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs], larger is better, for int32[n_pairs, 2] of (query, chunk) positions. Hits with equal scores
-        keep the order of the ranking before.
+        """Return float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions; larger is better.
+
+        Hits with equal scores keep their previous order.
         """
 
 
 @runtime_checkable
 class SlowReranker(Reranker, Protocol):
-    """A reranker that takes its time for every pair: scores are kept block by block, and a kill loses one at most."""
+    """A slow reranker, whose scores are cached in blocks. An interrupted run loses at most one block."""
 
     n_pairs_per_block: ClassVar[int]
-    """So many pairs at most are passed to `score` at once: some minutes of work."""
+    """Maximum number of pairs per call of `score`; the work of a few minutes."""
 
 
 @runtime_checkable
 class ListReranker(Component, Protocol):
-    """Puts the hits of each query into another order by asking a language model about them."""
+    """A component that reorders the hits of each query by asking a language model about them."""
 
     @property
     def llm(self) -> "LLM":
-        """The model that is asked."""
+        """The language model."""
 
     @property
     def depth(self) -> int:
-        """How many hits per query are put in order."""
+        """Number of hits per query that it reorders."""
 
     def n_requests(self, n_hits: int) -> int:
-        """Requests for a query with this many hits, if every reply can be read."""
+        """Return the number of requests for a query with `n_hits` hits, not counting retries of unreadable replies."""
 
     def n_rounds(self, n_hits: int) -> int:
-        """How often the model is asked about one query, each time after the reply before."""
+        """Return the number of consecutive rounds of requests for one query."""
 
     def rank(self, queries: Sequence[str], hits: Sequence[Sequence[str]], ask: "Ask") -> list[HitOrder]:
-        """One HitOrder per query; `hits` are the texts of its hits, best first. A reply that cannot be read (after
-        asking again) and a request that failed for good are told there, and neither moves a hit.
+        """Return one HitOrder per query. `hits` are the texts of its hits, best first.
+
+        The HitOrder reports a reply that cannot be parsed after a retry, and a request that failed for good. Neither
+        moves a hit.
         """
 
 
 @runtime_checkable
 class EncodedReranker(Reranker, Protocol):
-    """A reranker that scores what an encoder made of queries and chunks: chunks are then encoded once, and kept."""
+    """A reranker that scores the output of an encoder. Each chunk is encoded once, and its encoding is cached."""
 
     @property
     def encoder(self) -> ThreeWayEncoder:
         """Encodes chunks and queries."""
 
     def score_encoded(self, queries: Encodings, chunks: Encodings, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """As `score`."""
+        """Return the scores of encoded pairs; see `score`."""
 
 
 PlainReranker = Reranker | ListReranker
-"""A reranker of one kind or of the other."""
+"""A single reranker of either kind."""
 
 
 @runtime_checkable
 class RerankerCascade(Component, Protocol):
-    """Rerankers one after another; it does nothing itself."""
+    """A component that lists rerankers to run one after another. It computes nothing itself."""
 
     @property
     def steps(self) -> Mapping[str, PlainReranker]:
-        """By name, in the order in which they rank."""
+        """The rerankers by name, in the order in which they run."""
 
 
 @runtime_checkable
 class RerankerSelection(Component, Protocol):
-    """Rerankers of which the best is chosen for each set of a benchmark; it does nothing itself."""
+    """A component that lists candidate rerankers. The best one is chosen for each set of a benchmark."""
 
     @property
     def candidates(self) -> Mapping[str, Reranker | ListReranker | RerankerCascade]:
-        """By name; of equal ones the first is chosen."""
+        """The candidates by name. The first one wins a tie."""
 
     @property
     def metric(self) -> str:
-        """A metric of rankings, by which they are compared."""
+        """The ranking metric that compares them."""
 
     @property
     def share(self) -> float:
-        """Of the labelled samples, on which they are compared: these are reported in no aggregate."""
+        """Share of the labelled samples used for the comparison. No aggregate includes these samples."""
 
     @property
     def seed(self) -> int:
-        """By which these are drawn."""
+        """Seed that draws these samples."""
 
 
 AnyReranker = Reranker | ListReranker | RerankerCascade | RerankerSelection
-"""What a cell has."""
+"""Every kind of reranker that a cell can have."""

@@ -1,4 +1,4 @@
-"""Indexes, the arms of a search over them, and what becomes of their hits before they are reranked."""
+"""Indexes, the arms of a retriever, and the processing of hits before reranking."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,96 +17,101 @@ from components.records import AllowedDocuments, Documents, Hits, IndexBlock, Pa
 
 @runtime_checkable
 class VectorIndex(Component, Protocol):
-    """Nearest neighbours by inner product."""
+    """An index for the nearest vectors by inner product."""
 
     @property
     def as_built(self) -> "VectorIndex":
-        """The index with the fields that concern the search alone at one value: what `build` depends on."""
+        """The index with its search-only fields set to fixed values: all that `build` depends on."""
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """An index over float32[n, d], which may be mapped from a file, as named arrays; {} where the vectors
-        themselves are the index.
+        """Return an index over float32[n, d] as named arrays; {} if the vectors themselves serve as the index.
 
-        `place` is an empty folder for large arrays: those that are mapped from .npy files in it are kept without a
-        copy. No other index has its name, which is the same whenever this one is built.
+        `vectors` may be mapped from a file. `place` is an empty folder for large arrays: arrays mapped from .npy files
+        in it are stored without a copy. The folder's name is unique to this index, and the same each time it is built.
         """
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` best per query; where there are fewer vectors, rows are as long as there are vectors."""
+        """Return the `depth` best vectors per query, or all of them if there are fewer."""
 
 
 @runtime_checkable
 class KeptElsewhere(Protocol):
-    """An index a part of which is kept in another place than its arrays, such as a server, and may go from there."""
+    """An index that stores a part outside its arrays, for example on a server, where it can be deleted."""
 
     def lost(self, index: Arrays) -> list[str]:
-        """What of an index is not there any more, or is not what was built; [] for a sound one. The index is then built
-        again. Raises ComponentError if it cannot be told.
+        """Return one message per part that is missing or differs from the build, [] for an intact index.
+
+        A damaged index is built again. Raises ComponentError if the state cannot be determined.
         """
 
 
 @runtime_checkable
 class ShortensVectors(VectorIndex, Protocol):
-    """An index of the first dimensions of vectors."""
+    """An index over the first dimensions of vectors."""
 
     @property
     def dimensions(self) -> int | None:
-        """So many of them; None for all."""
+        """Number of dimensions; None for all."""
 
 
 @runtime_checkable
 class SparseIndex(Component, Protocol):
-    """Ranks chunks by the terms they share with the query."""
+    """An index that ranks chunks by the terms they share with the query."""
 
     @property
     def tokenizer(self) -> WordTokenizer:
-        """Splits chunks and queries alike."""
+        """Splits chunks and queries into words."""
 
     @property
     def as_built(self) -> "SparseIndex":
-        """The index with the fields that concern the search alone at one value: what `build` depends on."""
+        """The index with its search-only fields set to fixed values: all that `build` depends on."""
 
     @property
     def is_blockwise(self) -> bool:
-        """True if a corpus may be indexed in blocks of documents, of which `search` makes the same hits as of a single
-        block; False if it must be a single one.
+        """True if a corpus may be indexed in blocks of documents; `search` must then return the same hits as for a
+        single block.
         """
 
     def build(self, chunks: Passages) -> Arrays:
-        """The index of a block of chunks, by their terms, as named arrays. What depends on other blocks, such as in how
-        many chunks a term is, is left to the search.
+        """Return the index over the terms of a block of chunks, as named arrays.
+
+        Statistics that depend on other blocks, such as document frequencies, are computed in `search`.
         """
 
     def search(self, blocks: Sequence[IndexBlock], queries: Passages, depth: int) -> Hits:
-        """The `depth` best per query with a score above zero; a query may have no hit at all. Where there are fewer
-        chunks, rows are as long as there are chunks. The queries' terms are numbered as in `IndexBlock.term_ids`.
+        """Return at most `depth` hits per query, the best ones with a score above zero. A query may have no hit.
+
+        Rows have length `depth`, or the number of chunks if that is smaller. `IndexBlock.term_ids` numbers the terms of
+        the queries.
         """
 
 
 @runtime_checkable
 class TokenIndex(Component, Protocol):
-    """Ranks chunks by the token weights that an encoder gave."""
+    """An index that ranks chunks by the token weights of an encoder."""
 
     def build(self, chunks: SparseVectors) -> Arrays:
-        """An index over the chunks' weights as named arrays."""
+        """Return an index over the chunks' weights, as named arrays."""
 
     def search(self, index: Arrays, queries: SparseVectors, depth: int) -> Hits:
-        """The `depth` best per query with a score above zero, as of a `SparseIndex`."""
+        """Return at most `depth` hits per query, the best ones with a score above zero; see `SparseIndex.search`."""
 
 
 @runtime_checkable
 class Fusion(Component, Protocol):
-    """Joins several rankings of the same queries into one, by chunk. One that weighs a retriever's searches has their
-    `weights`, in the order of its `arms`: their number is then checked before any work begins.
+    """A component that joins several rankings of the same queries into one, by chunk.
+
+    A fusion that weights the arms of a retriever has `weights`, in the order of `Retriever.arms`. Their number is
+    checked before any work.
     """
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
-        """The `depth` best per query of the union."""
+        """Return the `depth` best hits per query from the union of the rankings."""
 
 
 @runtime_checkable
 class DenseArm(Protocol):
-    """A search for the nearest chunks by embedding."""
+    """An arm that searches for the nearest chunks by embedding."""
 
     @property
     def embedder(self) -> Embedder:
@@ -114,21 +119,21 @@ class DenseArm(Protocol):
 
     @property
     def vector_index(self) -> VectorIndex:
-        """Searched with the queries' vectors."""
+        """Searched with the vectors of the queries."""
 
 
 @runtime_checkable
 class SparseArm(Protocol):
-    """A search for the chunks that share terms with the query."""
+    """An arm that searches for the chunks that share terms with the query."""
 
     @property
     def sparse_index(self) -> SparseIndex:
-        """Searched with the queries' terms."""
+        """Searched with the terms of the queries."""
 
 
 @runtime_checkable
 class EncodedDenseArm(Protocol):
-    """A search for the nearest chunks by an encoder's vectors of whole texts."""
+    """An arm that searches for the nearest chunks by an encoder's vectors of whole texts."""
 
     @property
     def encoder(self) -> ThreeWayEncoder:
@@ -136,12 +141,12 @@ class EncodedDenseArm(Protocol):
 
     @property
     def vector_index(self) -> VectorIndex:
-        """Searched with the queries' vectors."""
+        """Searched with the vectors of the queries."""
 
 
 @runtime_checkable
 class EncodedSparseArm(Protocol):
-    """A search for the chunks that share tokens with the query, by an encoder's weights of them."""
+    """An arm that searches for the chunks that share tokens with the query, by an encoder's token weights."""
 
     @property
     def encoder(self) -> ThreeWayEncoder:
@@ -149,12 +154,12 @@ class EncodedSparseArm(Protocol):
 
     @property
     def token_index(self) -> TokenIndex:
-        """Searched with the queries' weights."""
+        """Searched with the token weights of the queries."""
 
 
 @runtime_checkable
 class LateInteractionArm(Protocol):
-    """A ranking by late interaction between the tokens of query and chunk."""
+    """An arm that ranks by late interaction between the tokens of query and chunk."""
 
     @property
     def encoder(self) -> ThreeWayEncoder:
@@ -162,97 +167,99 @@ class LateInteractionArm(Protocol):
 
     @property
     def candidates(self) -> "Sequence[EncodedDenseArm | EncodedSparseArm]":
-        """The searches whose hits are scored; none for a search of all chunks."""
+        """The arms whose hits it scores; empty if it scores all chunks."""
 
 
 EncodedArm = EncodedDenseArm | EncodedSparseArm | LateInteractionArm
-"""Searches that share one pass of an encoder over the chunks."""
+"""An arm that can share one pass of an encoder over the chunks with other arms."""
 
 
 @runtime_checkable
 class PickingArm(Protocol):
-    """No search: what a sample itself names is picked, whatever the query. It is the only arm of its retriever.
+    """An arm that does not search, but picks chunks that a sample itself names. It is the only arm of its retriever.
 
-    An arm with a `gives_passages` that is true picks what the benchmark gives, noise included: a question whose prompt
-    then holds none of its gold cannot be answered, and metrics of retrieval rank no cells.
+    An arm whose `gives_passages` is true picks the passages that the benchmark provides, noise included. A question
+    then counts as unanswerable if its prompt holds none of its gold, and retrieval metrics do not rank the cells.
     """
 
     @property
     def chunker(self) -> Chunker | None:
-        """Cuts the corpus for this arm; None for the cell's own chunker."""
+        """Splits the corpus for this arm; None for the cell's chunker."""
 
     @property
     def picks_for_prompt(self) -> bool:
-        """True if what is picked depends on how many passages the prompt holds: `n` is then top_k, else the depth."""
+        """True if the choice depends on the number of passages in the prompt: `n` is then top_k, else the depth."""
 
     def pick(self, samples: Sequence[Sample], documents: Documents, chunks: Spans, n: int) -> Hits:
-        """At most `n` chunks for each sample, by decreasing score; none for a sample that names nothing."""
+        """Return at most `n` chunks per sample, by decreasing score; no hits for a sample that names no chunks."""
 
 
 Arm = DenseArm | SparseArm | EncodedArm | PickingArm
-"""One search of a retriever (or none, but its result at once); each gives a ranking of its own."""
+"""One part of a retriever, which contributes one ranking."""
 
 
 @runtime_checkable
 class Retriever(Component, Protocol):
-    """Says which searches are made and how their rankings are joined; it does nothing itself."""
+    """A component that lists the arms of a search and how to fuse their rankings. It computes nothing itself."""
 
     @property
     def arms(self) -> Sequence[Arm]:
-        """The searches, in the order in which the fusion weighs them; none for no retrieval at all."""
+        """The arms, in the order of the fusion's weights; empty for a cell without retrieval."""
 
     @property
     def fusion(self) -> Fusion | None:
-        """Joins the rankings of all arms and all variants of the query; None is enough for a single one."""
+        """Joins the rankings of all arms and all query variants; may be None if there is only one ranking."""
 
     @property
     def depth(self) -> int:
-        """Hits kept per query."""
+        """Number of hits per query."""
 
 
 @runtime_checkable
 class Filter(Component, Protocol):
-    """Says which documents may be found. A search gives as many hits as without a filter, if there are as many."""
+    """A component that restricts a search to some documents. The search returns as many hits as without it, if the
+    allowed documents have as many.
+    """
 
     @property
     def is_open(self) -> bool:
-        """True where every document may be found for every sample."""
+        """True if every sample may find every document."""
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
-        """The documents of each sample."""
+        """Return the documents that each sample may find."""
 
 
 @runtime_checkable
 class TextDiversity(Component, Protocol):
-    """Keeps the first hits of a query from saying the same, by their texts or terms."""
+    """A component that reduces redundancy among the first hits of a query, by their texts or terms."""
 
     @property
     def tokenizer(self) -> WordTokenizer | None:
-        """As for Embedder."""
+        """Set for components that read terms instead of raw text; see `Embedder`."""
 
     @property
     def depth(self) -> int:
-        """How many hits per query are compared; 0 for none at all."""
+        """Number of hits per query that it compares; 0 for none."""
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
-        """The hits in another order, or without some of them. Those behind the depth stay behind."""
+        """Return the hits reordered, or without some of them. Hits beyond the depth stay last."""
 
 
 @runtime_checkable
 class VectorDiversity(Component, Protocol):
-    """Keeps the first hits of a query from saying the same, by the vectors of the chunks."""
+    """A component that reduces redundancy among the first hits of a query, by the vectors of the chunks."""
 
     @property
     def embedder(self) -> Embedder:
-        """Embeds the chunks: a search with the same embedder shares the vectors."""
+        """Embeds the chunks. A search with an equal embedder shares the vectors."""
 
     @property
     def depth(self) -> int:
-        """As of TextDiversity."""
+        """Number of hits per query that it compares; 0 for none."""
 
     def diversify_vectors(self, hits: Hits, vectors: NDArray[np.float32]) -> Hits:
-        """As `diversify`, from float32[n_chunks, n_dimensions]."""
+        """Return the hits as `TextDiversity.diversify` does, given float32[n_chunks, n_dimensions]."""
 
 
 Diversity = TextDiversity | VectorDiversity
-"""What a cell has: one kind or the other."""
+"""A diversity component of either kind."""

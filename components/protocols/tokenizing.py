@@ -1,4 +1,4 @@
-"""Words and tokens of texts."""
+"""Words and tokens."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
@@ -12,27 +12,29 @@ from components.records import Words
 
 @runtime_checkable
 class Tokenizer(Component, Protocol):
-    """Splits a text into the units that lengths are counted in."""
+    """A component that splits text into the units in which lengths are measured."""
 
     max_tokens_per_character: ClassVar[int]
-    """How many tokens a single character can need (1 for words, 4 for byte-level subwords)."""
+    """Maximum number of tokens for a single character: 1 for words, 4 for byte-level subwords."""
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Per text, the character offsets where its tokens end: int32, non-decreasing, the last is len(text).
+        """Return, per text, the character offsets where its tokens end.
 
-        An empty text gives an empty array.
+        Offsets are int32 and non-decreasing, and the last is len(text). Empty text has an empty array.
         """
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Per text, its tokens in order; joined they are the text again."""
+        """Return the tokens of each text, in order; joined, they equal the text."""
 
 
 @runtime_checkable
 class WordTokenizer(Component, Protocol):
-    """Splits a text into the words that are indexed; one object serves documents and queries."""
+    """A component that splits text into the words of an index. Documents and queries share one tokenizer."""
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
-        """One Words per text, lazily."""
+        """Yield one Words per text, lazily."""
 
     def normalize(self, token: str) -> str:
-        """The term that a word is indexed as; "" for one that is not indexed (white space, punctuation, stop word)."""
+        """Return the term under which a word is indexed, "" for a token that is not indexed (white space, punctuation,
+        a stop word).
+        """

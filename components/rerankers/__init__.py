@@ -1,1 +1,1 @@
-"""Score hits again, with more effort per pair than a search can spend."""
+"""Components that score hits again, with more effort per pair than a search can afford."""

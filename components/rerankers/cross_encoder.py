@@ -1,4 +1,4 @@
-"""A cross-encoder: a pretrained model that reads query and chunk together, and gives them one score."""
+"""Cross-encoders: pretrained models that read query and chunk together and return one score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 _PACKAGES = ("sentence_transformers", "torch", "transformers")
 _NEEDED_BY = "reranker=cross_encoder"
 _WINDOW_CHARACTERS = 2**20
-"""Pairs are split into tokens so many characters at a time, padding included: a few dozen megabytes of tokens."""
+"""Characters of pairs tokenized per call, including padding: a few dozen megabytes of tokens."""
 
 
 class Activation(StrEnum):
-    """What is made of the number that a model puts out: nothing, its sigmoid, or what the model's folder says."""
+    """The activation of a model's output: none, a sigmoid, or the one that the model's folder specifies."""
 
     NONE = "none"
     SIGMOID = "sigmoid"
@@ -49,18 +49,19 @@ class Activation(StrEnum):
 
 @dataclass(frozen=True)
 class PretrainedCrossEncoder:
-    """Scores of any model that sentence-transformers' CrossEncoder reads: a sequence classifier with one label, or a
-    causal model that is asked for a yes or a no. `depth` hits per query are scored.
+    """A model that CrossEncoder of sentence-transformers supports.
 
-    `model` is an id of the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Query and
-    chunk together are cut off after `max_length` tokens, or after as many as the model can read if these are fewer; the
-    longer of the two is cut first. `activation` is `none` for the model's own number: a sigmoid orders hits alike,
-    until it can no longer tell large numbers apart. `prompt` stands before the query, or is the instruction of a model
-    with a chat template; null for what the model's folder says. Code from the model's folder is run only if
-    `trust_remote_code` says so.
+    It is a sequence classifier with one label, or a causal model that answers yes or no. It scores `depth` hits per
+    query. `model` is a hub id with its commit as `revision`, or a local folder with revision "". Code from the model's
+    folder runs only with `trust_remote_code`.
 
-    A pair of texts is scored once, however often it comes. A batch is `batch_tokens` tokens of pairs of like lengths,
-    with padding, or one pair; None for what suits the device.
+    Query and chunk together are cut to `max_length` tokens, or to the model's limit if it is smaller; the longer of the
+    two is cut first. `activation` is by default `none`: a sigmoid gives the same order until it saturates at large
+    numbers. `prompt` precedes the query, or is the instruction of a model with a chat template; None stands for the
+    prompt in the model's folder.
+
+    Equal pairs of texts are scored once. A batch has `batch_tokens` tokens of pairs of similar length including
+    padding, or a single pair; None chooses a size for the device.
     """
 
     model: str
@@ -79,31 +80,34 @@ class PretrainedCrossEncoder:
     n_pairs_per_block: ClassVar[int] = 4096
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers that are too small."""
+        """Return errors about missing packages, an unusable model, and numbers that are too small."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_tokens=1)
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
+
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int:
-        """Of query and chunk together. Raises ComponentError if the model cannot be reached."""
+        """Return the maximum number of tokens of query and chunk together. Raises ComponentError if the model cannot be
+        reached.
+        """
         return pair_limit(self.model, self.revision, self.max_length)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With the prompt, and with the special tokens of a pair; what a chat template adds is not counted."""
+        """Return int64[n_texts], including prompt and special tokens of a pair, but not those of a chat template."""
         return count_queries(self.model, self.revision, [self._prompt() + text for text in texts])
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """The chunks alone."""
+        """Return int64[n_texts], without special tokens."""
         return count_chunks(self.model, self.revision, texts)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""
+        """Return float32[n_pairs]. Raises ComponentError if the model cannot be loaded or has not exactly one score."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
@@ -111,14 +115,14 @@ class PretrainedCrossEncoder:
         return self._scores(encoder, texts)[row]
 
     def _prompt(self) -> str:
-        """What stands before a query of a model without a chat template."""
+        """Return the prefix of queries for a model without a chat template."""
         if self.prompt is not None:
             return self.prompt
         settings = model_json(self.model, self.revision, "config_sentence_transformers.json")
         return (settings.get("prompts") or {}).get(settings.get("default_prompt_name")) or ""
 
     def _scores(self, encoder: "CrossEncoder", texts: Sequence[TextPair]) -> NDArray[np.float32]:
-        """Window by window; while the model computes, the next window is split into tokens."""
+        """Score one window after another; the next window is tokenized while the model computes."""
         from torch import nn
 
         activations = {
@@ -150,7 +154,7 @@ class PretrainedCrossEncoder:
 def _load(
     model: str, revision: str, dtype: Dtype, max_length: int, trust_remote_code: bool, device: str
 ) -> "CrossEncoder":
-    """Once per process."""
+    """Load the model, once per process. Raises ComponentError."""
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]
     import torch

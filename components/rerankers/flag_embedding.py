@@ -1,4 +1,4 @@
-"""What the rerankers of the package FlagEmbedding have in common: how they are loaded, and how they are called."""
+"""Loading and calling the rerankers of the package FlagEmbedding."""
 
 import io
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
 
 def flag_mistakes(model: str, revision: str, needed_by: str) -> list[str]:
-    """Missing packages, and a model that cannot be meant."""
+    """Return errors about missing packages and an unusable model."""
     of_model = model_mistakes(model, revision) or tokenizer_mistakes(model)
     return [*map(str, missing_packages(_PACKAGES, needed_by)), *of_model]
 
@@ -38,8 +38,9 @@ def flag_mistakes(model: str, revision: str, needed_by: str) -> list[str]:
 def load_flag_reranker(
     model: str, revision: str, class_name: str, dtype: Dtype, device: str, options: tuple[tuple[str, Any], ...]
 ) -> Any:
-    """A reranker of FlagEmbedding by the name of its class, which is given the options. Raises ComponentError, also for
-    numbers that it would not compute with.
+    """Load the reranker of FlagEmbedding with this class name, and pass it the options.
+
+    Raises ComponentError, also for a data type that the reranker does not support on the device.
     """
     if missing := missing_packages(_PACKAGES, class_name):
         raise missing[0]
@@ -47,7 +48,7 @@ def load_flag_reranker(
 
     place = torch_device(device)
     if dtype is Dtype.FLOAT16 and place == "cpu":
-        raise ComponentError(f"dtype: got float16, with which {class_name} computes on a GPU alone; expected float32")
+        raise ComponentError(f"dtype: float16 requires a GPU with {class_name}; use float32")
     own = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
     with loading(model, revision):
         folder = str(_folder(model, revision))
@@ -59,7 +60,7 @@ def load_flag_reranker(
 
 
 def _folder(model: str, revision: str) -> Path:
-    """Where the files lie. FlagEmbedding knows no revisions, and reads pickled weights where there are no others."""
+    """Return the model's folder. FlagEmbedding ignores revisions, and would fall back to pickled weights."""
     folder = fetched_folder(model, revision, _FILES)
     if not any((folder / file).is_file() for file in _WEIGHTS):
         raise FileNotFoundError(f"{folder} has no {_WEIGHTS[0]}")
@@ -67,7 +68,7 @@ def _folder(model: str, revision: str) -> Path:
 
 
 def flag_scores(reranker: Any, texts: Sequence[TextPair], max_length: int, batch_size: int) -> NDArray[np.float32]:
-    """float32[n_pairs], by `compute_score`."""
-    with redirect_stderr(io.StringIO()):  # it draws bars of its own, across the sweep's
+    """Return float32[n_pairs], computed by `compute_score`."""
+    with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
         found = reranker.compute_score(list(texts), batch_size=batch_size, max_length=max_length)
     return np.asarray(found, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The language models of the package FlagEmbedding that rerank: BGE's on Gemma and the like."""
+"""Language models of the package FlagEmbedding as rerankers, such as BGE's on Gemma."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,17 +18,17 @@ from components.rerankers.pair_tokens import LEAST_TOKENS
 from components.rerankers.text_pairs import distinct_pairs
 
 _LONGEST_OWN_PROMPT = 128
-"""Tokens, more than FlagEmbedding's question has with any usual tokenizer."""
+"""Tokens for FlagEmbedding's default question, more than any usual tokenizer needs."""
 
 
 @dataclass(frozen=True)
 class FlagLanguageModel:
-    """Scores by FlagEmbedding's FlagLLMReranker: how much a causal model is inclined to go on with "Yes" when it is
-    asked whether the passage answers the query.
+    """A model of FlagEmbedding's FlagLLMReranker.
 
-    `model`, `revision` and `depth` are as for `reranker=cross_encoder`. The model reads `query_instruction` and the
-    query (three quarters of `max_length` tokens at most), `passage_instruction` and the chunk, cut off after
-    `max_length` tokens together, and then `prompt`; null is for FlagEmbedding's own question.
+    The score is the logit of "Yes" after the question whether the passage answers the query. `model`, `revision` and
+    `depth` are as in `reranker=cross_encoder`. The model reads `query_instruction` and the query (at most three
+    quarters of `max_length` tokens), then `passage_instruction` and the chunk, cut to `max_length` tokens together, and
+    then `prompt`. None stands for FlagEmbedding's default question.
     """
 
     model: str
@@ -47,18 +47,19 @@ class FlagLanguageModel:
     n_pairs_per_block: ClassVar[int] = 1024
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers that are too small."""
+        """Return errors about missing packages, an unusable model, and numbers that are too small."""
         mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_llm_reranker")
         return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
+
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs]. Raises ComponentError if the model cannot be loaded, or cannot read its own question."""
+        """Return float32[n_pairs]. Raises ComponentError if the model cannot be loaded or its limit is too small."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
@@ -71,18 +72,18 @@ class FlagLanguageModel:
         return flag_scores(reranker, texts, self._max_length(), self.batch_size)[row]
 
     def _max_length(self) -> int:
-        """Of query and chunk: the question behind them must fit too."""
+        """Return the tokens for query and chunk, such that the question after them still fits."""
         n_readable = token_limit(self.model, self.revision)
         if n_readable is None:
             return self.max_length
         n_prompt = _LONGEST_OWN_PROMPT if self.prompt is None else self._n_tokens(self.prompt)
         if n_readable <= n_prompt:
             raise ComponentError(
-                f"model {self.model!r} reads {n_readable} tokens, and the question alone takes up to {n_prompt}; "
+                f"model {self.model!r} reads {n_readable} tokens, but the question alone has up to {n_prompt}; "
                 "expected a model that reads more, or a shorter prompt"
             )
         return min(self.max_length, n_readable - n_prompt)
 
     def _n_tokens(self, prompt: str) -> int:
-        """With the line break before it, and the sign with which a text begins."""
+        """Count the tokens, including the line break before the prompt and the token that begins a text."""
         return int(count_tokens(self.model, self.revision, [f"\n{prompt}"])[0]) + 1

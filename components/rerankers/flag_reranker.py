@@ -1,4 +1,4 @@
-"""The cross-encoders of the package FlagEmbedding (BGE's), as it computes them."""
+"""Cross-encoders (BGE's) in the implementation of the package FlagEmbedding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from components.rerankers.text_pairs import distinct_pairs
 
 @dataclass(frozen=True)
 class FlagCrossEncoder:
-    """Scores by FlagEmbedding's FlagReranker, without a sigmoid. They are those of `reranker=cross_encoder` for pairs
-    that fit; longer ones are cut otherwise: the query after three quarters of `max_length` tokens, then the chunk.
+    """A model of FlagEmbedding's FlagReranker, without a sigmoid.
 
-    `model`, `revision`, `depth` and `max_length` are as there. `query_instruction` stands before the query; "" for
-    none. `dtype` is float32 or, on a GPU, float16.
+    Pairs that fit have the scores of `reranker=cross_encoder`. Longer pairs are cut differently: the query after three
+    quarters of `max_length` tokens, then the chunk. `model`, `revision`, `depth` and `max_length` are as in that
+    reranker. `query_instruction` precedes the query, "" for none. `dtype` is float32 or, on a GPU, float16.
     """
 
     model: str
@@ -40,37 +40,40 @@ class FlagCrossEncoder:
     n_pairs_per_block: ClassVar[int] = 4096
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers out of range."""
+        """Return errors about missing packages, an unusable model, and numbers out of range."""
         mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_reranker")
         mistakes += too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
         if self.dtype is Dtype.BFLOAT16:
-            mistakes.append("dtype: got bfloat16, expected float32 or float16 (reranker=cross_encoder has it)")
+            mistakes.append("dtype: got bfloat16, expected float32 or float16 (reranker=cross_encoder supports it)")
         return mistakes
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
-        ComponentError if there is no such folder.
+        """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
+
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int:
-        """Of query and chunk together. Raises ComponentError if the model cannot be reached."""
+        """Return the maximum number of tokens of query and chunk together. Raises ComponentError if the model cannot be
+        reached.
+        """
         return pair_limit(self.model, self.revision, self.max_length)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With the instruction, and with the special tokens of a pair."""
+        """Return int64[n_texts], including the instruction and the special tokens of a pair."""
         return count_queries(self.model, self.revision, [self.query_instruction + text for text in texts])
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """The chunks alone."""
+        """Return int64[n_texts], without special tokens."""
         return count_chunks(self.model, self.revision, texts)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""
+        """Return float32[n_pairs]. Raises ComponentError if the model cannot be loaded or has not exactly one score."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
         options = (("query_instruction_for_rerank", self.query_instruction or None),)
         reranker = load_flag_reranker(self.model, self.revision, "FlagReranker", self.dtype, self.device, options)
-        # More than the model has positions for ends in an error about batches of no rows.
+        # With more tokens than positions, the package fails with an error about batches without rows.
         return flag_scores(reranker, texts, self.token_limit(), self.batch_size)[row]

@@ -1,4 +1,4 @@
-"""Late interaction as a reranker: ColBERT's score, by the token vectors of an encoder."""
+"""Late interaction as a reranker: ColBERT's score over the token vectors of an encoder."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +14,11 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class LateInteraction:
-    """The mean over the query's tokens of the largest inner product with a token of the chunk, which for BGE-M3 is what
-    FlagEmbedding's `colbert_score` gives. In [-1, 1]; 0 for a blank query or chunk. `depth` hits per query are scored.
+    """ColBERT's score: the mean over the query's tokens of the largest inner product with a token of the chunk.
 
-    In a sweep all chunks of the corpus are encoded once and kept, for this reranker and for `retriever=bge_m3` alike.
+    For BGE-M3 it equals FlagEmbedding's `colbert_score`. Scores are in [-1, 1], and 0 for a blank query or chunk. It
+    scores `depth` hits per query. In a sweep, all chunks of the corpus are encoded once, and the encodings are cached
+    for this reranker and for `retriever=bge_m3`.
     """
 
     encoder: ThreeWayEncoder
@@ -28,13 +29,13 @@ class LateInteraction:
     n_pairs_per_block: ClassVar[int] = 16_384
 
     def check(self) -> list[str]:
-        """A depth below 1."""
+        """Return an error for a depth below 1."""
         return (
             [] if self.depth >= 1 else [f"depth: got {self.depth}, expected at least 1 (for none, use reranker=none)"]
         )
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs]. Encodes the queries and chunks of the pairs, and keeps nothing."""
+        """Return float32[n_pairs]. It encodes the queries and chunks of the pairs, and stores nothing."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         asked, query = np.unique(pairs[:, 0], return_inverse=True)
@@ -46,5 +47,5 @@ class LateInteraction:
         )
 
     def score_encoded(self, queries: Encodings, chunks: Encodings, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs], of which no score depends on the other pairs."""
+        """Return float32[n_pairs]. No score depends on the other pairs."""
         return score_pairs(queries.multi, chunks.multi, pairs)

@@ -1,4 +1,4 @@
-"""A reranker without a model: how much of the query a chunk covers, and in which order."""
+"""A reranker without a model, which scores how much of the query a chunk covers."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,10 +14,11 @@ from components.tokenizers.rjieba_words import RjiebaWords
 
 @dataclass(frozen=True)
 class LexicalCoverage:
-    """The IDF-weighted share of the query's distinct terms that the chunk contains, mixed with the share of its
-    distinct bigrams (pairs of consecutive terms) by `bigram_weight`. Scores are in [0, 1].
+    """The IDF-weighted share of the query's distinct terms that the chunk contains.
 
-    Unlike BM25 it does not reward repetition, but it sees word order. `depth` hits per query are scored.
+    It is mixed with the share of the query's distinct bigrams (pairs of consecutive terms) by `bigram_weight`. Scores
+    are in [0, 1]. Unlike BM25 it does not reward repetition, but depends on word order. It scores `depth` hits per
+    query.
     """
 
     depth: int = 100
@@ -27,7 +28,7 @@ class LexicalCoverage:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         mistakes = (
             [] if self.depth >= 1 else [f"depth: got {self.depth}, expected at least 1 (for none, use reranker=none)"]
         )
@@ -36,7 +37,7 @@ class LexicalCoverage:
         return mistakes
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs]; 0 for a query without a known term."""
+        """Return float32[n_pairs]; 0 for a query without a known term."""
         assert queries.terms is not None, "the reranker has a tokenizer, so terms are filled"
         assert chunks.terms is not None, "the reranker has a tokenizer, so terms are filled"
         if not len(pairs):
@@ -51,12 +52,12 @@ class LexicalCoverage:
 
 
 def _coverage(queries: Any, chunks: Any, weights: NDArray[np.float64], rows: tuple[Any, Any]) -> NDArray[np.float64]:
-    """For every pair of rows, the weight of what query and chunk share over the weight of the query."""
+    """Return, for every pair of rows, the weight of shared terms divided by the weight of the query."""
     queries, chunks = queries.copy(), chunks.copy()
     queries.data = weights[queries.indices]
     chunks.data = np.ones(len(chunks.indices))
     total = np.asarray(queries.sum(axis=1)).ravel()[rows[0]]
-    # In blocks of pairs: the rows of all pairs at once would hold a copy of each chunk for each of its queries.
+    # Process pairs in blocks: the rows of all pairs would hold a copy of each chunk for each of its queries.
     shared = np.concatenate(
         [
             np.asarray(queries[q].multiply(chunks[c]).sum(axis=1)).ravel()
@@ -74,7 +75,7 @@ def _blocks(rows: NDArray[np.int64], size: int = 20_000) -> list[NDArray[np.int6
 def _bigram_coverage(
     queries: Terms, chunks: Terms, idf: NDArray[np.float64], rows: tuple[Any, Any]
 ) -> NDArray[np.float64]:
-    """`_coverage` over the bigrams that occur in a query; a bigram weighs as much as its two terms together."""
+    """Return `_coverage` over the bigrams of the queries. A bigram weighs as much as its two terms together."""
     query_ids, query_lengths = _bigrams(queries)
     known = np.unique(query_ids)
     if not len(known):
@@ -86,14 +87,14 @@ def _bigram_coverage(
 
 
 def _bigrams(terms: Terms) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ids of consecutive terms as first * n_vocabulary + second, of all passages, and their number per passage."""
+    """Return the bigrams of all passages as first * n_vocabulary + second, and their number per passage."""
     lengths = np.maximum(terms.last - terms.first - 1, 0)
     position = np.arange(lengths.sum()) + np.repeat(terms.first - (np.cumsum(lengths) - lengths), lengths)
     return terms.ids[position].astype(np.int64) * terms.n_vocabulary + terms.ids[position + 1], lengths
 
 
 def _known_counts(ids: NDArray[np.int64], lengths: NDArray[np.int64], known: NDArray[np.int64]) -> Any:
-    """Count matrix over the sorted `known` ids; others are not counted."""
+    """Return a count matrix over the sorted `known` ids; other ids are ignored."""
     place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
     found = known[place] == ids
     found_before = np.concatenate([[0], np.cumsum(found)])

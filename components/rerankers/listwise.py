@@ -1,4 +1,4 @@
-"""A language model that is shown several hits at once, and puts them in order."""
+"""A language model that reorders several hits per request."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from components.rerankers.asked import request_about
 from components.text.templates import fill, missing_places
 
 _CHAIN = re.compile(r"(?<!\d)\[?\d++\]?(?:\s*[>＞]\s*\[?\d++\]?)+")
-"""[3] > [1] > [2], as models reply that were trained to."""
+"""A chain such as [3] > [1] > [2], which models reply that were trained for it."""
 
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -27,17 +27,19 @@ _SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Listwise:
-    """Shows `window` hits to a model, which puts the best first, then those `step` places further up together with the
-    best of the window before, and so on to the top; `passes` times. So the best of all hits climb to the top, whatever
-    the model can read at once. Source: Sun et al. 2023, "Is ChatGPT Good at Search?" (RankGPT), section 3.2. With two
-    hits at a time and a step of one this is the sliding window of pairwise prompting: Qin et al. 2024, "Large Language
-    Models are Effective Text Rankers with Pairwise Ranking Prompting", section 3.4, in one order of the two.
+    """Listwise reranking by a language model in sliding windows.
 
-    `instruction` has places for {question}, {passages} (numbered from 1) and {n}, their number. The reply is a JSON
-    object with a list `ranking`, or a chain such as [2] > [1]; hits that it leaves out stay behind the others in their
-    old order. One that names a hit twice, or one that is not there, cannot be read: the model is asked again, with
-    `reminder`, up to `max_attempts` times in all; then the order of this window stays. After a request that failed the
-    query is left as it is by then.
+    The model orders the last `window` hits, then the window that starts `step` places higher and includes the best of
+    the previous one, and so on to the top. This repeats `passes` times. The best of all hits thereby reach the top,
+    although the model sees only one window at a time. Source: Sun et al. 2023, "Is ChatGPT Good at Search?" (RankGPT),
+    section 3.2. A window of 2 with a step of 1 is the sliding window of pairwise prompting: Qin et al. 2024, "Large
+    Language Models are Effective Text Rankers with Pairwise Ranking Prompting", section 3.4, in one of the two orders.
+
+    `instruction` has the places {question}, {passages} (numbered from 1) and {n}, their number. The reply is a JSON
+    object with a list `ranking`, or a chain such as [2] > [1]. Hits that it leaves out follow the others in their
+    previous order. A reply that names a hit twice, or an unknown hit, is unreadable: the model is asked again with
+    `reminder`, up to `max_attempts` times in all. After that, the order in this window stays. After a failed request,
+    the query keeps the order that it had by then.
     """
 
     llm: LLM
@@ -53,25 +55,25 @@ class Listwise:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range, and places that are missing."""
+        """Return errors of numbers out of range, and of places missing in the instruction."""
         mistakes = too_small(self, depth=2, window=2, step=1, passes=1, max_attempts=1)
         if self.step >= self.window >= 2:
             mistakes.append(
-                f"step: got {self.step}, expected less than window={self.window}, so that hits climb from one to "
-                "the next"
+                f"step: got {self.step}, expected less than window={self.window}, so that windows overlap and hits can "
+                "move from one to the next"
             )
         return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passages}"))
 
     def n_requests(self, n_hits: int) -> int:
-        """One per window and pass."""
+        """Return one request per window and pass."""
         return self.passes * len(self._windows(n_hits))
 
     def n_rounds(self, n_hits: int) -> int:
-        """Each window waits for the one before."""
+        """Return the number of requests, because each window needs the order of the previous one."""
         return self.n_requests(n_hits)
 
     def rank(self, queries: Sequence[str], hits: Sequence[Sequence[str]], ask: Ask) -> list[HitOrder]:
-        """All queries side by side, window by window."""
+        """Return the order per query. Each round asks about one window of every query."""
         orders = [list(range(len(own))) for own in hits]
         unread, failed = [""] * len(hits), [""] * len(hits)
         windows = [self._windows(len(own)) * self.passes for own in hits]
@@ -93,7 +95,7 @@ class Listwise:
         return [HitOrder(tuple(order), *why) for order, *why in zip(orders, unread, failed, strict=True)]
 
     def _windows(self, n_hits: int) -> list[slice]:
-        """From the last hits to the first; none for hits that are in order already."""
+        """Return the windows from the last hits to the first; none if there are fewer than two hits."""
         windows: list[slice] = []
         last = n_hits if n_hits > 1 else 0
         while last and not (windows and windows[-1].start == 0):
@@ -109,8 +111,10 @@ class Listwise:
 
 
 def read_ranking(text: str, n_hits: int) -> list[int] | None:
-    """The places of all hits, best first, counted from 0, as a reply counts them from 1; those that it leaves out come
-    last. None for a reply without a ranking, or with one that names a hit twice or one that is not there.
+    """Return the positions of all hits from 0, best first, for a reply that numbers them from 1.
+
+    Hits that the reply leaves out come last. Returns None for a reply without a ranking, or with a ranking that names a
+    hit twice or an unknown hit.
     """
     numbers = _numbers(text, n_hits)
     if not numbers or len(set(numbers)) < len(numbers) or not all(1 <= number <= n_hits for number in numbers):
@@ -120,8 +124,9 @@ def read_ranking(text: str, n_hits: int) -> list[int] | None:
 
 
 def _numbers(text: str, n_hits: int) -> list[int]:
-    """Of the likeliest JSON object with a ranking, or else of the last chain, or else of a bare list of as many numbers
-    as there are hits: of a shorter one nobody knows what it is.
+    """Return the numbers of the likeliest JSON object with a ranking, else of the last chain, else of a bare list.
+
+    A bare list must have as many numbers as there are hits, because the meaning of a shorter one is unclear.
     """
     values = json_values(text)
     named = [value["ranking"] for value in values if isinstance(value, dict) and "ranking" in value]

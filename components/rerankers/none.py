@@ -1,4 +1,4 @@
-"""No reranking."""
+"""A cell without reranking."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,16 +12,16 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class NoReranker:
-    """Leaves the ranking as it is: with a depth of 0 there is no reranking stage."""
+    """A reranker that changes nothing. Its depth of 0 means that there is no reranking stage."""
 
     version: ClassVar[int] = 1
     depth: ClassVar[int] = 0
 
     @property
     def tokenizer(self) -> WordTokenizer | None:
-        """None: it reads nothing."""
+        """Always None: it reads nothing."""
         return None
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Zeros, float32[n_pairs]."""
+        """Return zeros, float32[n_pairs]."""
         return np.zeros(len(pairs), dtype=np.float32)

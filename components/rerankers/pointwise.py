@@ -1,4 +1,4 @@
-"""A language model that is shown one hit at a time, and grades how relevant it is."""
+"""A language model that grades the relevance of one hit per request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,14 @@ from components.text.templates import fill, missing_places
 
 @dataclass(frozen=True)
 class Pointwise:
-    """Puts hits in the order of the `grades` that a model gives each of them by itself, the largest first; hits of
-    equal grades keep their order. Source: Zhuang et al. 2024, "Beyond Yes and No: Improving Zero-Shot LLM Rankers via
-    Scoring Fine-Grained Relevance Labels", of which this is the variant that reads the grade and no probabilities.
+    """Pointwise reranking: hits are sorted by the `grades` that a model gives them, the largest first.
 
-    `instruction` has places for {question} and {passage}; the reply is a JSON object with a `grade`. One without any of
-    the grades cannot be read: the model is asked again, with `reminder`, up to `max_attempts` times in all. A hit whose
-    grade cannot be read, or whose request failed, stays in the place that it had.
+    Hits with equal grades keep their order. Source: Zhuang et al. 2024, "Beyond Yes and No: Improving Zero-Shot LLM
+    Rankers via Scoring Fine-Grained Relevance Labels", in the variant that reads grades and no probabilities.
+
+    `instruction` has the places {question} and {passage}. The reply is a JSON object with a `grade`. A reply without
+    one of the grades is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. A hit
+    with an unreadable grade or a failed request keeps its place.
     """
 
     llm: LLM
@@ -37,22 +38,22 @@ class Pointwise:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range, grades that do not make a scale, and places that are missing."""
+        """Return errors of numbers out of range, too few grades, and places missing in the instruction."""
         mistakes = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
             mistakes.append(f"grades: got {list(self.grades)}, expected two or more")
         return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passage}"))
 
     def n_requests(self, n_hits: int) -> int:
-        """One per hit, if there are hits to be put in order."""
+        """Return one request per hit, or 0 if there are fewer than two hits."""
         return n_hits if n_hits > 1 else 0
 
     def n_rounds(self, n_hits: int) -> int:
-        """All at once."""
+        """Return 1: all requests are sent together."""
         return 1
 
     def rank(self, queries: Sequence[str], hits: Sequence[Sequence[str]], ask: Ask) -> list[HitOrder]:
-        """All hits of all queries in one call: the model behind `ask` answers many requests at once."""
+        """Return the order per query. All requests are sent in one call."""
         inquiries = [
             self._inquiry(question, text, f"query {query}, hit {hit}")
             for query, (question, own) in enumerate(zip(queries, hits, strict=True))
@@ -78,7 +79,7 @@ class Pointwise:
 
 
 def _order(replies: Sequence[int | Unread], n_hits: int) -> HitOrder:
-    """Hits with a grade are sorted among their own places."""
+    """Sort the hits with a grade among their places."""
     graded = {place: reply for place, reply in enumerate(replies) if not isinstance(reply, Unread)}
     best_first = iter(sorted(graded, key=lambda place: -graded[place]))
     order = tuple(next(best_first) if place in graded else place for place in range(n_hits))

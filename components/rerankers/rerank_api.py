@@ -1,4 +1,4 @@
-"""A reranker behind an endpoint /rerank, as Jina, Cohere, vLLM, TEI and others have it."""
+"""Rerankers behind an endpoint /rerank, as offered by Jina, Cohere, vLLM, TEI and others."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ from components.openai_server.session import Session
 from components.records import Passages
 from components.rerankers.text_pairs import TextPair, distinct_pairs
 
-_OF_BLANK_TEXTS = -1000.0
-"""Below what any model gives a text that it reads, and still told apart from its neighbours in 32 bits."""
+_SCORE_OF_BLANK = -1000.0
+"""Score of pairs with blank text: below every model's scores, and still exact in 32 bits."""
 
 
 class RequestForm(StrEnum):
-    """What the chunks are called in a request: `documents`, with the model beside them (Jina, Cohere, vLLM), or `texts`
-    (TEI, which has one model).
+    """The form of a request: chunks as `documents` with the model's name (Jina, Cohere, vLLM), or as `texts` (TEI,
+    which serves one model).
     """
 
     DOCUMENTS = "documents"
@@ -37,7 +37,7 @@ class RequestForm(StrEnum):
 
 @dataclass(frozen=True)
 class _Batch:
-    """A query with some of its chunks; `numbers` are the places of their pairs."""
+    """A query with some of its chunks. `numbers` are the positions of their pairs."""
 
     query: str
     chunks: tuple[str, ...]
@@ -46,14 +46,13 @@ class _Batch:
 
 @dataclass(frozen=True)
 class RerankApi:
-    """Asks `model` at `base_url`/rerank how well chunks fit a query: `batch_size` chunks of one query in a request.
-    `depth` hits per query are scored.
+    """A `model` at `base_url`/rerank that scores up to `batch_size` chunks of one query per request.
 
-    Scores are the server's, whatever their scale. They are kept one by one: that suits models that score every chunk by
-    itself, as nearly all do, and not one that compares the chunks of a request (Jina's third). Pairs with a blank text
-    are not sent, and come behind all others. Chunks that are longer than the model reads are cut off by the server. The
-    other fields and what is retried are those of `OpenAIChat`. A request that fails for good fails the stage; what was
-    scored by then is kept.
+    It scores `depth` hits per query, on the server's scale. Scores are stored one by one. This suits models that score
+    each chunk independently, as nearly all do, but not models that compare the chunks of a request (Jina's third
+    version). Pairs with blank text are not sent, and rank last. The server cuts chunks that exceed the model's limit.
+    The other fields and the retries are those of `OpenAIChat`. A request that fails for good fails the stage; the
+    scores received so far are stored.
     """
 
     model: str
@@ -74,23 +73,23 @@ class RerankApi:
     n_pairs_per_block: ClassVar[int] = 2000
 
     def check(self) -> list[str]:
-        """What is wrong with the fields, and a key that is not set."""
+        """Return errors of the fields, and an error if the key is not set."""
         mistakes = self._server.check()
         if not self.base_url:
             mistakes.append("base_url: is empty, expected the address before /rerank, e.g. https://api.jina.ai/v1")
         return mistakes + too_small(self, depth=1, batch_size=1)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs]. Raises ComponentError if a request fails for good."""
+        """Return float32[n_pairs]. Raises ComponentError if a request fails for good."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
-        scores = np.full(len(texts), _OF_BLANK_TEXTS, dtype=np.float32)
+        scores = np.full(len(texts), _SCORE_OF_BLANK, dtype=np.float32)
         keys, received = [self._key_of(pair) for pair in texts], current_received()
-        kept = received.get_all(keys)
-        is_kept = [key in kept for key in keys]
-        scores[is_kept] = [kept[key][0] for key in keys if key in kept]
-        batches = list(self._batches(texts, is_kept))
+        stored = received.get_all(keys)
+        is_stored = [key in stored for key in keys]
+        scores[is_stored] = [stored[key][0] for key in keys if key in stored]
+        batches = list(self._batches(texts, is_stored))
         with closing(results_of_all(self._server, "/rerank", batches, self._send, type(self).__name__)) as results:
             for batch, came in results:
                 numbers = list(batch.numbers)
@@ -103,19 +102,19 @@ class RerankApi:
 
     @property
     def account(self) -> Account:
-        """Whose limits requests count against."""
+        """The account whose limits requests count against."""
         return self._server.account
 
     @property
     def _server(self) -> Server:
         return replace(server_of(self), settings="reranker")
 
-    def _batches(self, texts: Sequence[TextPair], is_kept: Sequence[bool]) -> Iterator[_Batch]:
-        """`texts` are sorted by query."""
+    def _batches(self, texts: Sequence[TextPair], is_stored: Sequence[bool]) -> Iterator[_Batch]:
+        """Yield batches of pairs to send. `texts` must be sorted by query."""
         written = [
             (pair, number)
             for number, pair in enumerate(texts)
-            if all(text.strip() for text in pair) and not is_kept[number]
+            if all(text.strip() for text in pair) and not is_stored[number]
         ]
         for query, group in groupby(written, key=lambda item: item[0][0]):
             own = list(group)
@@ -133,7 +132,7 @@ class RerankApi:
 
 
 def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
-    """In the order of the chunks; the server's is that of the scores. Raises Malformed."""
+    """Return the scores in the order of the chunks; the server sorts them by score. Raises Malformed."""
     results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
     ordered = in_order(results, n_chunks)
     scores = numbers_of([result.get("relevance_score", result.get("score")) for result in ordered])

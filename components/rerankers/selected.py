@@ -1,4 +1,4 @@
-"""For each set of a benchmark the reranker that is best on some of its questions."""
+"""The best reranker for each set of a benchmark, chosen on a share of its questions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,14 +9,16 @@ from components.protocols import ListReranker, Reranker, RerankerCascade
 
 @dataclass(frozen=True)
 class Selected:
-    """For each top-level subset the candidate with the best `metric` on a `share` of its labelled samples is taken for
-    all of its samples; results are reported on the others alone. Samples that depend on one another (of a conversation,
-    of a gold document) are never split; which of them choose is drawn by `seed`. It does nothing itself: each candidate
-    is what a cell has that uses it alone, and shares its scores.
+    """Candidate rerankers, from which each top-level subset uses the one with the best `metric`.
+
+    The choice is made on a `share` of the labelled samples. The chosen reranker is used for all samples of the subset,
+    but results are reported for the others only. Groups of dependent samples (of a conversation or a gold document) are
+    never split. `seed` draws the samples for the choice. This component computes nothing itself: each candidate equals
+    the reranker of a cell that uses it alone, and shares its scores.
 
     Source: Lee and Roh 2024, "Multi-Reranker: Maximizing performance of retrieval-augmented generation in the
-    FinanceRAG challenge", Table 2, where a reranker is chosen for each set. That the questions which choose are not
-    reported on is ours.
+    FinanceRAG challenge", Table 2, where a reranker is chosen for each set. Excluding the samples of the choice from
+    the results is our addition.
     """
 
     candidates: Mapping[str, Reranker | ListReranker | RerankerCascade]
@@ -27,11 +29,13 @@ class Selected:
     version: ClassVar[int] = 1
 
     def __hash__(self) -> int:
-        """Of the candidates in their order, by which ties are decided."""
+        """Hash the candidates in their order, which breaks ties."""
         return hash((tuple(self.candidates.items()), self.metric, self.share, self.seed))
 
     def check(self) -> list[str]:
-        """Nothing to choose from, and a share that leaves nothing to choose on or to report."""
+        """Return errors for too few candidates, and for a share that leaves no samples for the choice or the
+        results.
+        """
         mistakes = []
         if len(self.candidates) < 2:
             mistakes.append(f"candidates: got {len(self.candidates)}, expected two or more to choose from")

@@ -1,4 +1,4 @@
-"""Pairs as the two texts that a model reads."""
+"""Pairs of texts, as models read them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ TextPair = tuple[str, str]
 def distinct_pairs(
     queries: Passages, chunks: Passages, pairs: NDArray[np.int32]
 ) -> tuple[list[TextPair], NDArray[np.int64]]:
-    """The pairs of texts behind int32[n_pairs, 2] of (query, chunk) positions, each once, and int64[n_pairs]: where the
-    texts of every pair are among them. Sorted by their texts: what a model's batches hold does not depend on the order
-    of the pairs.
+    """Return the distinct pairs of texts, sorted, and the index of each given pair among them, int64[n_pairs].
+
+    `pairs` are int32[n_pairs, 2] of (query, chunk) positions. Sorting makes the batches of a model independent of the
+    order of the pairs.
     """
     query_texts = {query: queries.texts[query] for query in set(pairs[:, 0].tolist())}
     chunk_texts = {chunk: chunks.texts[chunk] for chunk in set(pairs[:, 1].tolist())}

@@ -1,1 +1,1 @@
-"""Finding chunks."""
+"""Retrievers, which find chunks."""

@@ -1,5 +1,5 @@
-"""The searches that retrievers are made of. They hold no behaviour: the pipeline reads them, so that the searches of
-`dense` and `bm25` are the very ones that `hybrid` fuses.
+"""The arms of retrievers. They have no behaviour of their own: the pipeline reads them, so that `hybrid` fuses exactly
+the searches of `dense` and `bm25`.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class ByTokenWeights:
 
 @dataclass(frozen=True)
 class ByLateInteraction:
-    """Best of the candidates, or of all chunks if there are none, by their tokens' vectors (a LateInteractionArm)."""
+    """Best candidates by their token vectors, or best of all chunks without candidates (a LateInteractionArm)."""
 
     encoder: ThreeWayEncoder
     candidates: tuple[ByEncodedVector | ByTokenWeights, ...]
@@ -58,13 +58,13 @@ class ByLateInteraction:
 
 
 def depth_mistakes(depth: int) -> list[str]:
-    """What is wrong with the number of hits kept per query. One beyond the number of chunks keeps all of them."""
+    """Return an error for a number of hits per query below 1. A depth above the number of chunks keeps all of them."""
     return [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 hit per query"]
 
 
 def weight_mistakes(fusion: Fusion, n_searches: int) -> list[str]:
-    """What is wrong with the number of a fusion's weights, if it weighs searches."""
+    """Return an error if a fusion weights searches, and has another number of weights."""
     weights = getattr(fusion, "weights", None)
     if weights is None or len(weights) == n_searches or len(set(weights)) <= 1:
         return []
-    return [f"fusion: got the weights {list(weights)}, expected {n_searches}, one per search, or equal ones"]
+    return [f"fusion: got weights {list(weights)}, expected {n_searches}, one per search, or equal weights"]

@@ -1,4 +1,4 @@
-"""No retrieval."""
+"""A cell without retrieval."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class ClosedBook:
-    """The model answers from its own knowledge."""
+    """A retriever without arms: the model answers from its own knowledge."""
 
     version: ClassVar[int] = 1
     arms: ClassVar[tuple[()]] = ()

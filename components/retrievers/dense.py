@@ -9,8 +9,9 @@ from components.retrievers.arms import ByEmbedding, depth_mistakes
 
 @dataclass(frozen=True)
 class Dense:
-    """Nearest chunks by embedding; `depth` hits are kept per query, whatever top_k is. `fusion` is only needed for an
-    expander with several queries per sample.
+    """The `depth` nearest chunks by embedding, independent of top_k.
+
+    `fusion` is needed only for an expander with several queries per sample.
     """
 
     embedder: Embedder
@@ -22,9 +23,9 @@ class Dense:
 
     @property
     def arms(self) -> tuple[ByEmbedding]:
-        """The one search."""
+        """The only arm."""
         return (ByEmbedding(self.embedder, self.vector_index),)
 
     def check(self) -> list[str]:
-        """Mistakes of depth."""
+        """Return errors of the depth."""
         return depth_mistakes(self.depth)

@@ -1,4 +1,4 @@
-"""The passages that a benchmark gives with each question."""
+"""Passages that a benchmark provides with each question."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from components.text.ranking import hits_in_order
 
 @dataclass(frozen=True)
 class Given:
-    """No search: a sample's own `passages` go into its prompt, as its benchmark orders them, at most top_k.
+    """A retriever without a search: up to top_k of a sample's own `passages` go into its prompt, in their order.
 
-    With a `noise_rate`, that share of top_k is noise (passages that are no gold of the sample, rounded up), the rest is
-    relevant, each sort from its first passage on, and their order is drawn by `seed` and the sample. Sets of
-    alternatives take turns in giving a relevant passage. Where there are too few of one sort, the other one fills up,
-    except at a rate of 1. `chunker` cuts the corpus, normally not at all.
+    With a `noise_rate`, that share of top_k (rounded up) are noise passages, which are not gold of the sample. The rest
+    are relevant passages. Both kinds are taken from their first passage on. `seed` and the sample determine the order
+    in the prompt. Sets of alternatives take turns in providing a relevant passage. If one kind has too few passages,
+    the other fills up, except at a rate of 1. `chunker` splits the corpus, normally into whole documents.
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB).
     """
 
@@ -34,7 +34,7 @@ class Given:
     fusion: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Mistakes of depth and noise rate."""
+        """Return errors of depth and noise rate."""
         if self.noise_rate is None or 0 <= self.noise_rate <= 1:
             return depth_mistakes(self.depth)
         return [
@@ -44,16 +44,16 @@ class Given:
 
     @property
     def arms(self) -> tuple["Given"]:
-        """Itself."""
+        """The retriever itself, its only arm."""
         return (self,)
 
     @property
     def picks_for_prompt(self) -> bool:
-        """A share of noise is one of the passages in the prompt."""
+        """True with a noise rate, which is a share of the passages in the prompt."""
         return self.noise_rate is not None
 
     def pick(self, samples: Sequence[Sample], documents: Documents, chunks: Spans, n: int) -> Hits:
-        """The chunks of the passages. Raises ComponentError if no sample has any."""
+        """Return the chunks of the passages. Raises ComponentError if no sample has passages."""
         if samples and not any(sample.passages for sample in samples):
             raise ComponentError(
                 "retriever=given: no sample of this data set has passages; expected the field `passages` in the "
@@ -82,7 +82,7 @@ class Given:
 
 
 def _turns(sample: Sample) -> dict[str, int]:
-    """By gold document the turn, from 0, in which its set of alternatives gives it; 0 if it is needed by itself."""
+    """Return, by gold document, the turn in which its set of alternatives provides it; 0 for required documents."""
     turns: dict[str, int] = {}
     n_given: dict[int, int] = {}
     for unit in sample.gold:
@@ -93,10 +93,10 @@ def _turns(sample: Sample) -> dict[str, int]:
 
 
 def _split(n: int, noise_rate: float, n_noise: int, n_relevant: int) -> tuple[int, int]:
-    """How many passages of noise and how many relevant ones are wanted of those that there are."""
+    """Return the numbers of noise and relevant passages for a prompt of `n`, given how many there are of each."""
     if noise_rate == 1:
         return n, 0
-    wanted = ceil(round(n * noise_rate, 9))  # to a computer, 10 * 0.7 is a little more than 7
+    wanted = ceil(round(n * noise_rate, 9))  # in floating point, 10 * 0.7 is slightly more than 7
     if wanted > n_noise:
         return n_noise, n - n_noise
     relevant = min(n - wanted, n_relevant)

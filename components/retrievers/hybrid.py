@@ -9,7 +9,7 @@ from components.retrievers.arms import ByEmbedding, ByTerms, depth_mistakes, wei
 
 @dataclass(frozen=True)
 class Hybrid:
-    """Both searches at `depth`, fused by chunk: the dense ranking is the first."""
+    """Both searches at `depth`, fused by chunk. The dense ranking comes first."""
 
     embedder: Embedder
     vector_index: VectorIndex
@@ -21,9 +21,9 @@ class Hybrid:
 
     @property
     def arms(self) -> tuple[ByEmbedding, ByTerms]:
-        """The two searches."""
+        """The dense and the sparse arm."""
         return (ByEmbedding(self.embedder, self.vector_index), ByTerms(self.sparse_index))
 
     def check(self) -> list[str]:
-        """Mistakes of depth and of the fusion's weights."""
+        """Return errors of the depth and of the fusion's weights."""
         return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, len(self.arms))]

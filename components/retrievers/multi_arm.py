@@ -1,4 +1,4 @@
-"""Retrieval by any number of searches, fused."""
+"""Retrieval by any number of fused searches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -20,10 +20,10 @@ SearchArm = DenseArm | SparseArm | EncodedDenseArm | EncodedSparseArm | LateInte
 
 @dataclass(frozen=True)
 class MultiArm:
-    """Every search at `depth`, each with an embedder or an index of its own, joined by `rule`.
+    """Searches at `depth`, each with a separate embedder or index, fused by `rule`.
 
-    `weights` are those of the searches by name, 1 for one that is not named; a search that weighs 0 is not made. The
-    rule takes them, so its own are left empty.
+    `weights` are given by the name of a search, and default to 1. A search with weight 0 is left out. The weights are
+    passed to the rule, whose own weights must be empty.
     """
 
     searches: Mapping[str, SearchArm]
@@ -34,23 +34,25 @@ class MultiArm:
     version: ClassVar[int] = 1
 
     def __hash__(self) -> int:
-        """Of searches in their order, which the fusion adds in, and of weights in any."""
+        """Hash the searches in their order, in which the fusion adds scores, and the weights in any order."""
         return hash((tuple(self.searches.items()), frozenset(self.weights.items()), self.rule, self.depth))
 
     @property
     def arms(self) -> tuple[SearchArm, ...]:
-        """The searches that have a weight."""
+        """The searches with a weight above 0."""
         return tuple(self.searches[name] for name in self.arm_names)
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arms, in their order: results tell the rank of each hit in each of them."""
+        """Names of the arms, in their order. Results show the rank of each hit in each arm."""
         return tuple(name for name in self.searches if self._weight(name))
 
     @property
     def fusion(self) -> Fusion:
-        """The rule with the weights. A single search is the very one of a retriever that has no other: it has a fusion
-        for several queries per sample alone, and weighs 1.
+        """The rule with the weights.
+
+        A single search has weight 1, so that it equals the search of a simpler retriever. Its fusion is used only for
+        several queries per sample.
         """
         if not _takes_weights(self.rule):
             return self.rule
@@ -61,11 +63,14 @@ class MultiArm:
         return self.weights.get(name, 1.0)
 
     def check(self) -> list[str]:
-        """Mistakes of depth and weights, and of a rule that cannot take them."""
+        """Return errors of depth and weights, and of a rule that does not support them."""
         unknown = [name for name in self.weights if name not in self.searches]
         mistakes = [
             *depth_mistakes(self.depth),
-            *(f"weights.{name}: no such search, there are {', '.join(self.searches) or 'none'}" for name in unknown),
+            *(
+                f"weights.{name}: no such search; expected one of: {', '.join(self.searches) or 'none'}"
+                for name in unknown
+            ),
             *(
                 f"weights.{name}: got {weight}, expected 0 (the search is left out) or more"
                 for name, weight in self.weights.items()
@@ -73,14 +78,18 @@ class MultiArm:
             ),
         ]
         if not self.arms:
-            mistakes.append("searches: none has a weight, expected at least one (for none, retriever=closed_book)")
+            mistakes.append(
+                "searches: got no search with a weight, expected one or more (for none, retriever=closed_book)"
+            )
         own = getattr(self.rule, "weights", ())
         if _takes_weights(self.rule) and own:
-            mistakes.append(f"rule.weights: got {list(own)}, expected []: `weights` beside the searches say it by name")
+            mistakes.append(
+                f"rule.weights: got {list(own)}, expected []; set `weights` of the retriever by name instead"
+            )
         elif not _takes_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
             mistakes.append(
-                f"rule: {type(self.rule).__name__} takes no weights, expected equal ones, or a fusion with a field "
-                "`weights`, such as ReciprocalRank"
+                f"rule: {type(self.rule).__name__} does not support weights; expected equal ones, or a fusion with "
+                "a field `weights`, such as ReciprocalRank"
             )
         return mistakes
 

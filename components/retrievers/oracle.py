@@ -1,4 +1,4 @@
-"""The ceiling of any retriever: the gold itself."""
+"""The upper bound of any retriever: the gold itself."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,14 @@ Piece = tuple[int, int]
 
 @dataclass(frozen=True)
 class Oracle:
-    """No search: the chunks that hold a sample's gold evidence, and no others. No retriever can be expected to surpass
-    what a cell reaches with it; what is lacking then is the fault of chunking, context, prompt or model.
+    """A retriever without a search, which returns exactly the chunks with a sample's gold evidence.
 
-    The gold units take turns, higher grades first, and each gives the chunk that adds most of its characters, until all
-    of it is there. Of alternatives the shortest of the highest grade takes part in the turns, and the others come
-    last. Samples without gold in the corpus have no chunk.
+    No retriever can be expected to do better than a cell with it. The remaining errors come from chunking, context,
+    prompt or model.
+
+    The gold units take turns, higher grades first. In each turn a unit adds the chunk with most of its uncovered
+    characters, until it is covered. Of several alternatives, the shortest with the highest grade takes part, and the
+    others come last. Samples without gold in the corpus have no hits.
     """
 
     depth: int = 100
@@ -32,16 +34,16 @@ class Oracle:
     picks_for_prompt: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Mistakes of depth."""
+        """Return errors of the depth."""
         return depth_mistakes(self.depth)
 
     @property
     def arms(self) -> tuple["Oracle"]:
-        """Itself."""
+        """The retriever itself, its only arm."""
         return (self,)
 
     def pick(self, samples: Sequence[Sample], documents: Documents, chunks: Spans, n: int) -> Hits:
-        """The chunks of the gold."""
+        """Return the chunks of the gold."""
         place = {document_id: position for position, document_id in enumerate(documents.ids)}
         pieces_of: dict[int, list[tuple[int, Piece]]] = {}
         rows = zip(chunks.document.tolist(), chunks.start.tolist(), chunks.end.tolist(), strict=True)
@@ -63,8 +65,9 @@ class Oracle:
 def _needed_first(
     units: Sequence[Evidence], documents: Documents, place: Mapping[str, int]
 ) -> tuple[Sequence[Evidence], Sequence[Evidence]]:
-    """One unit of each set of alternatives and the units needed by themselves, and then the other alternatives; both by
-    decreasing grade.
+    """Return the required units together with one unit per set of alternatives, and the other alternatives.
+
+    Both are sorted by decreasing grade.
     """
 
     def length(unit: Evidence) -> int:
@@ -80,7 +83,7 @@ def _needed_first(
 
 
 def _in_turn(queues: Sequence[Iterator[int]]) -> Iterator[int]:
-    """The first of each, then the second of each, and so on."""
+    """Yield the first item of each queue, then the second of each, and so on."""
     waiting = list(queues)
     while waiting:
         still = []
@@ -92,8 +95,8 @@ def _in_turn(queues: Sequence[Iterator[int]]) -> Iterator[int]:
 
 
 def _best_first(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator[int]:
-    """The chunks of a unit's document, each by what it adds of the unit to those before it; those that add nothing are
-    left out.
+    """Yield chunks of a unit's document by the characters of the unit that they add, largest first. Chunks that add
+    none are left out.
     """
     whole = (0, max((end for _, (_, end) in pieces), default=0))
     start, end = whole if unit.start is None or unit.end is None else (unit.start, unit.end)
@@ -104,7 +107,7 @@ def _best_first(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator
     heapify(heap)
     while heap:
         _, chunk, piece = heappop(heap)
-        n_new = _n_new(piece, held)  # what was added since can only have made it smaller
+        n_new = _n_new(piece, held)  # chunks added since can only have reduced it
         if n_new and heap and -n_new > heap[0][0]:
             heappush(heap, (-n_new, chunk, piece))
         elif n_new:
@@ -113,7 +116,7 @@ def _best_first(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator
 
 
 def _n_new(piece: Piece, held: Sequence[Piece]) -> int:
-    """Characters of a piece that are in none of those held."""
+    """Return the number of characters of a piece outside all held pieces."""
     position, end = piece
     n_new = 0
     for other_start, other_end in sorted(held):

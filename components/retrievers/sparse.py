@@ -9,8 +9,9 @@ from components.retrievers.arms import ByTerms, depth_mistakes
 
 @dataclass(frozen=True)
 class Sparse:
-    """Best chunks by shared terms; `depth` hits are kept per query, whatever top_k is. `fusion` is only needed for an
-    expander with several queries per sample.
+    """The `depth` best chunks by shared terms, independent of top_k.
+
+    `fusion` is needed only for an expander with several queries per sample.
     """
 
     sparse_index: SparseIndex
@@ -21,9 +22,9 @@ class Sparse:
 
     @property
     def arms(self) -> tuple[ByTerms]:
-        """The one search."""
+        """The only arm."""
         return (ByTerms(self.sparse_index),)
 
     def check(self) -> list[str]:
-        """Mistakes of depth."""
+        """Return errors of the depth."""
         return depth_mistakes(self.depth)

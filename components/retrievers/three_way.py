@@ -15,12 +15,12 @@ from components.retrievers.arms import (
 
 @dataclass(frozen=True)
 class ThreeWay:
-    """Three rankings at `depth`, fused by chunk: by the vectors of whole texts, by the weights of shared tokens, and by
-    late interaction between the tokens' vectors. The encoder reads every chunk once for all three.
+    """Three rankings at `depth`, fused by chunk: by vectors of whole texts, by weights of shared tokens, and by late
+    interaction between token vectors. The encoder reads every chunk once for all three.
 
-    Late interaction ranks the hits of the other two; with `exhaustive` it searches all chunks, which takes a product of
-    vectors for every token of every query and every token of the corpus.
-    Source: Chen et al. 2024, "M3-Embedding", section 3.2 (hybrid retrieval), with a fusion of choice.
+    Late interaction reranks the hits of the other two. With `exhaustive` it searches all chunks, which needs a product
+    of vectors for every pair of a query token and a corpus token.
+    Source: Chen et al. 2024, "M3-Embedding", section 3.2 (hybrid retrieval), with a configurable fusion.
     """
 
     encoder: ThreeWayEncoder
@@ -34,11 +34,11 @@ class ThreeWay:
 
     @property
     def arms(self) -> tuple[ByEncodedVector, ByTokenWeights, ByLateInteraction]:
-        """The three searches: dense, sparse, multi-vector."""
+        """The dense, the sparse and the multi-vector arm."""
         dense = ByEncodedVector(self.encoder, self.vector_index)
         sparse = ByTokenWeights(self.encoder, self.token_index)
         return dense, sparse, ByLateInteraction(self.encoder, () if self.exhaustive else (dense, sparse))
 
     def check(self) -> list[str]:
-        """Mistakes of depth and of the fusion's weights."""
+        """Return errors of the depth and of the fusion's weights."""
         return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, 3)]

@@ -1,11 +1,11 @@
-"""Secrets: which values are secret, how a text hides them, and where a configuration must not hold one.
+"""Secrets: recognizing them, masking them in text, and rejecting them in configurations.
 
-    names      names of variables, fields and headers that announce a secret; the shapes of providers' keys
-    forms      the encodings in which a secret may appear in a text
+    names      names of variables, fields and headers that indicate a secret; the formats of providers' keys
+    forms      the encodings in which a secret may appear in text
     known      the secrets in the environment of this process
-    mask       the one mask for messages, answers and files
+    mask       the mask for messages, answers and files
     output     logs, warnings and tracebacks of a command
-    given      secrets that somebody wrote into a configuration or a command
+    given      secrets written into a configuration or a command
 
-`docs/secrets.md` lists what is masked, what is refused and what is not promised.
+`docs/secrets.md` lists what is masked, what is rejected and what is not guaranteed.
 """

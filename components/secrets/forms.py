@@ -1,4 +1,4 @@
-"""The encodings in which a secret may appear in a text: in an address, in JSON, in Python's notation, in a header."""
+"""The encodings in which a secret may appear in text: in an address, in JSON, in Python's notation, in a header."""
 
 import html
 import json
@@ -11,13 +11,13 @@ _MIN_LENGTH = 8
 _BASE64_GROUP = 3
 _PERCENT = re.compile("%[0-9A-F]{2}")
 _DELIMITERS = "!$&'()*+,;="
-"""Signs that some clients leave as they are in the password, the query or the path of an address."""
+"""Characters that some clients leave unencoded in the password, the query or the path of an address."""
 
 
 def forms_of(secret: str) -> frozenset[str]:
-    """Return the secret in all its encodings, itself among them. "" and very short secrets have none.
+    """Return the secret in all its encodings, including the plain one; none for "" and very short secrets.
 
-    The base64 forms are those of any text that contains the secret, without the characters that its neighbours share.
+    The base64 forms match any text that contains the secret. They omit the characters that encode its neighbours too.
     """
     plain = {secret, unquote(secret), " ".join(secret.split())}
     found = {form for each in plain for form in _escaped(each)}
@@ -39,7 +39,7 @@ def _escaped(text: str) -> Iterator[str]:
         yield html.escape(in_json)
         yield _json(in_json, ascii_only=True)
     yield repr(text)[1:-1]
-    yield repr(text + "'" + '"')[1:-4]  # in single quotes, as where the text around it has quotes of its own
+    yield repr(text + "'" + '"')[1:-4]  # in single quotes, when the surrounding text contains quotes
     yield ascii(text)[1:-1]
     yield html.escape(text)
     yield html.escape(text, quote=False)
@@ -65,7 +65,7 @@ def _in_bytes(text: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes, offset: int) -> Iterator[str]:
-    """The characters that depend on `raw` alone where it follows `offset` bytes of a group."""
+    """Yield the characters that depend on `raw` alone, if it follows `offset` bytes of a base64 group."""
     n_shared = 0 if offset == 0 else offset + 1
     n_whole = (offset + len(raw)) * 8 // 6
     for encode in (b64encode, urlsafe_b64encode):
@@ -73,7 +73,7 @@ def _in_base64(raw: bytes, offset: int) -> Iterator[str]:
 
 
 def escapes(text: str) -> str:
-    """Return the text as JSON holds it, without its quotes."""
+    """Return the text in JSON notation, without quotes."""
     return _json(text, ascii_only=False)
 
 

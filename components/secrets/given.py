@@ -1,8 +1,8 @@
-"""Secrets that somebody wrote into a configuration, a command or the script of a job, where they would be kept.
+"""Secrets written into a configuration, a command or a job script, where they would be stored.
 
-A line may fetch one where it runs, `HF_TOKEN=$(cat ~/.hf)` or `$MY_TOKEN`. We recognize a secret that is written out by
-the name to which it is given, by the shape that keys of well-known providers have, or by its place in an address or a
-header. This finds what somebody typed without a thought. It does not stop somebody who hides a secret.
+A line may fetch a secret when it runs, as in `HF_TOKEN=$(cat ~/.hf)` or `$MY_TOKEN`. We recognize a literal secret by
+the name it is assigned to, by the key format of a well-known provider, or by its place in an address or a header. This
+catches carelessness. It does not stop anyone who hides a secret on purpose.
 """
 
 import json
@@ -29,7 +29,7 @@ _INSTEAD_OF = {
     "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL)",
     "documents": "give a folder of this machine",
 }
-"""By the name of a field."""
+"""Advice by the name of a field."""
 
 _GIVEN = re.compile(
     r"""(?:  (?P<set>[A-Za-z_]\w*)["']?\s*\+?=                                  # export NAME=value
@@ -41,33 +41,33 @@ _GIVEN = re.compile(
 )
 
 _FETCHED = re.compile(r"\$\w+|\$\{\w+\}|\$\((?!\s*(?:echo|printf)\b).*|`(?!\s*(?:echo|printf)\b).*|--?[a-z].*")
-"""Read from elsewhere where the line runs; or the next option."""
+"""Values that are read when the line runs, or the next option."""
 
 _FETCHES = re.compile(r"[$`]")
-"""In a line of a script, which `secret_in` reads with more care."""
+"""Substitutions in a line of a script, which `secret_in` examines more closely."""
 
 _IN_ADDRESS = re.compile(r"://[^/\s:@]*:(?!\$)[^/\s@]+@")
 _IN_HEADER = re.compile(r"""\b(?:Bearer|Basic|(?:X-)?API-?Key:)\s+(?!["'$])[^\s"']+""", re.IGNORECASE)
 
 
 def secret_in(text: str) -> str:
-    """Return how a line of a script holds a secret, in words that do not repeat it; "" if it seems to hold none."""
+    """Return how a line of a script contains a secret, without repeating it; "" if it seems to contain none."""
     for given in _GIVEN.finditer(text):
         name = given["set"] or given["option"] or given["told"] or given["read"]
         if names_secret(name) and _is_written_out(given["value"]):
             return f"sets {name}"
     if KEY_SHAPE.search(text):
-        return "holds what looks like a key"
+        return "holds text that looks like a key"
     if _IN_ADDRESS.search(text):
         return "holds an address with a password"
-    return "holds what a server is shown as a secret" if _IN_HEADER.search(text) else ""
+    return "holds a header with a secret" if _IN_HEADER.search(text) else ""
 
 
 def misplaced_secrets(config: Any, mask: Mask | None = None, path: str = "") -> Iterator[str]:
-    """Yield the mistakes of a configuration that holds secrets, one for each place. None repeats its secret.
+    """Yield one error per secret in a configuration, without repeating it.
 
-    A secret is the value of a field with a telling name, anything that `masked` would hide, or a key where the name of
-    an environment variable is expected. Strings that hold JSON are searched too.
+    A secret is the value of a field whose name indicates one, anything that `masked` would hide, or a key in place of
+    the name of an environment variable. Strings with JSON are searched too.
     """
     mask = mask or current_mask()
     if isinstance(config, Mapping):
@@ -82,7 +82,7 @@ def misplaced_secrets(config: Any, mask: Mask | None = None, path: str = "") -> 
 
 
 def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterator[str]:
-    """Of a string that is JSON, the mistakes in it, whose places say more than that of the string."""
+    """Yield the errors within a string of JSON, whose paths are more precise, or else the error of the value."""
     within = list(misplaced_secrets(_opened(value), mask, path))
     yield from within
     if not within and isinstance(value, str) and (mistake := _mistake(name, value, mask)):
@@ -90,8 +90,9 @@ def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterato
 
 
 def named_variables(config: Any) -> Iterator[str]:
-    """Yield the environment variables that fields such as `api_key_env` name, at any depth. The value of an axis names
-    several: `A_KEY,B_KEY`.
+    """Yield the environment variables that fields such as `api_key_env` name, at any depth.
+
+    The value of an axis names several, as in `A_KEY,B_KEY`.
     """
     if isinstance(config, Mapping):
         for name, value in config.items():
@@ -105,7 +106,7 @@ def named_variables(config: Any) -> Iterator[str]:
 
 
 def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
-    """Return the mistake of an override that holds a secret, "" for none. The secret is not repeated."""
+    """Return the error for an override with a secret, without repeating it; "" for none."""
     key, _, value = override.partition("=")
     key = key.lstrip("+~")
     bare = value.strip("'\"")
@@ -117,13 +118,13 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
 
 
 def _mistake(name: str, value: str, mask: Mask) -> str:
-    """What is wrong with a string that a field holds."""
+    """Return the error for a string in a field, "" for none."""
     if mask.holds_known(value) and not USERINFO.search(value):
         return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
-        return "holds what looks like a key, expected the name of the environment variable that holds the key"
+        return "holds text that looks like a key, expected the name of the environment variable that holds the key"
     if field_names_secret(name, value) and _is_written_out(value):
-        return f"a secret has no place in a configuration, which is stored with the results; {_INSTEAD}"
+        return f"a secret cannot be in a configuration, which is stored with the results; {_INSTEAD}"
     is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
     if is_shaped or _names_option(value):
         instead = _INSTEAD_OF.get(name, _INSTEAD)
@@ -132,13 +133,13 @@ def _mistake(name: str, value: str, mask: Mask) -> str:
 
 
 def _names_option(value: str) -> bool:
-    """The arguments of a command, with a secret among them: `--api-key abc`."""
+    """Return True for the arguments of a command with a literal secret, as in `--api-key abc`."""
     given = _GIVEN.finditer(value) if "--" in value else ()
     return any(names_secret(each["option"] or "") and _is_written_out(each["value"]) for each in given)
 
 
 def _opened(value: Any) -> Any:
-    """The JSON in a string, if it is an object or a list."""
+    """Return the JSON in a string, if it is an object or a list, else the value."""
     if not (isinstance(value, str) and value.lstrip().startswith(("{", "["))):
         return value
     try:

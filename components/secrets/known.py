@@ -1,4 +1,4 @@
-"""The secrets in the environment of this process: values of variables with a telling name, and what addresses hold."""
+"""The secrets in the environment of this process: values of variables with telling names, and parts of addresses."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _LINE_OF_KEY = re.compile(r"[\w+/-]{32,}={0,2}", re.ASCII)
 _MIN_PAIR = 8
 
 _marked: set[str] = set()
-"""Variables that a configuration names as those of a key, whatever they are called."""
+"""Variables that a configuration names as holding a key, regardless of their names."""
 
 
 def mark_variable(name: str) -> None:
@@ -25,7 +25,7 @@ def mark_variable(name: str) -> None:
 
 
 def marked_variables() -> frozenset[str]:
-    """Return the variables that were marked."""
+    """Return the marked variables."""
     return frozenset(_marked)
 
 
@@ -39,7 +39,7 @@ def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def variable_of(text: str) -> str:
-    """Return the name of the variable whose secret a text contains, "" for none."""
+    """Return the name of the variable whose secret is in a text, "" for none."""
     for name, value in os.environ.items():
         if any(form in text for secret in _secrets_in(name, value) for form in forms_of(secret)):
             return name
@@ -59,13 +59,13 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
 
 
 def _lines_of_key(value: str) -> list[str]:
-    """The lines of a key that has several: other programs indent, wrap and join them. JSON holds them with escapes."""
+    """Return the lines of a multi-line key, which other programs indent, wrap, join, or escape in JSON."""
     lines = _LINE_ENDS.split(value)
     return [line for line in lines if _LINE_OF_KEY.fullmatch(line)] if len(lines) > 1 else []
 
 
 def _secrets_in_address(address: str) -> Iterator[str]:
-    """The password, which may hold any sign unescaped; the pair with the user, which a header holds as base64."""
+    """Yield the password, which may hold any character unescaped, and its pair with the user, base64 in headers."""
     for userinfo in _userinfos(address.partition("://")[2]):
         user, colon, password = userinfo.partition(":")
         secret = password if colon else user
@@ -80,8 +80,9 @@ def _secrets_in_address(address: str) -> Iterator[str]:
 
 
 def _userinfos(rest: str) -> set[str]:
-    """What may stand for user and password in an address without its scheme, "" for none: what is before the @ of the
-    host, or before a later @ if the password seems to hold a slash.
+    """Return possible values of user and password in an address without its scheme.
+
+    They end before the @ of the host, or before a later @ if the password seems to contain a slash.
     """
     authority = rest.partition("/")[0]
     return {authority.rpartition("@")[0], rest.rpartition("@")[0] if ":" in authority else ""} - {""}
@@ -97,14 +98,14 @@ def _pairs(user: str, password: str) -> Iterator[str]:
 def _parameters(address: str) -> list[tuple[str, str]]:
     try:
         parts = urlsplit(address)
-    except ValueError:  # a bracket that is not closed
+    except ValueError:  # an unclosed bracket
         return []
     return parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)
 
 
 def _is_file(value: str) -> bool:
-    """The path of a file with a key is no key."""
+    """Return True for the path of a file, which may contain a key but is not one."""
     try:
         return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):  # no path: too long, an unknown user, a null byte
+    except (OSError, RuntimeError, ValueError):  # not a path: too long, an unknown user, a null byte
         return False

@@ -1,9 +1,9 @@
-"""The one mask for messages, answers and files.
+"""The mask for messages, answers and files.
 
-`masked` is for messages: it hides the secrets of the environment in all their encodings, and whatever looks like a
-secret (passwords and keys in addresses, headers, keys of well-known providers, assignments to telling names).
-`without_secrets` is for answers and data: it hides the secrets of the environment and nothing else, so that a text
-without one stays as it is.
+`masked` is for messages. It hides the secrets of the environment in all encodings, and anything that looks like a
+secret: passwords and keys in addresses, headers, keys of well-known providers, assignments to telling names.
+`without_secrets` is for answers and data. It hides the secrets of the environment only, so that other text stays
+unchanged.
 """
 
 import os
@@ -36,35 +36,35 @@ _FIELD = re.compile(  # "name": "value", name=value, Name: value
 )
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _SIGNS = re.compile(r"://|[=:]|Bearer|Basic|BEGIN|[-_]\w{16}|A[KS]IA|AIza|eyJ")
-"""A text without any of them holds nothing that looks like a secret."""
+"""Text without any of these contains nothing that looks like a secret."""
 
 
 class Mask:
-    """Hides secrets in texts."""
+    """A mask that hides secrets in text."""
 
     def __init__(self, forms: tuple[str, ...]) -> None:
-        """`forms` are the known secrets in all encodings, the longest first."""
+        """Store `forms`, the known secrets in all encodings, the longest first."""
         self._forms = forms
 
     def known(self, text: str) -> str:
-        """Return the text without the known secrets; the text itself if it holds none."""
+        """Return the text without known secrets; the same text if it contains none."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
         return text
 
     def message(self, text: str) -> str:
-        """Return the text without the known secrets and without whatever looks like one."""
+        """Return the text without known secrets, and without anything that looks like a secret."""
         text = self.known(text)
         return _without_shapes(text) if _SIGNS.search(text) else text
 
     def holds_known(self, text: str) -> bool:
-        """Return True if the text holds a known secret."""
+        """Return True if the text contains a known secret."""
         return any(form in text for form in self._forms)
 
 
 def current_mask() -> Mask:
-    """Return the mask for the environment as it is now. Take it once for many texts."""
+    """Return the mask for the current environment. Reuse it for many texts."""
     return _mask_for(frozenset(os.environ.items()), marked_variables())
 
 
@@ -79,17 +79,17 @@ def masked(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return an answer or a datum without the secrets of the environment."""
+    """Return an answer or a data value without the secrets of the environment."""
     return current_mask().known(text)
 
 
 def shortened(text: str, n_characters: int) -> str:
-    """Return the message masked first and then cut: a secret at the cut would lose its end and pass the mask."""
+    """Return a message, masked before it is cut: a secret at the cut would lose its end and pass the mask."""
     return masked(text)[:n_characters]
 
 
 def masked_values(value: Any, mask: Mask | None = None) -> Any:
-    """Return a JSON value in which every string, the names included, is masked as a message."""
+    """Return a JSON value with every string masked as a message, including the names."""
     mask = mask or current_mask()
     if isinstance(value, str):
         return mask.message(value)
@@ -124,7 +124,7 @@ def _hidden_parameter(found: re.Match[str]) -> str:
 
 
 def _hidden_pair(found: re.Match[str]) -> str:
-    """Hide what follows only if it is base64 of a pair: "Basic understanding" is no header."""
+    """Hide the text only if it is base64 of a pair: "Basic understanding" is not a header."""
     try:
         is_pair = b":" in b64decode(found[1] + "=" * (-len(found[1]) % 4), altchars=b"-_" if "-" in found[1] else None)
     except (NoBase64, ValueError):
@@ -139,7 +139,7 @@ def _hidden_key(found: re.Match[str]) -> str:
 def _hidden_field(found: re.Match[str]) -> str:
     name, between, value = found.groups()
     last = name.rpartition(".")[2]
-    is_misplaced = last.lower().endswith("_env") and not is_variable_name(value)  # a key where a name is expected
+    is_misplaced = last.lower().endswith("_env") and not is_variable_name(value)  # a key in place of a name
     is_written_out = may_be_secret(value) and not value.startswith(("$", "`"))
     is_named = field_names_secret(last, value) and (last == name or names_secret(name))
     is_secret = is_written_out and (is_misplaced or is_named)

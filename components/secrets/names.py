@@ -1,35 +1,35 @@
-"""Names that announce a secret, values that may be one, and the shapes of well-known providers' keys."""
+"""Names that indicate a secret, values that may be one, and the key formats of well-known providers."""
 
 import re
 from functools import lru_cache
 
-_SAYS_SO = re.compile(
+_INDICATES_SECRET = re.compile(
     r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
       | (^|_)(PASS|PW|PAT)$ | _PWD$ | (^|_)(AUTH|AUTHORIZATION|COOKIE|SAS|SIG|SIGNATURE)$""",
     re.VERBOSE,
 )
-"""In a name, in capitals and with underscores."""
+"""Matched against names in capitals with underscores."""
 
-_SAYS_WHERE = re.compile(r"_(FILE|PATH|DIR|ENV|NAME)$|^GOOGLE_APPLICATION_CREDENTIALS$")
+_INDICATES_PLACE = re.compile(r"_(FILE|PATH|DIR|ENV|NAME)$|^GOOGLE_APPLICATION_CREDENTIALS$")
 """The value of such a name is not itself the secret."""
 
 _COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS$|TOKENS_PER_")
-"""Names of fields that speak of a text's tokens."""
+"""Names of fields that count tokens of text."""
 
 _ORDINARY = re.compile(
     r"^(ID|TEXT|TITLE|LABEL|GROUP|SORT|PRIMARY|FOREIGN|COLUMN|FIELD|PAD|SEP|BOS|EOS|UNK|CLS|MASK|STOP|START|END)"
     r"_(KEY|TOKEN)$"
 )
-"""Keys of records and tokens of a vocabulary."""
+"""Keys of records, and tokens of a vocabulary."""
 
-_OF_RESULTS = frozenset({"DATASET_KEY"})
-"""Names in our own results: the key of a data set is a hash of its content."""
+_RESULT_NAMES = frozenset({"DATASET_KEY"})
+"""Names in our results: the key of a data set is a hash of its content."""
 
 _VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "SIG", "SAS", "COOKIE"})
-"""Alone, such a word may be any field of somebody's data: the value decides."""
+"""Names that may belong to any field of user data, so the value decides."""
 
 PLAIN = re.compile(r"\d{1,6}|true|false|yes|no|on|off|none|null|", re.IGNORECASE)
-"""No secret: `MAX_TOKENS=512`."""
+"""Values that are not secrets, as in `MAX_TOKENS=512`."""
 
 KEY_SHAPE = re.compile(
     r"""\b(?: (?:sk|pk|rk|glpat|nvapi|pplx|xai|xox[abeprs])-[\w-]{16,} | (?:hf|gsk|r8|gh[pousr])_[A-Za-z0-9]{16,}
@@ -39,20 +39,20 @@ KEY_SHAPE = re.compile(
       | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY""",
     re.VERBOSE,
 )
-"""As providers of models, of code and of clouds give them out; a signed token; a private key."""
+"""Formats of keys from providers of models, code hosting and clouds, of signed tokens, and of private keys."""
 
 USERINFO = re.compile(
     r"""(?<=://)(?:[^\s/?#"'<>@]*@                                   # user:password@
                 | [^\s/?#"':@<>]*:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1000}@)  # a password with a slash in it""",
     re.VERBOSE,
 )
-"""User and password in an address, with the sign behind them. A colon before digits and a slash is that of a port."""
+"""User and password in an address, including the @. A colon before digits and a slash belongs to a port."""
 
 _PLACEHOLDERS = frozenset(
     "changeme dummy-key fake-key my-api-key no-key-needed no-key-required not-needed not-required not-used "
     "placeholder sk-no-key-required token-abc123 your-api-key your-key-here".split()
 )
-"""Written where a server wants no key."""
+"""Placeholders for servers without a key."""
 
 _MIN_LENGTH, _SURE_LENGTH = 8, 16
 _MIN_DISTINCT = 4
@@ -62,15 +62,16 @@ _MOST_DIGITS = 4
 
 @lru_cache(4096)
 def names_secret(name: str) -> bool:
-    """Return True if a variable, option, parameter or header of this name holds a secret."""
+    """Return True if a variable, option, parameter or header of this name contains a secret."""
     plain = _in_capitals(name)
-    return bool(_SAYS_SO.search(plain)) and not _SAYS_WHERE.search(plain) and plain not in _OF_RESULTS
+    return bool(_INDICATES_SECRET.search(plain)) and not _INDICATES_PLACE.search(plain) and plain not in _RESULT_NAMES
 
 
 @lru_cache(4096)
 def field_names_secret(name: str, value: str) -> bool:
-    """Return True if a field of a configuration or a document that has this name and value holds a secret. Names
-    such as `max_tokens` do not. A vague name, such as `key`, does if the value may be a secret.
+    """Return True if a field of a configuration or a document with this name and value contains a secret.
+
+    Names such as `max_tokens` do not indicate one. A vague name such as `key` does if the value may be a secret.
     """
     plain = _in_capitals(name)
     if not names_secret(name) or _COUNTS.search(plain) or _ORDINARY.search(plain) or PLAIN.fullmatch(value):
@@ -79,8 +80,10 @@ def field_names_secret(name: str, value: str) -> bool:
 
 
 def may_be_secret(value: str) -> bool:
-    """Return True for a value that is long and odd enough to be a secret, and not a word that any text may contain:
-    16 characters, or 8 with a digit, a capital behind the first letter or a sign other than `-`, `_`, `.` and space.
+    """Return True for a value that is long and irregular enough to be a secret, and not a word of ordinary text.
+
+    It has 16 characters, or 8 with a digit, a capital after the first letter, or a character other than letters, `-`,
+    `_`, `.` and space.
     """
     value = value.strip()
     if len(value) < _MIN_LENGTH or len(set(value)) < _MIN_DISTINCT or value.lower() in _PLACEHOLDERS:
@@ -91,7 +94,7 @@ def may_be_secret(value: str) -> bool:
 
 
 def is_variable_name(text: str) -> bool:
-    """Return True for the usual name of an environment variable, in capitals. A key in its place returns False."""
+    """Return True for the usual name of an environment variable, in capitals. Return False for a key in its place."""
     is_name = _VARIABLE.fullmatch(text) and sum(map(str.isdigit, text)) <= _MOST_DIGITS
     return bool(is_name) and not KEY_SHAPE.search(text)
 

@@ -1,4 +1,4 @@
-"""Logs, warnings and tracebacks of a command without secrets: those of other packages, too, reach the terminal."""
+"""Masked logs, warnings and tracebacks of a command, including those of other packages."""
 
 import logging
 import sys
@@ -12,8 +12,9 @@ from components.secrets.mask import masked
 
 
 def mask_output() -> None:
-    """Hide secrets in all that logging, warnings and uncaught exceptions write from now on, in this process and in
-    those that are forked from it. A second call changes nothing.
+    """Mask everything that logging, warnings and uncaught exceptions write from now on, in this process and its forks.
+
+    A second call has no effect.
     """
     if isinstance(logging.getLogRecordFactory(), _MaskedRecords):
         return
@@ -24,7 +25,7 @@ def mask_output() -> None:
 
 
 class _MaskedRecords:
-    """Makes log records whose message is complete and masked, whatever handler writes it."""
+    """A factory of log records whose messages are complete and masked for every handler."""
 
     def __init__(self) -> None:
         self._make = logging.getLogRecordFactory()
@@ -32,11 +33,11 @@ class _MaskedRecords:
     def __call__(self, *arguments: Any, **named: Any) -> logging.LogRecord:
         record = self._make(*arguments, **named)
         try:
-            said = record.getMessage()
-        except (TypeError, ValueError):  # its arguments do not fit: logging says so when it writes the record
+            message = record.getMessage()
+        except (TypeError, ValueError):  # wrong arguments: logging reports them when it writes
             return record
-        safe = masked(said)
-        if safe != said:
+        safe = masked(message)
+        if safe != message:
             record.msg, record.args = safe, ()
         if record.exc_info and record.exc_info[0]:
             record.exc_text = masked("".join(traceback.format_exception(*record.exc_info))).rstrip("\n")

@@ -1,4 +1,4 @@
-"""BM25 over the terms of chunks: bm25s, or rank_bm25 for parity with older pipelines."""
+"""BM25 over the terms of chunks, by bm25s, or by rank_bm25 for parity with older pipelines."""
 
 import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,20 +21,22 @@ from components.threads import n_threads
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _COMPILED_FROM = 1_000_000_000
-"""Chunks x queries from which on bm25s's compiled search makes up for the seconds that compiling it takes."""
+"""Chunks x queries from which bm25s's compiled search is faster, including the seconds for its compilation."""
 
 _LARGEST_K1 = 1_000_000
-"""Scores are linear in the counts of terms long before that, and float32 overflows long after."""
+"""Largest `k1`. Scores are linear in term counts long before it, and float32 overflows long after it."""
 
 Found = Iterable[tuple[int, tuple[NDArray[np.int32], NDArray[np.float32]]]]
-"""Queries with the chunks that were found for them, and their scores."""
+"""Queries with the chunks found for them, and their scores."""
 
 _MISSING = MissingExtraError("rank-bm25", "parity", "retriever.sparse_index.backend=rank_bm25")
 
 
 class Formula(StrEnum):
-    """LUCENE never gives a negative weight. OKAPI is Robertson's formula, equal to rank_bm25's for words in fewer than
-    half of the chunks; more frequent ones weigh 0 here, and have a floor there.
+    """The formula for the weight of a term.
+
+    LUCENE has no negative weights. OKAPI is Robertson's formula. It equals that of rank_bm25 for words in fewer than
+    half of the chunks. More frequent words weigh 0 here, and have a minimum weight in rank_bm25.
     """
 
     LUCENE = "lucene"
@@ -42,7 +44,7 @@ class Formula(StrEnum):
 
 
 class Backend(StrEnum):
-    """BM25S searches a precomputed sparse matrix; RANK_BM25 is the Python package, hundreds of times slower."""
+    """Package of the search. BM25S uses a precomputed sparse matrix; RANK_BM25 is Python, hundreds of times slower."""
 
     BM25S = "bm25s"
     RANK_BM25 = "rank_bm25"
@@ -50,33 +52,34 @@ class Backend(StrEnum):
 
 @dataclass(frozen=True)
 class Bm25:
-    """Robertson et al. 1995 with the usual k1 and b. Hits with a score of zero are dropped; ties break by position.
+    """BM25 (Robertson et al. 1995) with the usual k1 and b. Chunks with a score of zero are no hits; ties break by
+    position.
 
-    Raises ComponentError if more than `max_share_without_hits` of the queries find nothing at all, which nearly always
-    means that the tokenizer does not fit the language.
+    Raises ComponentError if more than `max_share_without_hits` of the queries have no hit, which nearly always means
+    that the tokenizer does not fit the language.
     """
 
     k1: float = 1.5
     b: float = 0.75
     formula: Formula = Formula.LUCENE
     backend: Backend = Backend.BM25S
-    max_share_without_hits: float = runtime_only(0.2, "an alarm: it fails a search, and changes none that it passes")
+    max_share_without_hits: float = runtime_only(0.2, "it can fail a search, and changes no hits")
     tokenizer: WordTokenizer = RjiebaWords()
 
     version: ClassVar[int] = 2
 
     @property
     def as_built(self) -> "Bm25":
-        """An index counts terms: what they weigh is a matter of the search."""
+        """The index with default weights: an index counts terms, and the search weights them."""
         return Bm25(backend=self.backend, formula=Formula.OKAPI, tokenizer=self.tokenizer)
 
     @property
     def is_blockwise(self) -> bool:
-        """rank_bm25 weighs terms by itself, and must have all chunks for it."""
+        """True for bm25s. rank_bm25 computes its own weights, and needs all chunks for them."""
         return self.backend is Backend.BM25S
 
     def check(self) -> list[str]:
-        """Numbers out of range, and a formula that the backend does not have."""
+        """Return errors of numbers out of range, and of a formula or a package that the backend lacks."""
         mistakes = []
         if not 0 <= self.k1 <= _LARGEST_K1:
             mistakes.append(f"k1: got {self.k1}, expected a number in [0, {_LARGEST_K1:,}]")
@@ -85,14 +88,16 @@ class Bm25:
         if not 0 <= self.max_share_without_hits <= 1:
             mistakes.append(f"max_share_without_hits: got {self.max_share_without_hits}, expected a share in [0, 1]")
         if self.backend is Backend.RANK_BM25 and self.formula is not Formula.OKAPI:
-            mistakes.append("formula: backend rank_bm25 knows only okapi; set formula=okapi")
+            mistakes.append("formula: backend rank_bm25 supports only okapi; set formula=okapi")
         if self.backend is Backend.RANK_BM25 and importlib.util.find_spec("rank_bm25") is None:
             mistakes.append(f"backend: {_MISSING}")
         return mistakes
 
     def build(self, chunks: Passages) -> Arrays:
-        """For bm25s how often each term is in which chunks, as CSC arrays `counts`, `indices` and `indptr`, and the
-        numbers of the chunks' terms, `lengths`; for rank_bm25 the chunks' terms, `ids` and `offsets`.
+        """Return the terms of the chunks.
+
+        For bm25s these are the counts of each term as CSC arrays `counts`, `indices` and `indptr`, and the numbers of
+        terms per chunk, `lengths`. For rank_bm25 they are the terms of the chunks, `ids` and `offsets`.
         """
         terms = _terms(chunks)
         if self.backend is Backend.RANK_BM25:
@@ -111,15 +116,15 @@ class Bm25:
         }
 
     def search(self, blocks: Sequence[IndexBlock], queries: Passages, depth: int) -> Hits:
-        """The `depth` best chunks with a score above zero. Terms weigh by all blocks together, so that hits do not
-        depend on how the corpus is parted.
+        """Return the `depth` best chunks with a score above zero. Weights of terms cover all blocks together, so that
+        hits do not depend on the division into blocks.
         """
         terms = _terms(queries)
         n_chunks = sum(len(block.positions) for block in blocks)
         depth = min(depth, n_chunks)
         hits = empty_hits(len(queries), depth)
         weighing = self._weighing(blocks, n_chunks, terms.n_vocabulary) if self.is_blockwise else None
-        asked = [i for i in range(len(terms)) if len(terms.row(i))]  # a query of stop words alone finds nothing
+        asked = [i for i in range(len(terms)) if len(terms.row(i))]  # a query of stop words only has no hits
         is_compiled = n_chunks * len(asked) >= _COMPILED_FROM
         for block in blocks:
             if weighing is None:
@@ -141,7 +146,7 @@ class Bm25:
         return hits
 
     def _weighing(self, blocks: Sequence[IndexBlock], n_chunks: int, n_terms: int) -> "_Weighing":
-        """What the queries' terms weigh: float64 throughout, until weights are made of it."""
+        """Return the weights of the queries' terms, computed in float64."""
         document_frequency = np.zeros(n_terms, dtype=np.int64)
         n_words = 0
         for block in blocks:
@@ -149,9 +154,9 @@ class Bm25:
             document_frequency[known] += np.diff(block.index["indptr"])[block.term_ids[known]]
             n_words += int(block.index["lengths"].sum(dtype=np.int64))
         odds = (n_chunks - document_frequency + 0.5) / (document_frequency + 0.5)
-        # Below 0, where a word is in more than half of the chunks, Okapi's idf would punish chunks for matching.
+        # For a word in more than half of the chunks, Okapi's negative idf would penalize matches.
         idf = np.log1p(odds) if self.formula is Formula.LUCENE else np.maximum(np.log(odds), 0)
-        if self.formula is Formula.OKAPI:  # a constant factor, which Lucene leaves out: it changes no ranking
+        if self.formula is Formula.OKAPI:  # a constant factor that Lucene omits, since it changes no ranking
             idf *= self.k1 + 1
         return _Weighing(self.k1, self.b, idf, n_words / max(n_chunks, 1))
 
@@ -159,7 +164,7 @@ class Bm25:
         without = np.flatnonzero((hits.chunk < 0).all(axis=1))
         if len(without) > self.max_share_without_hits * len(queries):
             raise ComponentError(
-                f"bm25: {len(without)} of {len(queries)} queries have no hit at all, "
+                f"bm25: {len(without)} of {len(queries)} queries have no hit, "
                 f"e.g. {queries.texts[int(without[0])][:60]!r}; "
                 f"expected at most a share of {self.max_share_without_hits:g}. "
                 f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? Name it: language=en "
@@ -175,7 +180,7 @@ def _terms(passages: Passages) -> Terms:
 
 @dataclass(frozen=True)
 class _Weighing:
-    """`idf` float64[n_query_terms]; `mean_length` is that of all chunks."""
+    """The weights of terms. `idf` is float64[n_query_terms]; `mean_length` is the mean number of terms per chunk."""
 
     k1: float
     b: float
@@ -183,10 +188,11 @@ class _Weighing:
     mean_length: float
 
     def weights(self, block: IndexBlock) -> Arrays:
-        """What each of the queries' terms adds to the score of which chunks: CSC arrays `data` float32, `indices` and
-        `indptr` with a column per term, and `n_chunks` [1].
+        """Return the contribution of each query term to the scores of chunks.
+
+        CSC arrays `data` float32, `indices` and `indptr` with a column per term, and `n_chunks` [1].
         """
-        all_counts, all_indices = block.index["counts"], block.index["indices"]  # read once: they may lie in files
+        all_counts, all_indices = block.index["counts"], block.index["indices"]  # read once: they may be in files
         lengths = block.index["lengths"].astype(np.float64)
         saturation = (self.k1 * (1 - self.b + self.b * lengths / max(self.mean_length, 1e-9))).astype(np.float32)
         indptr, known = np.asarray(block.index["indptr"]), np.flatnonzero(block.term_ids >= 0)
@@ -205,7 +211,7 @@ class _Weighing:
 
 
 def _dense_scores(weights: Arrays, query: NDArray[np.int32]) -> NDArray[np.float32]:
-    """The score of every chunk for one query."""
+    """Return the score of every chunk for one query."""
     data, indices, indptr = weights["data"], weights["indices"], weights["indptr"]
     scores = np.zeros(int(weights["n_chunks"][0]), dtype=np.float32)
     for term in query.tolist():
@@ -215,8 +221,10 @@ def _dense_scores(weights: Arrays, query: NDArray[np.int32]) -> NDArray[np.float
 
 
 def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """bm25s's own search over our matrix. It is arbitrary which of several chunks tied at the last place it returns, so
-    one more hit than wanted is asked for, and rows with such a tie are searched again by our own, exact code.
+    """Search our matrix with bm25s.
+
+    It returns arbitrary chunks among those that tie at the last place. We therefore request one more hit, and search
+    rows with such a tie again with our exact code.
     """
     with loading():
         import bm25s
@@ -225,7 +233,7 @@ def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> It
     n_asked = min(depth + 1, n_chunks)
     search = bm25s.BM25(backend="numba")
     search.scores = {**{name: np.asarray(index[name]) for name in ("data", "indices", "indptr")}, "num_docs": n_chunks}
-    # What `index` would have set: the scores are ours, and terms are numbers already, so there is no vocabulary.
+    # Attributes that its `index` would have set. The scores are ours, and terms are numbers, so there is no vocabulary.
     search.nonoccurrence_array = None
     search.vocab_dict = {}
     search.unique_token_ids_set = range(queries.n_vocabulary)
@@ -250,7 +258,7 @@ def _rank_bm25(
     index = block.index
     ids = index["ids"].tolist()
     if not ids or not asked:
-        return  # rank_bm25 divides by the number of words, and would fail
+        return  # rank_bm25 would divide by zero words
     okapi = BM25Okapi([ids[a:b] for a, b in pairwise(index["offsets"].tolist())], k1=settings.k1, b=settings.b)
     for i in asked:
         known = block.term_ids[queries.row(i)]

@@ -1,4 +1,4 @@
-"""Exact search by the inner product of token weights that a model gave."""
+"""Exact search by the inner product of a model's token weights."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,21 +12,22 @@ from components.records import Hits
 from components.text.ranking import best_of, empty_hits
 
 _RESOLUTION = 6
-"""Decimals of a score. A weight depends a little on the batch that its text was in; equal chunks tie after rounding."""
+"""Decimals of a score. A weight depends slightly on the batch of its text, so equal chunks tie only after rounding."""
 
 
 @dataclass(frozen=True)
 class TokenWeights:
-    """A chunk's score is the sum over the tokens that it shares with the query of query weight x chunk weight; chunks
-    that share none are no hits, ties break by position.
+    """A search by shared tokens. A chunk's score is the sum of query weight x chunk weight over these tokens.
+
+    Chunks without shared tokens are no hits; ties break by position.
     Source: Chen et al. 2024, "M3-Embedding", section 3.2 (lexical retrieval).
     """
 
     version: ClassVar[int] = 1
 
     def build(self, chunks: SparseVectors) -> Arrays:
-        """The weights by token, as CSC arrays: `data` float32, `indices` int32 (chunks, increasing), `indptr` int64,
-        and `n_chunks` int64[1].
+        """Return the weights by token as CSC arrays: `data` float32, `indices` int32 (chunks, increasing), `indptr`
+        int64, and `n_chunks` int64[1].
         """
         lengths = chunks.last - chunks.first
         place = _ranges(chunks.first, lengths)
@@ -40,8 +41,9 @@ class TokenWeights:
         }
 
     def search(self, index: Arrays, queries: SparseVectors, depth: int) -> Hits:
-        """The `depth` best per query with a score above zero; rows are as long as there are chunks where these are
-        fewer.
+        """Return at most `depth` hits per query, the best ones with a score above zero.
+
+        Rows have length `depth`, or the number of chunks if that is smaller.
         """
         data, indices, indptr = (np.asarray(index[name]) for name in ("data", "indices", "indptr"))
         n_chunks = int(index["n_chunks"][0])
@@ -49,7 +51,7 @@ class TokenWeights:
         for query, (first, last) in enumerate(zip(queries.first.tolist(), queries.last.tolist(), strict=True)):
             scores = np.zeros(n_chunks, dtype=np.float32)
             for token, weight in zip(queries.ids[first:last].tolist(), queries.weights[first:last], strict=True):
-                if token < len(indptr) - 1:  # later ones are in no chunk
+                if token < len(indptr) - 1:  # larger ids occur in no chunk
                     postings = slice(indptr[token], indptr[token + 1])
                     scores[indices[postings]] += weight * data[postings]
             chunk, score = best_of(scores.round(_RESOLUTION), hits.chunk.shape[1])
@@ -58,7 +60,7 @@ class TokenWeights:
 
 
 def _ranges(first: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0] + 1, ..., first[1], ...: `lengths` of each."""
+    """Return first[0], first[0] + 1, ..., first[1], ...: for each start, as many numbers as `lengths` says."""
     places: NDArray[np.int64] = np.arange(int(lengths.sum())) + np.repeat(
         first - (np.cumsum(lengths) - lengths), lengths
     )

@@ -1,1 +1,1 @@
-"""Indexes that find the nearest neighbours of vectors."""
+"""Indexes for the nearest vectors."""

@@ -1,4 +1,4 @@
-"""Search of vectors whose every dimension is one bit, rescored by the whole vectors."""
+"""Search of vectors with one bit per dimension, rescored with the full vectors."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,12 +21,12 @@ from components.vector_indexes.similarity import (
 
 @dataclass(frozen=True)
 class Binary:
-    """Every query against every vector, in one bit per dimension: whether the value is above 0. FAISS counts in how
-    many bits two vectors differ (the Hamming distance).
+    """A comparison of each query with every vector, reduced to one bit per dimension: the sign.
 
-    The first stage's score is 1 - 2 x distance / dimensions, the cosine of the two vectors of signs. With `rescore`,
-    the `oversampling` x depth best are ranked anew by the whole vectors, and scores are those of `Flat`; without it
-    many chunks tie. `dimensions` cuts the vectors before, as `Truncated` does; null takes all.
+    FAISS counts the bits in which two vectors differ (the Hamming distance). The score of the first stage is
+    1 - 2 x distance / dimensions, the cosine of the two sign vectors. With `rescore`, the `oversampling` x depth best
+    are ranked by the full vectors, with the scores of `Flat`. Without it, many chunks tie. `dimensions` first shortens
+    the vectors, as in `Truncated`; None uses all dimensions.
     """
 
     dimensions: int | None = None
@@ -36,17 +36,18 @@ class Binary:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         return first_stage_mistakes(self.dimensions, self.oversampling)
 
     @property
     def as_built(self) -> "Binary":
-        """Rescoring does not concern the bits."""
+        """The index with default rescoring, which does not affect the bits."""
         return replace(self, rescore=Binary.rescore, oversampling=Binary.oversampling)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`bits` uint8[n_rows, ceil(dimensions / 8)], and `rows` int32: the vectors that they are of, those that are
-        not zero, which have no signs. Raises ComponentError as `Truncated` does.
+        """Return `bits` uint8[n_rows, ceil(dimensions / 8)], and `rows` int32, the positions of their vectors.
+
+        Zero vectors have no signs, and are left out. Raises ComponentError if the vectors have fewer dimensions.
         """
         bits, kept = [], []
         for block in shortened_blocks(vectors, self.dimensions):
@@ -60,7 +61,7 @@ class Binary:
         }
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` nearest, by signs or of the candidates."""
+        """Return the `depth` nearest by sign, or the best candidates after rescoring."""
         return search_in_two_stages(self, partial(self._first_stage, index), vectors, queries, depth)
 
     def _first_stage(self, index: Arrays, queries: NDArray[np.float32], depth: int) -> Hits:
@@ -81,5 +82,5 @@ class Binary:
 
 
 def _bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """uint8[n, ceil(d / 8)]; the last byte is filled up with zeros, in which no two vectors differ."""
+    """Return uint8[n, ceil(d / 8)]. Padding bits are zero in all vectors, and add no distance."""
     return np.packbits(vectors > 0, axis=1)

@@ -1,4 +1,4 @@
-"""What building an index of many vectors takes: a sample to learn from, and one thread."""
+"""Tools for building an index of many vectors: a training sample, and a limit to one thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _SEED = 0
 
 
 def sampled(vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
-    """At most `n` of the vectors, in their order: the same ones whenever they are drawn."""
+    """Return at most `n` of the vectors in their order. The selection is always the same."""
     if len(vectors) <= n:
         return np.ascontiguousarray(vectors)
     drawn = np.random.default_rng(_SEED).choice(len(vectors), n, replace=False)
@@ -27,11 +27,11 @@ def sampled(vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """FAISS works on one thread while the context lasts, so that the same vectors always give the same index."""
+    """Run FAISS on one thread within the context, so that equal vectors always lead to the same index."""
     with loading():
         import faiss
 
-    n_threads = faiss.omp_get_max_threads()  # a setting of the whole process, put back below
+    n_threads = faiss.omp_get_max_threads()  # a setting of the process, restored below
     faiss.omp_set_num_threads(1)
     try:
         yield

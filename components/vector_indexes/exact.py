@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by FAISS, on the CPU or on a GPU."""
+"""Exact search for the nearest vectors by FAISS, on a CPU or a GPU."""
 
 import ctypes
 from enum import StrEnum
@@ -15,20 +15,20 @@ from components.vector_indexes.mapped import row_blocks
 Position = TypeVar("Position", bound=np.integer)
 
 _MOST_ON_GPU = 2048
-"""FAISS selects no more hits per query on a GPU."""
+"""Maximum number of hits per query that FAISS supports on a GPU."""
 
 _RESERVED = 3 << 29
-"""Bytes of a GPU's memory that are left to FAISS for what it computes with: 1.5 GiB."""
+"""Bytes of GPU memory reserved for FAISS's computation: 1.5 GiB."""
 
 _LEAST = 1 << 28
-"""With less room than 256 MiB for vectors, a search would do nothing but copy."""
+"""Least bytes for vectors on the GPU, 256 MiB: with less, a search would only copy."""
 
 _QUERIES_AT_ONCE = 16_384
-"""For which the vectors are read once: a multiple of the 4,096 that FAISS multiplies at a time."""
+"""Queries per pass over the vectors: a multiple of the 4,096 that FAISS multiplies in one step."""
 
 
 class Device(StrEnum):
-    """Where vectors are searched. AUTO: on a GPU if FAISS can use one for this search, else on the CPU."""
+    """The device of a search. AUTO is a GPU if FAISS can use one for the search, else the CPU."""
 
     AUTO = "auto"
     CPU = "cpu"
@@ -36,7 +36,7 @@ class Device(StrEnum):
 
 
 def device_mistakes(device: Device) -> list[str]:
-    """A GPU with a FAISS that knows none. FAISS itself is not imported to find out."""
+    """Return an error for a GPU if FAISS has no GPU support. It does not import FAISS."""
     if device is not Device.GPU or set(packages_distributions().get("faiss", ())) != {"faiss-cpu"}:
         return []
     return [f"device: got gpu, but the installed FAISS is faiss-cpu; {_remedy()}"]
@@ -45,11 +45,11 @@ def device_mistakes(device: Device) -> list[str]:
 def nearest(
     queries: NDArray[np.float32], vectors: NDArray[np.float32], n: int, device: Device
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Scores float32[n_queries, n] and positions int64[n_queries, n] of the `n` vectors with the largest inner
-    products, of which there are at least so many. Scores of the two devices differ by rounding, about 1e-6.
+    """Return the `n` largest inner products, float32[n_queries, n], and their positions, int64[n_queries, n].
 
-    Vectors that lie in a file are read block by block, and those that do not fit into the memory of the GPU are copied
-    there in blocks. Raises ComponentError if `device` is GPU and it cannot be used.
+    There must be at least `n` vectors. Scores of CPU and GPU differ by rounding, about 1e-6. Vectors in a file are read
+    in blocks, and vectors that exceed the memory of the GPU are copied in blocks. Raises ComponentError if `device` is
+    GPU and it cannot be used.
     """
     vectors = np.ascontiguousarray(vectors)
     if device is not Device.CPU:
@@ -80,37 +80,37 @@ def _on_cpu(
 
 
 def best(score: NDArray[np.float32], found: NDArray[Position], n: int) -> tuple[NDArray[np.float32], NDArray[Position]]:
-    """The `n` largest scores of each row with what they are of, the first of equal ones first."""
+    """Return the `n` largest scores of each row and their positions. Of equal scores the first comes first."""
     order = np.argsort(-score, axis=1, kind="stable")[:, :n]
     return np.take_along_axis(score, order, axis=1), np.take_along_axis(found, order, axis=1)
 
 
 def _obstacle(n: int) -> str:
-    """Why a search cannot be made on a GPU, and what to do about it; "" if it can."""
+    """Return why a search cannot run on a GPU and what to do about it, "" if it can."""
     if not n_gpus():
         return f"FAISS finds no GPU here: {_remedy()}"
     if n > _MOST_ON_GPU:
-        return f"{n:,} hits per query are asked for, and a GPU finds at most {_MOST_ON_GPU:,}: take a smaller depth"
+        return f"the search needs {n:,} hits per query, and a GPU supports {_MOST_ON_GPU:,}: reduce the depth"
     try:
         free = free_gpu_bytes()
     except OSError as error:
-        return f"CUDA does not tell how much of its memory is free ({error}): {_remedy()}"
+        return f"CUDA does not report its free memory ({error}): {_remedy()}"
     if free < _RESERVED + _LEAST:
         return (
             f"{free / 2**30:.1f} GiB of its memory are free, and {(_RESERVED + _LEAST) / 2**30:.2f} are needed: "
-            "see what else runs there (nvidia-smi)"
+            "check for other processes on it (nvidia-smi)"
         )
     return ""
 
 
 def n_gpus() -> int:
-    """How many GPUs FAISS can use; 0 for a FAISS that knows none."""
+    """Return the number of GPUs that FAISS can use; 0 without GPU support."""
     with loading():
         import faiss
 
     try:
         ctypes.CDLL("libcuda.so.1")
-    except OSError:  # no driver, at which FAISS would end the process
+    except OSError:  # without a driver, FAISS would end the process
         return 0
     return int(faiss.get_num_gpus())
 
@@ -137,24 +137,24 @@ def _on_gpu(
 
 
 def block_limits(vectors_bytes: int, queries_bytes: int, free_bytes: int) -> tuple[int, int]:
-    """How many bytes of the vectors, and of the queries with their hits, may be on a GPU at once; (0, 0) for all."""
+    """Return the bytes of vectors, and of queries with their hits, that may be on the GPU together; (0, 0) for all."""
     if vectors_bytes + queries_bytes <= free_bytes:
         return 0, 0
     return free_bytes - free_bytes // 4, free_bytes // 4
 
 
 def free_gpu_bytes() -> int:
-    """Free memory of the GPU that CUDA takes first. Raises OSError if CUDA does not tell."""
+    """Return the free memory of CUDA's first GPU. Raises OSError if CUDA does not report it."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    # The very library that faiss-gpu-cu12 has loaded; FAISS itself does not pass this on.
+    # The library that faiss-gpu-cu12 has loaded. FAISS itself does not offer this number.
     code = ctypes.CDLL("libcudart.so.12").cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
     if code:
-        raise OSError(f"error {code} of CUDA's runtime")
+        raise OSError(f"error {code} of the CUDA runtime")
     return free.value
 
 
 def _remedy() -> str:
     return (
-        f"expected faiss-gpu-cu12 in its place and an NVIDIA GPU with CUDA 12: {install_command('gpu')}, then "
+        f"expected faiss-gpu-cu12 and an NVIDIA GPU with CUDA 12: {install_command('gpu')}, then "
         "python -m pip uninstall -y faiss-cpu, then python -m pip install --force-reinstall --no-deps faiss-gpu-cu12"
     )

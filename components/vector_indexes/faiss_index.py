@@ -19,7 +19,7 @@ from components.vector_indexes.mapped import index_in_file, index_over, row_bloc
 from components.vector_indexes.similarity import BEYOND, ranked
 
 _TRAINING_PER_CENTROID = 256
-"""More of them FAISS leaves out by itself."""
+"""Training vectors per centroid. FAISS ignores more."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,20 @@ class Flat:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """A GPU with a FAISS that knows none."""
+        """Return an error for a GPU if FAISS has no GPU support."""
         return device_mistakes(self.device)
 
     @property
     def as_built(self) -> "Flat":
-        """Itself: no field concerns the search alone."""
+        """The index itself: no field affects the search only."""
         return self
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """{}: the vectors are the index."""
+        """Return {}: the vectors serve as the index."""
         return {}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` nearest by inner product."""
+        """Return the `depth` nearest by inner product."""
         depth = min(depth, len(vectors))
         if not len(vectors) or not len(queries) or not vectors.shape[1]:
             return empty_hits(len(queries), depth)
@@ -54,8 +54,9 @@ class Flat:
 
 @dataclass(frozen=True)
 class Hnsw:
-    """Approximate search in a navigable small-world graph (Malkov and Yashunin 2018). The graph is built on one thread,
-    so that the same vectors always give the same one.
+    """Approximate search in a navigable small-world graph (Malkov and Yashunin 2018).
+
+    The graph is built on one thread, so that equal vectors always lead to the same graph.
     """
 
     n_links: int = 32
@@ -65,16 +66,16 @@ class Hnsw:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Numbers that FAISS takes for others, or never returns from."""
+        """Return errors of numbers that FAISS would misinterpret, or never return from."""
         return too_small(self, n_links=2, ef_construction=1, ef_search=1)
 
     @property
     def as_built(self) -> "Hnsw":
-        """`ef_search` does not concern the graph."""
+        """The index with the default `ef_search`, which does not affect the graph."""
         return replace(self, ef_search=Hnsw.ef_search)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`faiss`: the index as FAISS writes it, uint8."""
+        """Return `faiss`, the index in FAISS's file format, uint8."""
         with loading():
             import faiss
 
@@ -86,18 +87,19 @@ class Hnsw:
         return {"faiss": index_in_file(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """Approximately the `depth` nearest by inner product."""
+        """Return approximately the `depth` nearest by inner product."""
         loaded = index_over(index["faiss"])
-        # A search finds no more hits than the candidates that it keeps.
+        # A search finds at most as many hits as it has candidates.
         loaded.hnsw.efSearch = max(self.ef_search, min(depth, loaded.ntotal) + BEYOND)
         return _search(loaded, queries, depth)
 
 
 @dataclass(frozen=True)
 class IvfPq:
-    """Approximate search in inverted lists of product-quantised vectors (Jegou et al. 2011), which takes about
-    `n_subvectors` bytes per vector. Of the `n_lists` lists, `n_probes` are searched per query. The number of dimensions
-    must be a multiple of `n_subvectors`.
+    """Approximate search in inverted lists of product-quantised vectors (Jegou et al. 2011).
+
+    It needs about `n_subvectors` bytes per vector. Each query searches `n_probes` of the `n_lists` lists. The number of
+    dimensions must be a multiple of `n_subvectors`.
     """
 
     n_lists: int = 256
@@ -108,7 +110,7 @@ class IvfPq:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Numbers below 1, and more probes than lists."""
+        """Return errors of numbers below 1, and of more probes than lists."""
         mistakes = too_small(self, n_lists=1, n_subvectors=1, n_bits=1, n_probes=1)
         if not mistakes and self.n_probes > self.n_lists:
             mistakes.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")
@@ -116,11 +118,14 @@ class IvfPq:
 
     @property
     def as_built(self) -> "IvfPq":
-        """`n_probes` does not concern the lists."""
+        """The index with `n_probes=1`, which does not affect the lists."""
         return replace(self, n_probes=1)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`faiss`: the index as FAISS writes it, uint8. 256 vectors for each centroid train it, drawn evenly."""
+        """Return `faiss`, the index in FAISS's file format, uint8, trained on 256 random vectors per centroid.
+
+        Raises ComponentError if there are too few vectors, or if `n_subvectors` does not divide the dimensions.
+        """
         with loading():
             import faiss
 
@@ -130,8 +135,8 @@ class IvfPq:
         if len(vectors) < needed or vectors.shape[1] % self.n_subvectors:
             raise ComponentError(
                 f"IVF-PQ: got {len(vectors)} vectors of {vectors.shape[1]} dimensions, expected at least {needed} "
-                f"vectors (n_lists, 2^n_bits) and dimensions that divide by n_subvectors={self.n_subvectors}. "
-                "For small corpora use retriever.vector_index of kind Flat."
+                f"vectors (n_lists, 2^n_bits) and dimensions divisible by n_subvectors={self.n_subvectors}. "
+                "For small corpora use vector_index=flat."
             )
         quantizer = faiss.IndexFlatIP(vectors.shape[1])
         index = faiss.IndexIVFPQ(
@@ -144,7 +149,7 @@ class IvfPq:
         return {"faiss": index_in_file(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """Approximately the `depth` nearest by inner product; scores are those of the quantised vectors."""
+        """Return approximately the `depth` nearest by inner product, with scores of the quantised vectors."""
         loaded = index_over(index["faiss"])
         loaded.nprobe = self.n_probes
         return _search(loaded, queries, depth)

@@ -1,4 +1,4 @@
-"""Search of vectors whose every dimension is one byte, rescored by the whole vectors."""
+"""Search of vectors with one byte per dimension, rescored with the full vectors."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,12 +23,12 @@ from components.vector_indexes.similarity import (
 
 @dataclass(frozen=True)
 class Int8:
-    """Every query against every vector, in one byte per dimension: FAISS's scalar quantiser QT_8bit.
+    """A comparison of each query with every vector, reduced to one byte per dimension: FAISS's quantiser QT_8bit.
 
-    A dimension's range, from its least to its greatest value over all vectors, is cut into 255 steps, and the middle of
-    a step stands for the values in it. Queries are not quantised: the first stage's score is their inner product with
-    the vectors that the codes stand for. With `rescore`, the `oversampling` x depth best are ranked anew by the whole
-    vectors, and scores are those of `Flat`. `dimensions` cuts the vectors before, as `Truncated` does; null takes all.
+    The range of each dimension over all vectors is divided into 255 steps, and each value is replaced by the middle of
+    its step. Queries are not quantised: the score of the first stage is their inner product with the decoded vectors.
+    With `rescore`, the `oversampling` x depth best are ranked by the full vectors, with the scores of `Flat`.
+    `dimensions` first shortens the vectors, as in `Truncated`; None uses all dimensions.
     """
 
     dimensions: int | None = None
@@ -38,18 +38,19 @@ class Int8:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         return first_stage_mistakes(self.dimensions, self.oversampling)
 
     @property
     def as_built(self) -> "Int8":
-        """Rescoring does not concern the codes."""
+        """The index with default rescoring, which does not affect the codes."""
         return replace(self, rescore=Int8.rescore, oversampling=Int8.oversampling)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`faiss`: the index as FAISS writes it, uint8; `rows` int32: the vectors in it, those that are not zero. A
-        zero vector is none of the values that a step stands for, and would be found. Raises ComponentError as
-        `Truncated` does.
+        """Return `faiss`, the index in FAISS's file format, uint8, and `rows` int32, the positions of its vectors.
+
+        Zero vectors are left out, because quantisation would change them and make them hits. Raises ComponentError if
+        the vectors have fewer dimensions.
         """
         import faiss
 
@@ -64,14 +65,14 @@ class Int8:
         if not lows:
             return {"rows": rows_kept}
         index = faiss.IndexScalarQuantizer(len(lows[0]), faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
-        # All that QT_8bit learns of vectors is the range of each dimension, so the ends of the ranges are enough.
+        # QT_8bit learns only the range of each dimension, so the ends of the ranges suffice.
         index.train(np.stack([np.min(lows, axis=0), np.max(highs, axis=0)]))
         for block, rows in zip(shortened_blocks(vectors, self.dimensions), kept, strict=True):
             index.add(block[rows])
         return {"faiss": index_in_file(place / "faiss.npy", index), "rows": rows_kept}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` nearest, by the quantised vectors or of the candidates."""
+        """Return the `depth` nearest by the quantised vectors, or the best candidates after rescoring."""
         return search_in_two_stages(self, partial(self._first_stage, index), vectors, queries, depth)
 
     def _first_stage(self, index: Arrays, queries: NDArray[np.float32], depth: int) -> Hits:

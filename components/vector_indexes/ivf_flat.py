@@ -1,4 +1,4 @@
-"""Approximate search in inverted lists of whole vectors, which are read where they lie on the disk."""
+"""Approximate search in inverted lists of full vectors, which are read from disk."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,20 +23,21 @@ _N_ITERATIONS = 20
 _SEED = 0
 
 _CANDIDATES_AT_ONCE = 1 << 24
-"""That many hits of single lists are held for as many queries as this allows, for all of which a list is read once."""
+"""Candidates in memory: they limit the number of queries for which each list is read once."""
 
 
 @dataclass(frozen=True)
 class IvfFlat:
-    """Approximate search: every vector is in the list of its nearest centroid, and a query is compared with all vectors
-    of the `n_probes` lists whose centroids are nearest to it. Scores are those of `Flat`.
+    """Approximate search in inverted lists, with the scores of `Flat`.
 
-    There are `n_lists` lists, null for the square root of the number of vectors, and never more than vectors. Centroids
-    are those of spherical k-means over `n_training_per_list` vectors for each list, drawn evenly, on one thread: the
-    same vectors always give the same lists. Source: Sivic and Zisserman 2003, "Video Google"; Jegou et al. 2011.
+    Each vector is in the list of its nearest centroid. A query is compared with all vectors in the `n_probes` lists
+    with the nearest centroids. There are `n_lists` lists, by default the square root of the number of vectors, and
+    never more than vectors. Centroids come from spherical k-means on `n_training_per_list` random vectors per list, on
+    one thread, so that equal vectors always lead to the same lists.
+    Source: Sivic and Zisserman 2003, "Video Google"; Jegou et al. 2011.
 
-    FAISS's own index of this kind is in memory as a whole while it is built. Here the vectors lie in a file, list by
-    list: memory holds about 30 bytes per vector while they are sorted, and a block of vectors at a time.
+    FAISS's own index of this kind must fit into memory while it is built. Here the vectors are in a file, list by list:
+    memory holds about 30 bytes per vector while they are sorted, and a block of vectors at a time.
     """
 
     n_lists: int | None = None
@@ -46,7 +47,7 @@ class IvfFlat:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors of numbers out of range."""
         mistakes = too_small(self, n_lists=1, n_probes=1, n_training_per_list=1)
         if self.n_lists is not None and self.n_probes > self.n_lists:
             mistakes.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")
@@ -54,12 +55,14 @@ class IvfFlat:
 
     @property
     def as_built(self) -> "IvfFlat":
-        """`n_probes` does not concern the lists."""
+        """The index with `n_probes=1`, which does not affect the lists."""
         return replace(self, n_probes=1)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`centroids` float32[n_lists, d]; `vectors` float32[n, d] list by list, `rows` int32[n] the positions that
-        they had, which ascend within a list; `first` int64[n_lists + 1]: where each list begins, and the end.
+        """Return the arrays of the index.
+
+        `centroids` is float32[n_lists, d]. `vectors` is float32[n, d], list by list. `rows` int32[n] are their original
+        positions, ascending within a list. `first` int64[n_lists + 1] has the start of each list, and the end.
         """
         if not vectors.size:
             return {"centroids": vectors[:0]}
@@ -94,7 +97,7 @@ class IvfFlat:
         return np.asarray(clustering.centroids, dtype=np.float32)
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` nearest of those in the lists that are probed."""
+        """Return the `depth` nearest vectors in the probed lists."""
         depth = min(depth, len(vectors))
         if not vectors.size or not len(queries):
             return empty_hits(len(queries), depth)
@@ -106,7 +109,7 @@ class IvfFlat:
         return Hits(np.concatenate([hits.chunk for hits in found]), np.concatenate([hits.score for hits in found]))
 
     def _search(self, lists: "_Lists", queries: NDArray[np.float32], n_asked: int, depth: int) -> Hits:
-        """The best of the `n_asked` nearest in each list; each list is read once, for all queries that probe it."""
+        """Search one batch of queries. Each list is read once, and yields its `n_asked` nearest vectors per query."""
         import faiss
 
         n_probes = min(self.n_probes, len(lists.centroids))
@@ -123,7 +126,7 @@ class IvfFlat:
                 score[query, probe, :n], chunk[query, probe, :n] = own[0], rows[own[1]]
                 release(lists.vectors)
 
-        # A list is too small for several threads: each of them has lists of its own.
+        # A list is too small for several threads, so each thread searches other lists.
         with ThreadPoolExecutor(
             faiss.omp_get_max_threads(), initializer=faiss.omp_set_num_threads, initargs=(1,)
         ) as pool:
@@ -143,20 +146,20 @@ class _Lists:
 
     @property
     def longest(self) -> int:
-        """The vectors of the longest list."""
+        """Number of vectors in the longest list."""
         return int(np.diff(self._first).max())
 
     def rows_of(self, number: int) -> NDArray[np.int32]:
-        """Positions of the vectors of a list."""
+        """Return the positions of the vectors in a list."""
         return self.rows[self._first[number] : self._first[number + 1]]
 
     def vectors_of(self, number: int) -> NDArray[np.float32]:
-        """The vectors of a list."""
+        """Return the vectors in a list."""
         return self.vectors[self._first[number] : self._first[number + 1]]
 
 
 def _nearest_centroids(vectors: NDArray[np.float32], centroids: NDArray[np.float32]) -> NDArray[np.int64]:
-    """int64[n]: the list of every vector."""
+    """Return int64[n], the list of each vector."""
     import faiss
 
     with one_thread():
@@ -166,5 +169,5 @@ def _nearest_centroids(vectors: NDArray[np.float32], centroids: NDArray[np.float
 
 
 def _joined(found: NDArray[Any]) -> NDArray[Any]:
-    """What was found in all lists that a query probes."""
+    """Concatenate the results of all lists that a query probes."""
     return found.reshape(len(found), -1)

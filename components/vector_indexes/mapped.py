@@ -1,5 +1,6 @@
-"""Arrays in files that are never in memory as a whole: vectors are gone through block by block, and what an index makes
-of them is written into files of its own and read by memory map.
+"""Arrays in files that need not fit into memory.
+
+Vectors are read in blocks. An index writes its arrays to separate files, and reads them by memory map.
 """
 
 import mmap
@@ -18,23 +19,23 @@ T = TypeVar("T", bound=np.generic)
 
 
 ROWS_AT_ONCE = 65_536
-"""Of a block: a multiple of the 1,024 that FAISS multiplies at a time, so that blocks change no sum."""
+"""Rows per block: a multiple of the 1,024 that FAISS multiplies in one step, so that blocks change no sum."""
 
 _SCATTERED_AT_ONCE = 512
 
 
 def row_blocks(rows: NDArray[T]) -> Iterator[NDArray[T]]:
-    """The rows, some at a time. Those that are mapped from a file leave the memory when the next are asked for."""
+    """Yield the rows in blocks. Pages of a mapped file are released when the next block is requested."""
     for first in range(0, len(rows), ROWS_AT_ONCE):
         yield rows[first : first + ROWS_AT_ONCE]
         release(rows)
 
 
 def taken(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[T]]:
-    """The rows at some positions, in that order and some at a time.
+    """Yield the rows at the given positions, in that order, in blocks.
 
-    Those of a block are read as they come in the file: each brings up to a megabyte around it into memory, most of
-    which is then the same, and leaves it soon.
+    The rows of a block are read in file order: each read brings up to a megabyte into memory, which neighbouring reads
+    then share. These pages are released soon.
     """
     for first in range(0, len(positions), ROWS_AT_ONCE):
         wanted = positions[first : first + ROWS_AT_ONCE]
@@ -48,8 +49,10 @@ def taken(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[
 
 
 def release(array: NDArray[Any]) -> None:
-    """Lets go of the pages of a file that were read through an array. They count as memory of the process until then,
-    although the system could have them back at any time, and are read again when they are wanted.
+    """Release the pages of a file that were read through an array.
+
+    Until then they count as memory of the process, although the system could reclaim them. They are read again when
+    needed.
     """
     base: object = array
     while isinstance(base, np.ndarray):
@@ -59,7 +62,7 @@ def release(array: NDArray[Any]) -> None:
 
 
 def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions: int) -> NDArray[np.float32]:
-    """The rows of all blocks, float32[n, n_dimensions], in a .npy file. Raises StoreError if the disk refuses."""
+    """Write the rows of all blocks to a .npy file and map it, float32[n, n_dimensions]. Raises StoreError."""
     n_rows = 0
     with _written(path) as file:
         _write_header(file, np.float32, (0, n_dimensions))
@@ -72,9 +75,7 @@ def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions
 
 
 def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
-    """An index of FAISS, as `faiss.write_index` writes it, in a .npy file: an array that is kept like any other.
-    Raises StoreError if the disk refuses.
-    """
+    """Write a FAISS index to a .npy file in the format of `faiss.write_index`, and map it. Raises StoreError."""
     import faiss
 
     with _written(path) as file:
@@ -82,7 +83,7 @@ def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
         n_header = file.tell()
         writer = faiss.PyCallbackIOWriter(file.write)  # type: ignore[attr-defined]  # missing in its stubs
         faiss.write_index(index, writer)
-        del writer  # which writes what it still holds
+        del writer  # flushes its buffer
         n_bytes = file.tell() - n_header
         file.seek(0)
         _write_header(file, np.uint8, (n_bytes,))
@@ -90,16 +91,17 @@ def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
 
 
 def index_over(array: NDArray[Any]) -> Any:
-    """The index of FAISS that `index_in_file` wrote. Its large parts stay in the array: of one that is mapped from a
-    file, a search reads the pages that it needs.
+    """Return the FAISS index that `index_in_file` wrote.
+
+    Its large parts stay in the array. If the array is mapped from a file, a search reads only the pages it needs.
     """
     with loading():
         import faiss
 
         data = np.ascontiguousarray(array)
-        reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(data), data.size)  # type: ignore[attr-defined]  # likewise
+        reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(data), data.size)  # type: ignore[attr-defined]  # see above
         index: Any = faiss.read_index(reader)
-        index.referenced_objects = [data]  # FAISS's own name for what must live as long as an index
+        index.referenced_objects = [data]  # FAISS's name for objects that must outlive the index
     return index
 
 
@@ -110,13 +112,13 @@ def _written(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise StoreError(
-            f"{path}: the index cannot be written: {error.strerror or error}. Free some space or see that the folder "
-            "is writable, then give the same command again: finished stages are kept"
+            f"{path}: the index cannot be written: {error.strerror or error}. Free some space or make the folder "
+            "writable, then repeat the command: finished stages are cached"
         ) from error
 
 
 def _write_header(file: BinaryIO, dtype: type[np.generic], shape: tuple[int, ...]) -> None:
-    """Of the same length whatever the number of rows: NumPy leaves room for it to grow."""
+    """Write a header whose length does not depend on the number of rows: NumPy reserves space for it."""
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
     np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
 

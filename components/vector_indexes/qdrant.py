@@ -1,4 +1,4 @@
-"""Search in a collection of a Qdrant server: https://qdrant.tech/documentation/."""
+"""Search in a collection of a Qdrant server; see https://qdrant.tech/documentation/."""
 
 import os
 import time
@@ -33,30 +33,31 @@ if TYPE_CHECKING:
 IN_PROCESS = ":memory:"
 _EXAMPLE = "http://localhost:6333"
 _QUERIES_AT_ONCE = 64
-_LOOKED_EVERY_S = 0.5
+_POLL_INTERVAL_S = 0.5
 _SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
 class Qdrant:
-    """Search in a collection, which is made on the server at `base_url` when the index is built, and is called
-    "rag-grid-" and the key of its stage. ":memory:" in place of an address is the client's own trial mode, whose
-    collections end with the process.
+    """Search in a collection of the Qdrant server at `base_url`.
 
-    With `exact`, every vector is compared with every query, and the hits are those of `Flat`, unless more than BEYOND
-    chunks tie with the last one: the server then chooses among them. Without it a graph is searched (Malkov and
-    Yashunin 2018), which the server makes anew, never quite the same, of segments of 10 MB and more. Scores are those
-    of the whole vectors, which are at hand here: the server only says which are the nearest.
+    Building the index creates the collection "rag-grid-" plus the key of its stage. ":memory:" in place of an address
+    selects the client's trial mode, whose collections end with the process.
 
-    The key is read from the environment variable `api_key_env` ("" for a server that wants none), and appears in no
-    result, no message and no file.
+    With `exact`, every vector is compared with every query, and the hits equal those of `Flat`. The exception is more
+    than BEYOND chunks that tie with the last hit, among which the server chooses. Without `exact`, the server searches
+    a graph (Malkov and Yashunin 2018) over segments of at least 10 MB, and each build of that graph differs slightly.
+    The server only finds the nearest vectors: scores are computed here, from the full vectors.
+
+    The key is read from the environment variable `api_key_env` ("" for a server without a key), and appears in no
+    result, message or file.
     """
 
     exact: bool = True
     n_links: int = 16
     ef_construction: int = 100
     ef_search: int = 256
-    base_url: str = runtime_only(_EXAMPLE, "where the vectors lie: the same are found")
+    base_url: str = runtime_only(_EXAMPLE, "the place of the vectors does not change the hits")
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
     batch_size: int = runtime_only(256, "vectors that are sent together")
     timeout_s: float = runtime_only(60.0, "how long a request may take")
@@ -64,7 +65,7 @@ class Qdrant:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range, an address that is none, a key that is not there, and the package."""
+        """Return errors of numbers out of range, an unusable address, a key that is not set, and a missing package."""
         mistakes = too_small(self, n_links=1, ef_construction=1, ef_search=1, batch_size=1)
         if not self.timeout_s > 0:
             mistakes.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
@@ -80,7 +81,9 @@ class Qdrant:
 
     @property
     def as_built(self) -> "Qdrant":
-        """`ef_search` does not concern the collection, and nothing of the graph one that is searched exactly."""
+        """The index with default values of fields that do not affect the collection: `ef_search`, and for an exact
+        search all fields of the graph.
+        """
         if self.exact:
             return replace(
                 self, ef_search=Qdrant.ef_search, n_links=Qdrant.n_links, ef_construction=Qdrant.ef_construction
@@ -88,16 +91,16 @@ class Qdrant:
         return replace(self, ef_search=Qdrant.ef_search)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`collection`: its name, after that of `place`; `n_vectors`: how many are in it. A collection that has them
-        already is taken as it is; one that has some of them, as a build that was broken off leaves it, is filled up.
+        """Return `collection`, its name with that of `place` in it, and `n_vectors`, the number of its vectors.
 
-        Raises ComponentError if the server does not answer, or refuses.
+        A complete collection is reused. A partial one, which an interrupted build leaves, is completed. Raises
+        ComponentError if the server does not answer, or rejects a request.
         """
         name = f"rag-grid-{place.name}"
         if vectors.size:
-            with self._talking() as client:
+            with self._connected() as client:
                 n = _n_vectors(client, name)
-                if n is not None and n > len(vectors):  # somebody else's, or of another time
+                if n is not None and n > len(vectors):  # not from this index
                     client.delete_collection(name)
                     n = None
                 if n is None:
@@ -106,7 +109,9 @@ class Qdrant:
                     self._upload(client, name, vectors)
                 self._wait_for_graph(client, name)
                 if (n := _n_vectors(client, name)) != len(vectors):
-                    raise ComponentError(f"{self._place(name)} has {n} vectors, {len(vectors)} were sent")
+                    raise ComponentError(
+                        f"{self._place(name)} has {n} vectors, expected the {len(vectors)} that were sent"
+                    )
         return {"collection": np.array(name), "n_vectors": np.array(len(vectors) if vectors.size else 0)}
 
     def _make_collection(self, client: "QdrantClient", name: str, n_dimensions: int) -> None:
@@ -117,13 +122,13 @@ class Qdrant:
             client.create_collection(
                 name,
                 vectors_config=models.VectorParams(size=n_dimensions, distance=models.Distance.DOT, on_disk=True),
-                # No links, no graph: the server has nothing to make.
+                # Without links there is no graph, and the server has nothing to build.
                 hnsw_config=models.HnswConfigDiff(
                     m=0 if self.exact else self.n_links, ef_construct=self.ef_construction
                 ),
             )
         except UnexpectedResponse as error:
-            if error.status_code != HTTPStatus.CONFLICT:  # a sweep with another store makes it at this moment
+            if error.status_code != HTTPStatus.CONFLICT:  # a sweep with another store is creating it
                 raise
 
     def _upload(self, client: "QdrantClient", name: str, vectors: NDArray[np.float32]) -> None:
@@ -134,38 +139,40 @@ class Qdrant:
             first += len(block)
 
     def _wait_for_graph(self, client: "QdrantClient", name: str) -> None:
-        """Until then, what is not in the graph is searched exactly, and slowly."""
+        """Wait until the graph is complete. Until then, vectors outside it are searched exactly, and slowly."""
         from qdrant_client import models
 
         while (status := client.get_collection(name).status) is models.CollectionStatus.YELLOW:
-            time.sleep(_LOOKED_EVERY_S)
+            time.sleep(_POLL_INTERVAL_S)
         if status is models.CollectionStatus.RED:
-            raise ComponentError(f"{self._place(name)}: the server says that it failed (status red); see its log")
+            raise ComponentError(f"{self._place(name)}: the server reports a failure (status red); see its log")
 
     def lost(self, index: Arrays) -> list[str]:
-        """A collection that is not there, or has not as many vectors as were sent. Raises ComponentError if the server
-        does not answer.
+        """Return a message if the collection does not exist or has lost vectors, else []. Raises ComponentError if the
+        server does not answer.
         """
         name, n_wanted = str(index["collection"]), int(index["n_vectors"])
         if not n_wanted:
             return []
-        with self._talking() as client:
+        with self._connected() as client:
             n = _n_vectors(client, name)
         if n == n_wanted:
             return []
-        return [f"{self._place(name)} {'is not there' if n is None else f'has {n} vectors, expected {n_wanted}'}"]
+        return [f"{self._place(name)} {'does not exist' if n is None else f'has {n} vectors, expected {n_wanted}'}"]
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` nearest by inner product. Raises DamagedEntryError if the collection is not as it was built, and
-        ComponentError if the server does not answer.
+        """Return the `depth` nearest by inner product.
+
+        Raises DamagedEntryError if the collection has changed since it was built, and ComponentError if the server does
+        not answer.
         """
         depth = min(depth, len(vectors))
         if not vectors.size or not len(queries):
             return empty_hits(len(queries), depth)
         if lost := self.lost(index):
-            raise DamagedEntryError(f"{'; '.join(lost)}; a sweep with this index makes it again")
+            raise DamagedEntryError(f"{'; '.join(lost)}; a sweep with this index builds it again")
         candidates = np.full((len(queries), min(depth + BEYOND, len(vectors))), -1, dtype=np.int32)
-        with self._talking() as client:
+        with self._connected() as client:
             for first in range(0, len(queries), _QUERIES_AT_ONCE):
                 some = queries[first : first + _QUERIES_AT_ONCE]
                 for row, found in enumerate(self._nearest(client, str(index["collection"]), some, candidates.shape[1])):
@@ -175,15 +182,15 @@ class Qdrant:
     def _nearest(self, client: "QdrantClient", name: str, queries: NDArray[np.float32], n: int) -> Iterator[list[int]]:
         from qdrant_client import models
 
-        # The trial mode compares every vector with every query, and warns that it does.
+        # The trial mode compares every vector with every query, and warns about it.
         how = None if self.base_url == IN_PROCESS else models.SearchParams(exact=self.exact, hnsw_ef=self.ef_search)
         requests = [models.QueryRequest(query=query.tolist(), limit=n, params=how) for query in queries]
         for reply in client.query_batch_points(name, requests):
             yield [int(point.id) for point in reply.points]
 
     @contextmanager
-    def _talking(self) -> Iterator["QdrantClient"]:
-        """Raises ComponentError for what goes wrong."""
+    def _connected(self) -> Iterator["QdrantClient"]:
+        """Yield a client. Errors inside become a ComponentError with advice."""
         with loading():
             client = _client(self.base_url, self.api_key_env, self.timeout_s, os.getpid())
         from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
@@ -195,15 +202,15 @@ class Qdrant:
                 HTTPStatus.UNAUTHORIZED,
                 HTTPStatus.FORBIDDEN,
             ):
-                what, remedy = "refuses the key", "name the variable that holds it as vector_index.api_key_env"
+                problem, remedy = "refuses the key", "name the variable that holds it as vector_index.api_key_env"
             elif isinstance(error, ResponseHandlingException):
-                what = f"does not answer ({_one_line(error.source)})"
-                remedy = "start it (docker run -p 6333:6333 qdrant/qdrant), or give its address"
+                problem = f"does not answer ({_one_line(error.source)})"
+                remedy = "start it (docker run -p 6333:6333 qdrant/qdrant), or set its address"
             else:
-                what, remedy = f"refuses ({_one_line(error)})", "see its log"
-            said = f"vector_index.base_url: the Qdrant server at {self.base_url} {what}; {remedy}"
+                problem, remedy = f"refuses ({_one_line(error)})", "see its log"
+            message = f"vector_index.base_url: the Qdrant server at {self.base_url} {problem}; {remedy}"
             key = key_in(self.api_key_env)
-            raise ComponentError(said.replace(key, HIDDEN) if key else said) from None
+            raise ComponentError(message.replace(key, HIDDEN) if key else message) from None
 
     def _place(self, name: str) -> str:
         return f"the collection {name} at {self.base_url}"
@@ -211,7 +218,7 @@ class Qdrant:
 
 @cache
 def _client(base_url: str, api_key_env: str, timeout_s: float, process: int) -> "QdrantClient":
-    """One for all searches of a process: connections do not outlive a fork."""
+    """Return the client for all searches of a process. Connections do not survive a fork."""
     from qdrant_client import QdrantClient
 
     if base_url == IN_PROCESS:
@@ -231,5 +238,5 @@ def _one_line(error: Exception) -> str:
 
 
 def _n_vectors(client: "QdrantClient", name: str) -> int | None:
-    """How many are in a collection; None if it is not there."""
+    """Return the number of vectors in a collection, None if it does not exist."""
     return client.count(name, exact=True).count if client.collection_exists(name) else None

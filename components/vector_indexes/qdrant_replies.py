@@ -1,4 +1,4 @@
-"""Guards for the replies of a Qdrant server, which its client reads whole: no redirect, no compression, a limit."""
+"""Guards for the replies of a Qdrant server, whose client would read them whole: redirects, compression and size."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from httpx import Response, SyncByteStream
 
 MOST_BYTES = 256 << 20
-"""Of a reply. Hits of 64 queries to depth 100,000 as JSON take that."""
+"""Maximum size of a reply: the hits of 64 queries to depth 100,000 as JSON."""
 
 
 def guard(response: "Response") -> None:
-    """A hook of httpx, called before the body is read. Raises ComponentError."""
+    """Check a response before its body is read, as a hook of httpx. Raises ComponentError."""
     if response.status_code in REDIRECTS:
         raise ComponentError(_redirect(response))
     if response.headers.get("content-encoding", "identity") != "identity":
@@ -32,10 +32,10 @@ def _redirect(response: "Response") -> str:
 
 
 def _limited(stream: object) -> "SyncByteStream":
-    """The same stream, which raises ComponentError behind its first `MOST_BYTES`."""
+    """Return the stream with a limit: it raises ComponentError after `MOST_BYTES`."""
     from httpx import SyncByteStream
 
-    assert isinstance(stream, SyncByteStream)  # the client is not asynchronous
+    assert isinstance(stream, SyncByteStream)  # the client is synchronous
     whole = stream
 
     class Limited(SyncByteStream):

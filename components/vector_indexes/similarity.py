@@ -1,4 +1,4 @@
-"""What the vector indexes share: rankings from similarities, shortened vectors, and a second look at the first hits."""
+"""Shared parts of vector indexes: rankings from similarities, shortened vectors, and rescoring."""
 
 from collections.abc import Callable, Iterator
 from math import ceil
@@ -13,35 +13,35 @@ from components.text.ranking import sort_hits
 from components.vector_indexes.mapped import release, row_blocks
 
 BEYOND = 32
-"""Extra hits asked for beyond the depth, so that ties at the last place break by position too."""
+"""Hits requested beyond the depth, so that ties at the last place also break by position."""
 
 _RESOLUTION = 6
-"""Decimals of a similarity. BLAS may add in any order, so equal vectors tie only after rounding."""
+"""Decimals of a similarity. BLAS sums in varying order, so equal vectors tie only after rounding."""
 
 
 def ranked(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -> Hits:
-    """Rounded, without chunks that have no similarity at all (zero vectors), ties broken by position."""
-    # Where FAISS finds fewer than it was asked for, it fills the row up with chunk -1 and a meaningless score.
+    """Return rounded rankings without chunks of similarity 0 (zero vectors); ties break by position."""
+    # If FAISS finds fewer hits than requested, it pads with chunk -1 and a meaningless score.
     rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)
     found = np.where(rounded != 0, chunk, -1).astype(np.int32)
     return sort_hits(found, rounded, depth)
 
 
 def first_stage_mistakes(dimensions: int | None, oversampling: float) -> list[str]:
-    """What is wrong with the fields of an index whose hits are rescored."""
+    """Return errors of the fields of an index with rescoring."""
     mistakes = []
     if dimensions is not None and dimensions < 1:
-        mistakes.append(f"dimensions: got {dimensions}, expected at least 1, or null for all that the vectors have")
+        mistakes.append(f"dimensions: got {dimensions}, expected at least 1, or null for all dimensions")
     if oversampling < 1:
-        mistakes.append(f"oversampling: got {oversampling:g}, expected at least 1 candidate per hit that is kept")
+        mistakes.append(f"oversampling: got {oversampling:g}, expected at least 1 candidate per hit")
     return mistakes
 
 
 def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[np.float32]:
-    """The first `dimensions` of float32[n, d], scaled to unit length again; all of them, as they are, for None.
+    """Return the first `dimensions` of float32[n, d], scaled to unit length; unchanged vectors for None.
 
-    That is how vectors trained for it are cut: Kusupati et al. 2022, "Matryoshka Representation Learning". A vector
-    that has nothing in its first dimensions stays zero. Raises ComponentError if there are fewer dimensions.
+    Vectors must be trained for this: Kusupati et al. 2022, "Matryoshka Representation Learning". A vector that is zero
+    in its first dimensions stays zero. Raises ComponentError if there are fewer dimensions.
     """
     if dimensions is None:
         return vectors
@@ -57,25 +57,25 @@ def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[n
 
 
 def shortened_blocks(vectors: NDArray[np.float32], dimensions: int | None) -> Iterator[NDArray[np.float32]]:
-    """`shortened`, some rows at a time: vectors that lie on the disk are never in memory as a whole."""
+    """Yield the results of `shortened` in blocks, so that vectors on disk need not fit into memory."""
     for block in row_blocks(vectors):
         yield shortened(np.ascontiguousarray(block), dimensions)
 
 
 class TwoStages(Protocol):
-    """An index whose first stage compares vectors that say less than the whole ones."""
+    """An index whose first stage compares reduced vectors."""
 
     @property
     def dimensions(self) -> int | None:
-        """As for `shortened`."""
+        """Number of dimensions of the first stage; None for all."""
 
     @property
     def rescore(self) -> bool:
-        """Whether the whole vectors decide among the first stage's hits."""
+        """True if the full vectors decide among the hits of the first stage."""
 
     @property
     def oversampling(self) -> float:
-        """How many of these there are for each hit that is wanted."""
+        """Number of candidates per hit."""
 
 
 def search_in_two_stages(
@@ -85,8 +85,9 @@ def search_in_two_stages(
     queries: NDArray[np.float32],
     depth: int,
 ) -> Hits:
-    """The `depth` nearest: those of the first stage, which is given shortened queries and a number of hits, or the best
-    of its candidates by the whole vectors.
+    """Return the `depth` nearest of the first stage, or the best of its candidates by the full vectors.
+
+    `first_stage` gets shortened queries and a number of hits.
     """
     depth = min(depth, len(vectors))
     n_wanted = min(ceil(depth * index.oversampling), len(vectors)) if index.rescore else depth
@@ -97,8 +98,9 @@ def search_in_two_stages(
 def rescored(
     candidates: NDArray[np.int32], vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int
 ) -> Hits:
-    """The `depth` best candidates, int32[n_queries, n] padded with -1, by the inner product of the whole vectors, of
-    which only theirs are read.
+    """Return the `depth` best candidates by the inner product of the full vectors. Other vectors are not read.
+
+    `candidates` is int32[n_queries, n], padded with -1.
     """
     import faiss
 

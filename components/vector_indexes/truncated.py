@@ -1,4 +1,4 @@
-"""Exact search by the first dimensions of vectors that were trained to be cut, rescored by the whole vectors."""
+"""Exact search by the first dimensions of vectors trained for shortening, rescored with the full vectors."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,11 +24,11 @@ from components.vector_indexes.similarity import (
 
 @dataclass(frozen=True)
 class Truncated:
-    """Every query against the first `dimensions` of every vector, both scaled to unit length again: 4 x `dimensions`
-    bytes per vector instead of 4 x d.
+    """A comparison of each query with the first `dimensions` of every vector, both scaled to unit length.
 
-    With `rescore`, the `oversampling` x depth best are ranked anew by the whole vectors, and scores are those of
-    `Flat`. Without it, scores are the cosines of the first dimensions. Null for `dimensions` is `Flat`'s search.
+    It needs 4 x `dimensions` bytes per vector instead of 4 x d. With `rescore`, the `oversampling` x depth best are
+    ranked by the full vectors, with the scores of `Flat`. Without it, scores are cosines of the first dimensions. None
+    for `dimensions` equals the search of `Flat`.
     Source: Kusupati et al. 2022, "Matryoshka Representation Learning", adaptive retrieval.
     """
 
@@ -40,21 +40,21 @@ class Truncated:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range, and a GPU with a FAISS that knows none."""
+        """Return errors of numbers out of range, and an error for a GPU if FAISS has no GPU support."""
         return [*first_stage_mistakes(self.dimensions, self.oversampling), *device_mistakes(self.device)]
 
     @property
     def as_built(self) -> "Truncated":
-        """Rescoring does not concern what is searched first."""
+        """The index with default rescoring, which does not affect the first stage."""
         return replace(self, rescore=Truncated.rescore, oversampling=Truncated.oversampling)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`vectors`: float32[n, dimensions]. Raises ComponentError if the vectors have fewer dimensions."""
+        """Return `vectors`, float32[n, dimensions]. Raises ComponentError if the vectors have fewer dimensions."""
         blocks = shortened_blocks(vectors, self.dimensions)
         n_dimensions = shortened(vectors[:0], self.dimensions).shape[1]
         return {"vectors": rows_in_file(place / "vectors.npy", blocks, n_dimensions)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` nearest, of all or of the candidates."""
+        """Return the `depth` nearest by the first dimensions, or the best candidates after rescoring."""
         short = np.asarray(index["vectors"], dtype=np.float32)
         return search_in_two_stages(self, partial(Flat(self.device).search, {}, short), vectors, queries, depth)

@@ -1,4 +1,4 @@
-"""Whatever a model writes is read or cannot be read: no reader raises, and none takes minutes."""
+"""Parsing of hostile replies: no parser raises or takes minutes."""
 
 import random
 import time
@@ -37,7 +37,7 @@ SIGNS = [
     "<think>",
 ]
 LONGEST_S = 20.0
-"""On a machine that is busy with other things; the worst takes less than 2 s."""
+"""Limit for a busy machine; the slowest case takes less than 2 s."""
 
 READERS: dict[str, Callable[[str], object]] = {
     "values": json_values,

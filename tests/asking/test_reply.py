@@ -71,7 +71,7 @@ def test_nothing_to_read(text: str) -> None:
         'A reply of {"grade": 0} would be too hard.',
     ],
 )
-def test_what_is_not_meant_is_not_read(text: str) -> None:
+def test_examples_and_retracted_values_are_not_read(text: str) -> None:
     assert read_object(text, "grade") is None
 
 
@@ -86,7 +86,7 @@ def test_what_is_not_meant_is_not_read(text: str) -> None:
         '{"grade": 2',
     ],
 )
-def test_what_is_meant_is_read(text: str) -> None:
+def test_answers_next_to_examples_are_read(text: str) -> None:
     found = read_object(text, "grade")
     assert found is not None
     assert found["grade"] == 2

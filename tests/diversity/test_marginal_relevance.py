@@ -16,21 +16,21 @@ WORDS = CharacterBigrams()
 class TestByTerms(DiversityContract):
     component = MmrByTerms(tokenizer=WORDS)
 
-    def test_what_was_said_goes_behind_what_was_not(self) -> None:
+    def test_redundant_hits_move_behind_novel_ones(self) -> None:
         assert rankings_of(self.diversify(HITS))[0].index(1) > rankings_of(self.diversify(HITS))[0].index(2)
 
 
 class TestOneByTerms(DiversityContract):
     component = MmrByTerms(depth=1, tokenizer=WORDS)
 
-    def test_behind_the_depth_all_is_as_it_was(self) -> None:
+    def test_hits_beyond_the_depth_keep_their_order(self) -> None:
         assert rankings_of(self.diversify(HITS)) == rankings_of(HITS)
 
 
 class TestByVectors(DiversityContract):
     component = MmrByVectors(Hashing(), 0.2)
 
-    def test_what_was_said_goes_behind_what_was_not(self) -> None:
+    def test_redundant_hits_move_behind_novel_ones(self) -> None:
         assert rankings_of(self.diversify(HITS))[0].index(1) > rankings_of(self.diversify(HITS))[0].index(2)
 
 
@@ -41,8 +41,8 @@ class TestRelevanceAlone(DiversityContract):
         assert rankings_of(self.diversify(HITS)) == rankings_of(HITS)
 
 
-def test_by_hand() -> None:
-    """Relevance 1, 0.8, 0.5, 0 of four hits, of which the first two are alike."""
+def test_scores_by_hand() -> None:
+    """Four hits with relevance 1, 0.8, 0.5, 0; the first two are equal."""
     alike = np.array([[1, 0.9, 0.2, 0.1], [0.9, 1, 0.2, 0.1], [0.2, 0.2, 1, 0.6], [0.1, 0.1, 0.6, 1]])
     hits = hits_of({4: 30.0, 7: 28.0, 1: 25.0, 3: 20.0, 9: 5.0}, depth=6)
     places = {4: 0, 7: 1, 1: 2, 3: 3}

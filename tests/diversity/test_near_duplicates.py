@@ -15,7 +15,7 @@ COMPONENT = NearDuplicates(tokenizer=CharacterBigrams())
 class TestNearDuplicates(DiversityContract):
     component = COMPONENT
 
-    def test_a_hit_that_says_the_same_is_left_out(self) -> None:
+    def test_a_near_duplicate_of_a_better_hit_is_removed(self) -> None:
         """One without a term is like none."""
         assert rankings_of(self.diversify(HITS))[0] == [0, 2, 3, 4]
 
@@ -23,7 +23,7 @@ class TestNearDuplicates(DiversityContract):
 class TestOfFewTerms(DiversityContract):
     component = NearDuplicates(n=50, tokenizer=CharacterBigrams())
 
-    def test_a_hit_with_fewer_is_one_shingle(self) -> None:
+    def test_a_hit_with_fewer_terms_than_n_is_one_shingle(self) -> None:
         assert rankings_of(self.diversify(HITS))[0] == [0, 2, 3, 4]
 
 
@@ -34,16 +34,16 @@ def left(component: NearDuplicates, *texts: str) -> list[int]:
 
 @pytest.mark.parametrize(("threshold", "kept"), [(0.5, [0]), (0.51, [0, 1])])
 def test_resemblance_by_hand(threshold: float, kept: list[int]) -> None:
-    """Of pairs: ab bc cd de and bc cd de ef fg; three of six are in both."""
+    """Shingles of two terms: ab bc cd de and bc cd de ef fg; three of six are in both."""
     assert left(replace(COMPONENT, n=2, threshold=threshold), "a b c d e", "b c d e f g") == kept
 
 
-def test_what_was_left_out_leaves_nothing_out() -> None:
+def test_a_removed_hit_removes_no_other_hit() -> None:
     """The third is like the second alone."""
     assert left(replace(COMPONENT, n=1, threshold=0.5), "a b c", "a b c d e", "c d e f") == [0, 2]
 
 
-def test_behind_the_depth_nothing_is_compared() -> None:
+def test_hits_beyond_the_depth_are_not_compared() -> None:
     assert left(replace(COMPONENT, depth=1), "a b c", "a b c") == [0, 1]
 
 

@@ -44,7 +44,7 @@ def published(folder: str) -> Any:
 
 @pytest.fixture(scope="module")
 def outputs(published: Any) -> Any:
-    """What the package makes of the chunks."""
+    """Output of the package for the chunks."""
     heads = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
     return published.encode(CHUNKS, max_length=MAX_TOKENS, **heads)
 
@@ -140,8 +140,8 @@ def test_has_its_role(folder: str) -> None:
     assert isinstance(BgeM3(folder), ThreeWayEncoder)
     assert isinstance(BgeM3(folder), SlowEmbedder)
     assert BgeM3(folder, max_length=2, batch_tokens=0).check() == [
-        "max_length: got 2, expected at least 3: two tokens are the model's own",
-        "batch_tokens: got 0, expected at least 1, or null for what suits the device",
+        "max_length: got 2, expected at least 3: two of them are special tokens",
+        "batch_tokens: got 0, expected at least 1, or null to choose by device",
     ]
 
 
@@ -152,7 +152,7 @@ def test_a_batch_that_does_not_fit_into_memory(folder: str, monkeypatch: pytest.
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
     monkeypatch.setattr(torch, "relu", refuse)
-    with pytest.raises(ComponentError, match=r"1000 tokens at once do not fit .* try 500 \(CUDA out of memory\)"):
+    with pytest.raises(ComponentError, match=r"a batch of 1000 tokens does not fit .* try 500 \(CUDA out of memory\)"):
         replace(BgeM3(folder), batch_tokens=1000).encode_chunks(Passages(CHUNKS))
 
 

@@ -1,4 +1,4 @@
-"""Vectors of tiny encoders, held against those of the package FlagEmbedding itself."""
+"""Vectors of tiny encoders, compared with those of the package FlagEmbedding."""
 
 from pathlib import Path
 from typing import Any
@@ -59,13 +59,13 @@ def test_a_longer_max_length_than_the_model_has_positions_is_these(bert: Path) -
     assert embedder(bert, passage_prefix="北京").count_chunk_tokens(["北京"]).tolist() == [6]
 
 
-def test_half_as_long_numbers_want_a_gpu(bert: Path) -> None:
-    with pytest.raises(ComponentError, match="dtype: got float16, with which FlagModel computes on a GPU alone"):
+def test_half_precision_requires_a_gpu(bert: Path) -> None:
+    with pytest.raises(ComponentError, match="dtype: float16 requires a GPU with FlagModel; use float32"):
         vectors(embedder(bert, dtype=Dtype.FLOAT16), ["北京"])
 
 
 @pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16])
-def test_half_as_long_numbers_on_a_cpu_are_a_mistake_before_work(bert: Path, dtype: Dtype) -> None:
+def test_half_precision_on_a_cpu_is_an_error_before_work(bert: Path, dtype: Dtype) -> None:
     (mistake,) = embedder(bert, dtype=dtype).check()
     assert mistake == f"dtype: got {dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32"
 
@@ -75,7 +75,7 @@ def test_mistakes_are_found_without_loading(bert: Path) -> None:
     assert [mistake.partition(",")[0] for mistake in mistakes] == ["max_length: got 2", "batch_size: got 0"]
 
 
-def test_the_packages_bars_are_not_shown(bert: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_bars_of_the_package_are_hidden(bert: Path, capfd: pytest.CaptureFixture[str]) -> None:
     vectors(embedder(bert, batch_size=2), ["北京"])
     capfd.readouterr()
     vectors(embedder(bert, batch_size=2), TEXTS)

@@ -45,7 +45,7 @@ class Letters(BaseEmbedding):
 
 @pytest.fixture(scope="module", autouse=True)
 def _package(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """As an integration is installed: a module under the namespace of llama-index."""
+    """A module in the namespace of llama-index, like an installed integration."""
     root = tmp_path_factory.mktemp("site")
     folder = root / "llama_index" / "embeddings"
     folder.mkdir(parents=True)
@@ -110,7 +110,10 @@ def test_a_key_comes_from_the_environment_and_is_in_no_identity(monkeypatch: pyt
         (LlamaIndexEmbeddings("llama_index.core.Document", {}), "expected a subclass of BaseEmbedding"),
         (LlamaIndexEmbeddings(LETTERS, {"frist": 1}), "has no such argument; did you mean first?"),
         (LlamaIndexEmbeddings("llama_index.core.MockEmbedding", {}), "arguments.embed_dim: missing"),
-        (LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}), "arguments.api_key: a secret has no place"),
+        (
+            LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}),
+            "arguments.api_key: a secret cannot be in a configuration",
+        ),
     ],
     ids=["another package", "not installed", "no embedding", "misspelt", "missing", "a secret"],
 )
@@ -124,8 +127,8 @@ def test_a_count_of_tokens_is_no_secret() -> None:
     assert "a secret" not in " ".join(LlamaIndexEmbeddings(LETTERS, {"max_tokens": 5}).check())
 
 
-def test_what_the_class_raises_is_one_error() -> None:
+def test_an_exception_of_the_class_becomes_one_error() -> None:
     with pytest.raises(ComponentError, match=r"cannot embed \(RuntimeError: no such model\)"):
         letters(fails=True).fit(Passages([]))
-    with pytest.raises(ComponentError, match=r"arguments: .* cannot be made of them"):
+    with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):
         letters(first="a word").fit(Passages([]))

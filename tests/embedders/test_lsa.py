@@ -36,7 +36,7 @@ def test_terms_that_are_left_out_weigh_nothing(settings: tuple[int, int], kept: 
 
 
 def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
-    """With all singular vectors the projection is a rotation: cosines are those of the weighted counts, by hand."""
+    """With all singular vectors the projection is a rotation, which keeps the cosines of the weighted counts."""
     texts = ["西湖 西湖 故宫", "西湖 长城", "故宫 长城"]
     table = build_term_table(texts, RjiebaWords())
     embedder = Lsa(min_documents=1)
@@ -57,7 +57,7 @@ def test_finds_documents_that_share_no_word_with_the_query() -> None:
 
 
 def test_rows_are_normalized_as_scikit_learn_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the bit, in one block of rows and in several; an empty row and one of zeros stay so."""
+    """Results are bitwise equal, in one block of rows or several; empty rows and zero rows stay zero."""
     from sklearn.preprocessing import normalize
 
     values = np.random.default_rng(0).random((40, 30), dtype=np.float32)

@@ -65,7 +65,7 @@ def test_requests_hold_a_batch_each_and_what_was_set() -> None:
     assert {(r["model"], r["dimensions"], r["encoding_format"]) for r in server.requests} == {("m", 8, "float")}
 
 
-def test_failures_that_pass_are_tried_again() -> None:
+def test_temporary_failures_are_retried() -> None:
     def script(request: dict[str, Any], attempt: int) -> Reply:
         bad = {
             1: Reply(status=503),
@@ -113,9 +113,9 @@ def test_another_model_under_the_same_name_is_an_error() -> None:
         ({"concurrency": 0}, "concurrency: got 0"),
         (
             {"query_body": {"model": "x", "input_type": "query"}},
-            "query_body: holds ['model'], for which there are fields",
+            "query_body: contains ['model'], which other fields set",
         ),
-        ({"extra_body": {"dimensions": 8}}, "extra_body: holds ['dimensions']"),
+        ({"extra_body": {"dimensions": 8}}, "extra_body: contains ['dimensions']"),
     ],
 )
 def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
@@ -123,7 +123,7 @@ def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
     assert found.startswith(mistake)
 
 
-def test_in_a_sweep_and_again_without_the_server(tmp_path: Path) -> None:
+def test_a_repeated_sweep_needs_no_server(tmp_path: Path) -> None:
     with chat_server(lambda request, attempt: embeddings(vectors_of(request["input"]))) as server:
         own = ["retriever=dense", "embedder=openai", "embedder.model=m", "embedder.api_key_env=''", "llm=none"]
         own += FEW_METRICS
@@ -144,7 +144,7 @@ def test_the_corpus_of_the_contract_is_embedded_in_several_requests(server: Chat
 
 
 def by_side(request: dict[str, Any], attempt: int) -> Reply:
-    """Vectors that depend on the side, as those of asymmetric models do."""
+    """Vectors that differ for queries and chunks, as in asymmetric models."""
     side = f"{request.get('input_type', '')} {request['model']}"
     return embeddings(vectors_of([f"{side} {text}" for text in request["input"]]))
 

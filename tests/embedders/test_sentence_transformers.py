@@ -1,4 +1,4 @@
-"""Vectors of tiny encoders, held against those of the package sentence-transformers itself."""
+"""Vectors of tiny encoders, compared with those of the package sentence-transformers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_batches_change_rounding_alone(folder: Path, batch_tokens: int) -> None:
     np.testing.assert_allclose(chunk_vectors(embedder(folder, batch_tokens=batch_tokens), TEXTS), expected, atol=1e-6)
 
 
-def test_vectors_are_as_long_as_the_model_makes_them_if_that_is_wanted(bert: Path) -> None:
+def test_vectors_are_not_scaled_without_normalize(bert: Path) -> None:
     vectors = chunk_vectors(embedder(bert, normalize=False), TEXTS)
     np.testing.assert_allclose(vectors, package(bert).encode(TEXTS), atol=1e-5)
     assert abs(np.linalg.norm(vectors, axis=1) - 1).min() > 0.1
@@ -127,12 +127,10 @@ def test_a_longer_max_length_than_the_model_has_positions_is_these(folder: Path)
     np.testing.assert_array_equal(chunk_vectors(longer, [LONG]), chunk_vectors(embedder(folder), [LONG]))
 
 
-def test_longer_texts_are_an_error_where_that_is_wanted(bert: Path) -> None:
+def test_long_texts_are_an_error_with_truncation_error(bert: Path) -> None:
     strict = embedder(bert, truncation=Truncation.ERROR, max_length=10, passage_prefix="首都")
     assert chunk_vectors(strict, ["获奖获奖获奖"]).any()
-    with pytest.raises(
-        ComponentError, match=r"reads 10 tokens: 1 of 2 chunks are longer, the longest has 11; expected"
-    ):
+    with pytest.raises(ComponentError, match=r"reads 10 tokens: 1 of 2 chunks are longer, up to 11 tokens; expected"):
         chunk_vectors(strict, ["获奖获奖获奖人", "北京"])
     with pytest.raises(ComponentError, match="queries are longer"):
         query_vectors(strict, [LONG])
@@ -155,7 +153,7 @@ def test_equal_texts_are_embedded_once_and_blank_ones_not_at_all(bert: Path, mon
 
 
 @pytest.mark.parametrize("dtype", [Dtype.BFLOAT16, Dtype.FLOAT16])
-def test_half_as_long_numbers_are_near_the_others(bert: Path, dtype: Dtype) -> None:
+def test_half_precision_vectors_are_close_to_full_precision(bert: Path, dtype: Dtype) -> None:
     vectors = chunk_vectors(embedder(bert, dtype=dtype), TEXTS)
     assert vectors.dtype == np.float32
     cosines = (vectors * chunk_vectors(embedder(bert), TEXTS)).sum(axis=1)
@@ -170,7 +168,7 @@ def test_vectors_that_are_not_finite_are_an_error(bert: Path, tmp_path: Path) ->
     with torch.no_grad():
         broken[0].auto_model.embeddings.LayerNorm.weight.fill_(float("inf"))
     broken.save(str(tmp_path), create_model_card=False)
-    with pytest.raises(ComponentError, match="1 of 1 vectors are not finite with dtype=float32"):
+    with pytest.raises(ComponentError, match="got 1 of 1 vectors that are not finite with dtype=float32"):
         chunk_vectors(embedder(tmp_path), ["北京"])
 
 

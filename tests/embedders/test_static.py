@@ -1,4 +1,4 @@
-"""Means of token vectors, held against those of sentence-transformers' StaticEmbedding."""
+"""Means of token vectors, compared with StaticEmbedding of sentence-transformers."""
 
 import json
 import subprocess
@@ -85,13 +85,13 @@ def test_weights_and_rows_of_model2vec(folder: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(vectors(folded, TEXTS), vectors(expected, TEXTS), atol=1e-5)
 
 
-def test_other_tensors_and_tables_that_are_too_short_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_unknown_tensors_and_short_tables_are_rejected(folder: Path, tmp_path: Path) -> None:
     other = as_model2vec(folder, tmp_path / "other", weight=np.zeros(3))
     with pytest.raises(ComponentError, match="has the tensors weight, expected a table of static embeddings"):
         vectors(other, TEXTS)
     short = as_model2vec(folder, tmp_path / "short", embeddings=np.zeros((5, 2), dtype=np.float32))
     with pytest.raises(
-        ComponentError, match=r"of shape \(5, 2\) for tokens with ids up to \d+, expected a row for each"
+        ComponentError, match=r"of shape \(5, 2\) for tokens with ids up to \d+, expected one row per id"
     ):
         vectors(short, TEXTS)
 
@@ -103,7 +103,7 @@ def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) 
     vocabulary = tokenizer["model"]["vocab"]
     vocabulary["北"] = 2 * len(vocabulary)  # as many tokens as rows, but one with an id behind the last row
     path.write_text(json.dumps(tokenizer), encoding="utf-8")
-    with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, expected a row for each"):
+    with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, expected one row per id"):
         vectors(model, TEXTS)
 
 
@@ -114,7 +114,7 @@ def test_a_table_with_values_that_are_no_numbers_is_refused(folder: Path, tmp_pa
         vectors(as_model2vec(folder, tmp_path / "damaged", embeddings=table), TEXTS)
 
 
-def test_it_needs_no_torch(folder: Path) -> None:
+def test_static_embeddings_do_not_import_torch(folder: Path) -> None:
     code = f"""
 import sys
 from components.embedders.static import StaticEmbeddings

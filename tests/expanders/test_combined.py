@@ -1,4 +1,4 @@
-"""Several ways to a query at once."""
+"""Several query variants together."""
 
 import pytest
 

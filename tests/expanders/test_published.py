@@ -48,7 +48,7 @@ def test_beside_the_question_it_shares_the_hits_of_both(tmp_path: Path) -> None:
     assert keys[2] == keys[0] | keys[1]
 
 
-def test_questions_of_ones_own_may_have_some(tmp_path: Path) -> None:
+def test_user_questions_may_have_expansions(tmp_path: Path) -> None:
     questions = [
         {"id": "1", "question": "MSFT capex?", "expansion": " capital expenditure "},
         {"id": "2", "question": "?"},
@@ -59,9 +59,9 @@ def test_questions_of_ones_own_may_have_some(tmp_path: Path) -> None:
     assert read_or_make(stage, store_of(tmp_path)).texts == ["capital expenditure", "?"]
 
 
-def test_a_data_set_without_any_is_told_before_work(tmp_path: Path) -> None:
+def test_a_data_set_without_expansions_is_an_error_before_work(tmp_path: Path) -> None:
     data = financerag(tmp_path, "original")
-    with pytest.raises(ConfigError, match="no sample of the data set comes with an expansion") as told:
+    with pytest.raises(ConfigError, match="no sample of the data set has an expansion") as told:
         plan_small(tmp_path, [*data, "expander=published"], [*data, "expander=published", "top_k=2"])
     assert len(told.value.mistakes) == 1
     plan_small(tmp_path, [*data, "expander=published", "retriever=oracle"])

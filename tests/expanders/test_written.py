@@ -43,7 +43,7 @@ class TestContractOfKeywords(TestContract):
 
 
 def queries(variant: WrittenQueries, reply: str, sample: Sample = PLAIN) -> tuple[str, ...]:
-    """What is searched for after a reply."""
+    """Return the queries that result from a reply."""
     (expansion,) = variant.write([sample], lambda requests: [Answer(requests[0].id, AnswerState.OK, reply)])
     assert not expansion.unread
     return expansion.queries
@@ -96,7 +96,7 @@ def test_replies(reply: str, expected: tuple[str, ...] | None) -> None:
         ("<think>Hm.</think>", (PLAIN.question,)),
     ],
 )
-def test_a_plain_text_will_do_for_one_query(fields: dict[str, Any], reply: str, expected: tuple[str, ...]) -> None:
+def test_plain_text_is_accepted_for_one_query(fields: dict[str, Any], reply: str, expected: tuple[str, ...]) -> None:
     (expansion,) = written(**fields, takes_plain_text=True).write(
         [PLAIN], lambda requests: [Answer(requests[0].id, AnswerState.OK, reply)] * len(requests)
     )
@@ -104,7 +104,7 @@ def test_a_plain_text_will_do_for_one_query(fields: dict[str, Any], reply: str, 
     assert bool(expansion.unread) == (expected == (PLAIN.question,))
 
 
-def test_a_plain_text_will_not_do_for_several_queries() -> None:
+def test_plain_text_is_rejected_for_several_queries() -> None:
     def ask(requests: Sequence[Request]) -> list[Answer]:
         return [Answer(request.id, AnswerState.OK, "a, b") for request in requests]
 
@@ -158,7 +158,7 @@ def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
         ({"instruction": "{n}"}, "instruction: has no {question}"),
         (
             {"instruction": "{question} {history}"},
-            "instruction: has {history}, expected no place but {question} and {n}",
+            "instruction: has {history}, expected only {question} and {n}",
         ),
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],
@@ -169,7 +169,7 @@ def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_there_is_a_chinese_and_an_english_wording(option: str) -> None:
+def test_each_option_has_a_chinese_and_an_english_wording(option: str) -> None:
     for language in ("zh", "en"):
         wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
         assert wording.keys() == {"system", "instruction", "reminder"}

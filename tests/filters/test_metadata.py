@@ -37,7 +37,7 @@ def test_numbers_compare_as_numbers(condition: Condition, expected: str) -> None
     assert found(year=condition) == expected
 
 
-def test_long_numbers_are_told_apart() -> None:
+def test_long_numbers_are_compared_exactly() -> None:
     numbers = ["12345678901234567890", "12345678901234567891"]
     documents = Documents(list("ab"), ["", ""], ["", ""], [{"number": number} for number in numbers])
     allowed = ByMetadata({"number": Condition((int(numbers[1]),))}).allow(SAMPLES[:1], documents)
@@ -53,7 +53,7 @@ def test_all_conditions_must_hold() -> None:
     assert found(company=Condition(("ACME",)), year=Condition(at_least=0)) == "a"
 
 
-def test_a_sample_brings_its_own() -> None:
+def test_a_sample_brings_its_own_conditions() -> None:
     globex = replace(SAMPLES[1], conditions=(("company", Condition(("Globex",))),))
     samples = [SAMPLES[0], globex, SAMPLES[2]]
     fixed = {"year": Condition(at_least=901)}
@@ -67,7 +67,7 @@ def test_a_name_that_no_document_has_is_an_error() -> None:
         ComponentError, match="no document has 'yaer' among its metadata; expected one of: year, company"
     ):
         found(yaer=Condition(("2019",)))
-    with pytest.raises(ComponentError, match="none has any"):
+    with pytest.raises(ComponentError, match="no document has any"):
         ByMetadata({"year": Condition((1,))}).allow(SAMPLES, Documents(["a"], [""], [""]))
 
 
@@ -83,5 +83,5 @@ def test_names_are_compared_before_any_work() -> None:
 
 
 def test_mistakes() -> None:
-    assert ByMetadata({"year": Condition()}).check()[0].startswith("where.year: says nothing")
+    assert ByMetadata({"year": Condition()}).check()[0].startswith("where.year: is empty")
     assert ByMetadata({}, by_sample=False).check()[0].startswith("where: is empty, and by_sample is false")

@@ -22,7 +22,7 @@ def test_three_rankings_by_hand() -> None:
     np.testing.assert_allclose(hits.score[0], [0.7 / 1.1 + 2, 1, 0.5, 0.25], rtol=1e-6)
 
 
-def test_of_two_rankings_it_is_the_weighted_sum() -> None:
+def test_comb_sum_of_two_rankings_is_the_weighted_sum() -> None:
     one, other = CombSum((0.6, 0.4)).fuse([DENSE, SPARSE], 4), WeightedScores(0.6).fuse([DENSE, SPARSE], 4)
     np.testing.assert_array_equal(one.chunk, other.chunk)
     np.testing.assert_array_equal(one.score, other.score)

@@ -15,7 +15,7 @@ class TestWithWeights(FusionContract):
     component = ReciprocalRank(k=1, weights=(0.3, 0.7))
 
 
-def test_by_hand() -> None:
+def test_scores_by_hand() -> None:
     hits = ReciprocalRank(k=60).fuse([DENSE, SPARSE], 4)
     # Ranks from 1: dense 3, 1, 7; sparse 1, 8. Chunks 3 and 8 differ by their rank alone.
     assert hits.chunk[0].tolist() == [1, 3, 8, 7]

@@ -1,4 +1,4 @@
-"""Fusions of more than two rankings: those of samples with several queries, search by search."""
+"""Fusions of more than two rankings, from samples with several queries, ordered by search."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_equal_weights_fit_any_number_of_rankings() -> None:
 
 @pytest.mark.parametrize("fusion", [ReciprocalRank(weights=(0.25, 1.0)), WeightedScores(0.3)])
 def test_weights_that_do_not_fit_are_refused(fusion: Fusion) -> None:
-    with pytest.raises(ComponentError, match="3 rankings came for the weights"):
+    with pytest.raises(ComponentError, match="got 3 rankings for the weights"):
         fusion.fuse([DENSE, DENSE, SPARSE], 10)
 
 

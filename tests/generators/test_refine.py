@@ -47,7 +47,7 @@ def test_mistakes() -> None:
     assert Refine("{prompt}").check() == ["instruction: has no {answer}"]
 
 
-def test_it_asks_in_the_language_of_the_cell() -> None:
+def test_the_instruction_has_the_language_of_the_cell() -> None:
     chinese, english, german = (
         compose_job("generator=refine", f"language={language}").config["generator"]["instruction"]
         for language in ("zh", "en", "de")

@@ -35,12 +35,12 @@ def elected(*replies: str | AnswerState) -> GeneratedAnswer:
         ([AnswerState.TRUNCATED, "42", "7"], "42", "2 of 3"),  # of equal texts a whole one stands
     ],
 )
-def test_the_commonest_answer_stands(replies: Sequence[str | AnswerState], text: str, path: str) -> None:
+def test_the_most_common_answer_wins(replies: Sequence[str | AnswerState], text: str, path: str) -> None:
     made = elected(*replies)
     assert (made.answer.text, made.path) == (text, path)
 
 
-def test_it_ends_as_the_answer_that_stands() -> None:
+def test_the_result_has_the_state_of_the_winning_answer() -> None:
     assert elected("a", AnswerState.EMPTY, AnswerState.REFUSED).answer.state is AnswerState.EMPTY
     assert elected(AnswerState.TRUNCATED, "42", "7").answer.state is AnswerState.OK
     assert elected(AnswerState.TRUNCATED, "7", "8").answer.state is AnswerState.TRUNCATED

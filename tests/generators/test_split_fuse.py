@@ -15,7 +15,7 @@ def split(max_tokens: int) -> SplitFuse:
 
 
 (N_TOKENS,) = {len(ends) for ends in PlainWords().token_ends([passage.text for passage in task(6).passages])}
-"""Of each passage of a task."""
+"""Tokens of each passage of a task."""
 
 
 class TestOfEachPassage(GeneratorContract):
@@ -77,7 +77,7 @@ def test_a_half_without_a_text_leaves_the_other_as_it_is() -> None:
     assert len(model.asked) == 2
 
 
-def test_what_is_fused_of_a_half_that_was_cut_off_says_so() -> None:
+def test_a_fusion_with_a_truncated_half_is_truncated() -> None:
     for text in ("half", ""):
 
         def cut(request: Request, text: str = text) -> str | Answer:
@@ -87,7 +87,7 @@ def test_what_is_fused_of_a_half_that_was_cut_off_says_so() -> None:
         assert (made.answer.text, made.answer.state) == ("whole", AnswerState.TRUNCATED)
 
 
-def test_what_fits_for_sure_is_planned_as_one_request() -> None:
+def test_passages_that_surely_fit_are_planned_as_one_request() -> None:
     assert [split(100).n_requests(5, n_tokens) for n_tokens in (100, 101, None)] == [1, 9, 9]
 
 
@@ -105,7 +105,7 @@ def test_mistakes() -> None:
     ]
 
 
-def test_it_asks_in_the_language_of_the_cell() -> None:
+def test_the_fusion_prompt_has_the_language_of_the_cell() -> None:
     chinese, english = (
         compose_job("generator=split_fuse", f"language={language}").config["generator"] for language in ("zh", "en")
     )

@@ -1,4 +1,4 @@
-"""The model's own answers as history: which samples are earlier turns of which."""
+"""The model's own answers as history: finding the samples that are earlier turns of a sample."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def test_an_earlier_turn_that_is_no_sample_is_a_mistake() -> None:
     first, second, third = talk(*ASKED)
     assert OwnHistory().check_samples([first, second, third]) == []
     (mistake,) = OwnHistory().check_samples([first, third])
-    assert "1 of 1 samples with earlier turns have one that is no sample of the data set" in mistake
+    assert "1 of 1 samples with earlier turns have a turn that is not a sample of the data set" in mistake
     assert "e.g. 'talk2': 'When?'" in mistake
     with pytest.raises(ComponentError, match="history=gold"):
         OwnHistory().earlier_turns([second])

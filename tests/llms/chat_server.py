@@ -1,4 +1,4 @@
-"""A server on this machine that speaks OpenAI's chat API (or whatever a reply's body is), and misbehaves on request.
+"""A local server with OpenAI's chat API, or with any other body of a reply, that can misbehave.
 
 with chat_server(lambda request, attempt: Reply("yes")) as server:
     OpenAIChat("m", base_url=server.url, api_key_env="")
@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back: a completion with `text`, unless one of the others says otherwise.
+    """A reply of the server: a completion with `text`, unless another field overrides it.
 
     `body` replaces the whole body, `cut` breaks the connection in the middle of it, `delay_s` comes before everything.
     `others` are the texts of further completions beside the first.
@@ -35,11 +35,11 @@ class Reply:
 
 
 Script = Callable[[dict[str, Any], int], Reply]
-"""From a request's body, and how often the same one has come before (from 1), to the reply."""
+"""Function from a request's body and its number among equal requests (from 1) to the reply."""
 
 
 class ChatServer:
-    """What a server saw."""
+    """Requests that the server received."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -71,7 +71,7 @@ class ChatServer:
 
 
 def last_message(request: Mapping[str, Any]) -> str:
-    """What a request's last message says."""
+    """Return the content of a request's last message."""
     return str(request["messages"][-1]["content"])
 
 

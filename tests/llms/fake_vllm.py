@@ -1,6 +1,6 @@
-"""Stands in for the program `vllm`: `fake_vllm.py serve MODEL --port N ...` answers with its own arguments.
+"""A replacement for the program `vllm`: `fake_vllm.py serve MODEL --port N ...` answers with its own arguments.
 
-By the model's name it dies at once ("dies"), is never healthy ("hangs") or ends once it was ("quits").
+The model's name makes it die immediately ("dies"), never become healthy ("hangs"), or end after that ("quits").
 """
 
 import json

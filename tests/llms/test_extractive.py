@@ -103,7 +103,7 @@ def test_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) 
 
 
 def _plainly(given: Request, llm: Extractive) -> str:
-    """The answer to a question by its definition, nothing remembered and every sum made anew."""
+    """Return the answer by its definition, without caches, and with every sum computed again."""
     sentences = [
         (text, frozenset(llm._terms(text))) for text in llm._sentences([passage.text for passage in given.passages])
     ]

@@ -69,7 +69,7 @@ class Echo(CustomLLM):
 
 @pytest.fixture(scope="module", autouse=True)
 def _package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """As an integration is installed: a module under the namespace of llama-index."""
+    """A module in the namespace of llama-index, like an installed integration."""
     root = tmp_path_factory.mktemp("site")
     folder = root / "llama_index" / "llms"
     folder.mkdir(parents=True)
@@ -132,7 +132,7 @@ def test_closing_sends_nothing_more() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
 
-def test_one_failure_leaves_the_others() -> None:
+def test_one_failure_does_not_affect_other_requests() -> None:
     answers = {answer.request_id: answer for answer in echo(error="q1").generate(questions(3))}
     assert [answers[name].state for name in "012"] == [AnswerState.OK, AnswerState.ERROR, AnswerState.OK]
     assert answers["1"].error == f"{ECHO}: ValueError: q1"
@@ -171,7 +171,7 @@ def test_a_key_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     assert describe(echo(begin="a")) != describe(echo())
 
 
-def test_what_it_is_called_and_how_it_draws() -> None:
+def test_model_name_and_sampling_come_from_the_arguments() -> None:
     named = LlamaIndexChat(ECHO, {"model": "qwen2.5:7b", "temperature": 0.7})
     assert (named.model, named.temperature, named.max_new_tokens) == ("qwen2.5:7b", 0.7, 0)
     assert echo(max_tokens=5).max_new_tokens == echo(max_new_tokens=5).max_new_tokens == 5
@@ -190,7 +190,7 @@ def test_what_it_is_called_and_how_it_draws() -> None:
         (echo(beginn=1), "has no such argument; did you mean begin?"),
         (LlamaIndexChat(ECHO, {}), "arguments.temperature: missing"),
         (echo(temperature=-1), "arguments.temperature: got -1, expected at least 0"),
-        (echo(api_key="s3cret"), "arguments.api_key: a secret has no place"),
+        (echo(api_key="s3cret"), "arguments.api_key: a secret cannot be in a configuration"),
         (echo(concurrency=0), "concurrency: got 0, expected at least 1"),
     ],
     ids=[
@@ -213,7 +213,7 @@ def test_mistakes_are_found_before_the_work(component: LlamaIndexChat, mistake: 
 
 
 def test_arguments_that_the_class_refuses() -> None:
-    with pytest.raises(ComponentError, match=r"arguments: .* cannot be made of them"):
+    with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):
         list(echo(delay_s="a word").generate(questions(1)))
 
 
@@ -298,5 +298,5 @@ def raised_from(cause: Exception) -> Exception:
     ],
     ids=repr,
 )
-def test_the_kind_of_a_failure(error: Exception, wanted: ErrorClass) -> None:
-    assert class_of(as_server_error(error)) is wanted
+def test_the_kind_of_a_failure(error: Exception, expected: ErrorClass) -> None:
+    assert class_of(as_server_error(error)) is expected

@@ -7,5 +7,5 @@ class TestNoGenerator(LLMContract):
     component = NoGenerator()
 
 
-def test_nothing_is_asked() -> None:
+def test_no_request_is_sent() -> None:
     assert {answer.state for answer in NoGenerator().generate(REQUESTS)} == {AnswerState.NOT_ASKED}

@@ -49,7 +49,7 @@ class TestContract(LLMContract):
             yield
 
 
-def test_a_server_that_is_not_started_is_said_at_once() -> None:
+def test_a_server_that_does_not_run_is_reported_without_retries() -> None:
     with chat_server(lambda *_: reply()) as server:
         model = client(server.url, max_retries=5, backoff_s=1.0)
     started = time.monotonic()
@@ -59,7 +59,7 @@ def test_a_server_that_is_not_started_is_said_at_once() -> None:
     assert "nobody listens there: start the server (`ollama serve`), or give its address as base_url" in answer.error
 
 
-def test_what_it_takes_is_counted_and_limited_as_that_of_other_servers(tmp_path: Path) -> None:
+def test_usage_is_counted_and_limited_as_for_other_servers(tmp_path: Path) -> None:
     prices = Prices("USD", {"own": PriceList("2026-11-22", "a bill", {"m:1b": Price(1e6, 1e6)})})
     gate = SharedGate(tmp_path, tmp_path / "spent", Budget(max_requests=3), prices)
     started = time.monotonic()
@@ -74,16 +74,16 @@ def test_what_it_takes_is_counted_and_limited_as_that_of_other_servers(tmp_path:
     assert gate.spent.cost == 30.0
 
 
-def test_tokens_that_it_does_not_count_are_the_most_that_they_can_be(tmp_path: Path) -> None:
+def test_uncounted_tokens_count_as_the_maximum(tmp_path: Path) -> None:
     gate = SharedGate(tmp_path, tmp_path / "spent")
     with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, passing(gate):
         list(client(server.url, max_new_tokens=500).generate([request("q")]))
     assert gate.spent.n_completion_tokens == 500
-    assert gate.spent.n_unpriced == 0, "nobody charges for a model on a machine of one's own"
+    assert gate.spent.n_unpriced == 0, "a model on the user's machine is free"
     assert 20 < gate.spent.n_prompt_tokens < 200
 
 
-def test_what_is_sent() -> None:
+def test_parameters_of_a_request() -> None:
     _, sent = ask(reply(), num_ctx=4096, max_new_tokens=9, stop=("\n\n",), seed=3, think=False)
     assert sent == {
         "model": "m:1b",
@@ -170,18 +170,20 @@ def tags(*models: dict[str, str]) -> Iterator[str]:
 
 class TestDigest:
     @pytest.mark.parametrize("digest", ["845dbda0ea48", "sha256:845dbda0ea48ed"])
-    def test_the_weights_that_were_meant(self, digest: str) -> None:
+    def test_a_matching_digest_passes(self, digest: str) -> None:
         with tags({"name": "m:1b", "digest": "845dbda0ea48ed749"}) as url:
             assert client(url, digest=digest).check() == []
 
-    def test_other_weights_under_the_name(self) -> None:
+    def test_another_digest_is_an_error(self) -> None:
         with tags({"name": "m:1b", "digest": "ffff"}) as url:
             (mistake,) = client(url, digest="845dbda0ea48").check()
-        assert mistake.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff there")
+        assert mistake.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff on the server")
 
-    def test_a_model_that_is_not_there(self) -> None:
+    def test_a_missing_model_is_an_error(self) -> None:
         with tags() as url:
-            assert client(url, digest="84").check() == ["model: Ollama has no 'm:1b'; fetch it with: ollama pull m:1b"]
+            assert client(url, digest="84").check() == [
+                "model: Ollama has no 'm:1b'; download it with: ollama pull m:1b"
+            ]
 
     def test_no_server(self) -> None:
         with tags() as url:

@@ -65,7 +65,7 @@ class TestAnswers:
         assert sent["messages"] == [{"role": "user", "content": "Who?"}]
         assert (sent["model"], sent["temperature"], sent["seed"], sent["max_tokens"]) == ("a-model", 0.5, 3, 9)
 
-    def test_what_reasoning_models_refuse_is_not_sent(self) -> None:
+    def test_parameters_set_to_none_are_not_sent(self) -> None:
         _, server = ask(
             lambda *_: Reply("x"), temperature=None, top_p=None, length_parameter=LengthParameter.MAX_COMPLETION_TOKENS
         )
@@ -103,7 +103,7 @@ class TestAnswers:
         answer = answers["q"]
         assert (answer.state, answer.text, answer.thoughts) == (AnswerState.TRUNCATED, "", "first I")
 
-    def test_openai_itself_is_told_the_greatest_length_by_its_newer_name(self) -> None:
+    def test_openai_gets_max_completion_tokens(self) -> None:
         sent = OpenAIChat("m", max_new_tokens=9)._parameters(request("q"))
         assert (sent.get("max_completion_tokens"), sent.get("max_tokens")) == (9, None)
 
@@ -122,7 +122,7 @@ class TestAnswers:
             )
 
     @pytest.mark.parametrize("text", ["", " \n", None])
-    def test_nothing_is_empty(self, text: str | None) -> None:
+    def test_a_blank_reply_is_empty(self, text: str | None) -> None:
         answers, _ = ask(lambda *_: Reply(text))
         assert answers["q"].state is AnswerState.EMPTY
 
@@ -151,26 +151,26 @@ def drawn(script: Script, n_draws: int, **fields: Any) -> tuple[dict[str, Answer
 
 
 def several(asked: dict[str, Any], _: int) -> Reply:
-    """As many completions as are wanted, each longer than the one before."""
+    """Return the requested number of completions, each longer than the previous one."""
     texts = [last_message(asked) * length for length in range(1, asked.get("n", 1) + 1)]
     return Reply(texts[0], others=tuple(texts[1:]))
 
 
 class TestDraws:
-    def test_of_one_answer_are_asked_for_together(self) -> None:
+    def test_draws_of_one_answer_share_a_request(self) -> None:
         answers, server = drawn(several, 5, completions_per_request=3)
         assert sorted((last_message(asked), asked["n"]) for asked in server.requests) == [
             ("a", 2), ("a", 3), ("b", 2), ("b", 3),
         ]  # fmt: skip
         assert [answers[f"b{draw}"].text for draw in range(5)] == ["b", "bb", "bbb", "b", "bb"]
 
-    def test_count_the_prompt_once_and_all_that_was_written(self) -> None:
+    def test_draws_count_the_prompt_once(self) -> None:
         answers, server = drawn(several, 3, completions_per_request=3)
         assert len(server.requests) == 2
         counts = [(answers[f"a{draw}"].n_prompt_tokens, answers[f"a{draw}"].n_completion_tokens) for draw in range(3)]
         assert counts == [(7, 1), (0, 2), (0, 3)]
 
-    def test_are_of_unknown_length_where_the_server_does_not_count(self) -> None:
+    def test_draws_without_counts_have_unknown_tokens(self) -> None:
         choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in "xy"]
         answers, _ = drawn(
             lambda *_: Reply(body=json.dumps({"choices": choices}).encode()), 2, completions_per_request=2
@@ -178,14 +178,14 @@ class TestDraws:
         assert {answer.text for answer in answers.values()} == {"x", "y"}
         assert {answer.n_completion_tokens for answer in answers.values()} == {None}
 
-    def test_that_a_server_leaves_out_are_asked_for_one_by_one(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_missing_completions_are_requested_one_by_one(self, caplog: pytest.LogCaptureFixture) -> None:
         answers, server = drawn(lambda *_: Reply("one"), 4, completions_per_request=4)
         assert {answer.text for answer in answers.values()} == {"one"}
         assert sorted(asked.get("n", 1) for asked in server.requests) == [1] * 6 + [4] * 2
         (record,) = caplog.records
-        assert "6 are asked for one by one" in record.getMessage()
+        assert "6 are requested one by one" in record.getMessage()
 
-    def test_fail_together_and_are_tried_again_together(self) -> None:
+    def test_draws_fail_and_are_retried_together(self) -> None:
         answers, server = drawn(
             lambda asked, attempt: Reply(status=503) if attempt == 1 else several(asked, attempt),
             2,
@@ -202,13 +202,13 @@ class TestDraws:
         assert states == {"a0": AnswerState.ERROR, "a1": AnswerState.ERROR, "b0": AnswerState.OK, "b1": AnswerState.OK}
 
     @pytest.mark.parametrize("choices", [[], [{"message": {"content": "x"}}, {"message": None}], {}])
-    def test_one_that_is_no_completion_spoils_the_reply(self, choices: object) -> None:
+    def test_one_malformed_completion_rejects_the_reply(self, choices: object) -> None:
         answers, _ = drawn(
             lambda *_: Reply(body=json.dumps({"choices": choices}).encode()), 2, completions_per_request=2
         )
         assert {answer.error_class for answer in answers.values()} == {ErrorClass.MALFORMED}
 
-    def test_are_asked_for_one_by_one_unless_wanted_otherwise(self) -> None:
+    def test_draws_are_requested_one_by_one_by_default(self) -> None:
         _, server = drawn(several, 2, concurrency=1)
         assert [asked.get("n") for asked in server.requests] == [None] * 4
         assert [last_message(asked) for asked in server.requests] == ["a", "b", "a", "b"], "as they come"
@@ -248,7 +248,7 @@ class TestErrorClasses:
         (answer,) = model.generate([request("q")])
         assert answer.error_class is ErrorClass.CONNECTION
 
-    def test_where_nobody_listens_is_said_at_once(self) -> None:
+    def test_a_refused_connection_is_reported_without_retries(self) -> None:
         with chat_server(lambda *_: Reply("x")) as server:
             model = client(server, max_retries=5, backoff_s=1.0)
         started = time.monotonic()
@@ -258,7 +258,7 @@ class TestErrorClasses:
             "(attempt 1 of 6); nobody listens there: start the server, or give its address as base_url" in answer.error
         )
 
-    def test_what_was_not_sent_counts_as_what_stopped_it(self) -> None:
+    def test_requests_not_sent_have_the_class_of_the_failure_before(self) -> None:
         answers, server = ask(lambda *_: Reply(status=401), *map(str, range(20)), concurrency=1)
         assert len(server.requests) < 20
         assert {answer.error_class for answer in answers.values()} == {ErrorClass.ACCESS}
@@ -278,7 +278,7 @@ class TestRetries:
         ],
         ids=lambda reply: f"{reply.status} cut={reply.cut} {reply.finish_reason} {reply.body!r}",
     )  # fmt: skip
-    def test_what_may_go_away_is_tried_again(self, failure: Reply) -> None:
+    def test_temporary_failures_are_retried(self, failure: Reply) -> None:
         answers, server = ask(lambda _, attempt: Reply("ok") if attempt == 3 else failure)
         assert (answers["q"].text, len(server.requests)) == ("ok", 3)
 
@@ -295,7 +295,7 @@ class TestRetries:
         assert len(server.requests) == 3
         assert "a reply that is no completion: " in answers["q"].error
 
-    def test_an_error_with_status_200_says_what_the_server_said(self) -> None:
+    def test_an_error_with_status_200_quotes_the_server(self) -> None:
         answers, _ = ask(lambda *_: Reply(body=b'{"error": {"message": "overloaded"}}'))
         assert "overloaded" in answers["q"].error
 
@@ -303,7 +303,7 @@ class TestRetries:
         answers, _ = ask(lambda _, attempt: Reply("ok", delay_s=1.0 if attempt == 1 else 0), timeout_s=0.2)
         assert answers["q"].text == "ok"
 
-    def test_after_the_last_attempt_it_is_an_error_that_says_why(self) -> None:
+    def test_the_last_attempt_ends_in_an_error_with_its_reason(self) -> None:
         answers, server = ask(lambda *_: Reply(status=500, body=b'{"error": {"message": "out of memory"}}'))
         answer = answers["q"]
         assert (answer.state, answer.text, len(server.requests)) == (AnswerState.ERROR, "", 3)
@@ -326,7 +326,7 @@ class TestRetries:
             (b"<h1>\nbad gateway</h1>", "<h1> bad gateway</h1>"), (b"", "without a word"), (b"x" * 999, "x" * 290),
         ],
     )  # fmt: skip
-    def test_whatever_the_server_said_is_told_in_one_line(self, body: bytes, said: str) -> None:
+    def test_any_message_of_the_server_becomes_one_line(self, body: bytes, said: str) -> None:
         answers, _ = ask(lambda *_: Reply(status=400, body=body))
         assert f"HTTP 400: {said} (attempt 1 of 3)" in answers["q"].error
 
@@ -423,7 +423,7 @@ for _ in answers:
     @pytest.mark.parametrize(
         ("status", "code"), [(401, ""), (402, ""), (403, ""), (404, ""), (429, "insufficient_quota")]
     )
-    def test_what_fails_for_all_is_not_asked_for_each(self, status: int, code: str) -> None:
+    def test_a_failure_shared_by_all_requests_stops_the_rest(self, status: int, code: str) -> None:
         body = f'{{"error": {{"message": "no such key", "code": "{code}"}}}}'.encode()
         answers, server = ask(lambda *_: Reply(status=status, body=body), *map(str, range(40)), concurrency=2)
         assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
@@ -498,7 +498,7 @@ class TestJson:
 
 
 class TestKey:
-    def test_is_sent_and_appears_nowhere(
+    def test_the_key_is_sent_and_appears_nowhere_else(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setenv("A_KEY", "sk-very-secret\n")
@@ -510,7 +510,7 @@ class TestKey:
             assert "very" not in shown
         assert "xx***" in answers["q"].error
 
-    def test_goes_to_no_server_but_the_one_that_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_key_goes_only_to_the_named_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
         assert OpenAIChat("m").server._connection().base_url == "https://api.openai.com/v1"
 
@@ -518,7 +518,7 @@ class TestKey:
         for key in ("sk-sécret", "sk-\nsecret"):
             monkeypatch.setenv("A_KEY", key)
             (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
-            assert mistake.startswith("api_key_env: the key in A_KEY holds characters")
+            assert mistake.startswith("api_key_env: the key in A_KEY contains characters")
             assert "cret" not in mistake
 
     def test_a_key_that_is_not_set_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,16 +536,16 @@ class TestKey:
         ({"base_url": "http://[::1"}, "base_url: got 'http://[::1'"),
         ({"base_url": "http://host:port/v1"}, "base_url: got 'http://host:port/v1'"),
         ({"base_url": "http://me:secret@host/v1"}, "base_url: holds a user name or password"),
-        ({"base_url": "http://host/v1?key=secret"}, 'base_url: has a part behind "?" or "#"'),
-        ({"base_url": "http://host/v1#secret"}, 'base_url: has a part behind "?" or "#"'),
+        ({"base_url": "http://host/v1?key=secret"}, 'base_url: has a part after "?" or "#"'),
+        ({"base_url": "http://host/v1#secret"}, 'base_url: has a part after "?" or "#"'),
         ({"temperature": -1.0}, "temperature: got -1.0"),
         ({"temperature": float("nan")}, "temperature: got nan"),
         ({"top_p": 0.0}, "top_p: got 0.0"),
         ({"max_new_tokens": 0}, "max_new_tokens: got 0"),
-        ({"stop": ("",)}, "stop: holds an empty word"),
+        ({"stop": ("",)}, "stop: contains an empty word"),
         ({"extra_body": "{"}, "extra_body: got '{', expected a JSON object"),
         ({"extra_body": "[1]"}, "extra_body: got '[1]', expected a JSON object"),
-        ({"extra_body": '{"seed": 1}'}, "extra_body: holds ['seed'], for which there are fields"),
+        ({"extra_body": '{"seed": 1}'}, "extra_body: contains ['seed'], which other fields set"),
         ({"timeout_s": 0.0}, "timeout_s: got 0.0"),
         ({"max_retries": -1}, "max_retries: got -1"),
         ({"concurrency": 0}, "concurrency: got 0"),
@@ -559,7 +559,7 @@ def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
     assert "secret" not in found
 
 
-def test_what_is_answered_is_the_identity_and_neither_the_address_nor_the_pace() -> None:
+def test_address_and_rate_limits_are_no_part_of_the_identity() -> None:
     described = describe(OpenAIChat("m"))
     same = {
         "base_url": "http://elsewhere/v1", "api_key_env": "OTHER", "concurrency": 99, "timeout_s": 1.0,

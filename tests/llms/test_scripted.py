@@ -27,7 +27,7 @@ def test_replies(reply: str, text: str) -> None:
     assert answer(Scripted(reply), "问？").text == text
 
 
-def test_what_is_filled_in_is_not_read_as_a_template() -> None:
+def test_inserted_text_is_not_read_as_a_template() -> None:
     assert answer(Scripted("{question}"), "{context}").text == "{context}"
 
 
@@ -46,7 +46,7 @@ def test_states(question: str, state: AnswerState) -> None:
     assert answer(llm, question).state is state
 
 
-def test_an_error_says_what_it_is() -> None:
+def test_an_error_has_its_class() -> None:
     failed = answer(Scripted(error_on="错", error_class=ErrorClass.TIMEOUT), "错吗")
     assert (failed.error, failed.error_class) == ("the script fails on '错'", ErrorClass.TIMEOUT)
 

@@ -55,7 +55,7 @@ def texts(llm: TransformersChat, questions: Sequence[str] = QUESTIONS) -> dict[s
 
 
 def plainly_generated(folder: Path, question: str, adapter: Path | None = None) -> str:
-    """By transformers (and PEFT) alone."""
+    """Compute the answer with transformers (and PEFT) directly."""
     import torch
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -110,11 +110,11 @@ class TestDrawing:
 
 
 class TestEnds:
-    def test_the_most_tokens_without_an_end_is_truncated(self, models: dict[str, Path]) -> None:
+    def test_a_text_with_max_new_tokens_is_truncated(self, models: dict[str, Path]) -> None:
         found = answers(chat(models["qwen2"]))["No"]
         assert (found.state, found.n_completion_tokens) == (AnswerState.TRUNCATED, 12)
 
-    def test_an_end_of_text_is_no_truncation(self, models: dict[str, Path], tmp_path: Path) -> None:
+    def test_a_text_with_an_end_token_is_complete(self, models: dict[str, Path], tmp_path: Path) -> None:
         text = texts(chat(models["qwen2"], max_new_tokens=40))["No"]
         folder = shutil.copytree(models["qwen2"], tmp_path / "model")
         vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
@@ -162,14 +162,14 @@ class TestChecked:
         (mistake,) = chat(models["qwen2"], chat_template="{{ messages[0].content + 1 }}").check()
         assert mistake.startswith("chat_template: it does not write a user's question as a prompt (TypeError")
 
-    def test_that_of_the_models_folder_too(self, models: dict[str, Path], tmp_path: Path) -> None:
+    def test_a_chat_template_in_the_models_folder_that_fails(self, models: dict[str, Path], tmp_path: Path) -> None:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model")
         (folder / "chat_template.jinja").write_text("{% for message in messages %}", encoding="utf-8")
         (mistake,) = chat(folder).check()
         assert mistake.startswith(f"model: the chat template of {str(folder)!r} does not write")
         assert chat(folder, chat_template=CHAT_TEMPLATE).check() == []
 
-    def test_a_model_without_one(self, models: dict[str, Path], tmp_path: Path) -> None:
+    def test_a_model_without_a_chat_template(self, models: dict[str, Path], tmp_path: Path) -> None:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model", ignore=shutil.ignore_patterns("*.jinja"))
         (mistake,) = chat(folder).check()
         assert "has no chat template: is it a base model?" in mistake
@@ -193,7 +193,7 @@ def test_numbers_that_are_not_finite_are_no_answers(
     weights = load_file(folder / "model.safetensors")
     weights["model.norm.weight"][0] = float("nan")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ComponentError, match="its logits are not finite with dtype=float32"):
+    with pytest.raises(ComponentError, match="got logits that are not finite with dtype=float32"):
         answers(chat(folder, temperature=temperature))
 
 

@@ -1,4 +1,4 @@
-"""A server that nobody here wrote answers a whole sweep, as `llm=transformers` does: `transformers serve`, with a tiny
+"""An independent server answers a whole sweep like `llm=transformers`: `transformers serve`, with a tiny
 model. Off unless asked for: `python -m pytest -n 0 -m server tests/llms`.
 """
 
@@ -48,7 +48,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(model: Path) -> Iterator[str]:
-    """Of the server, which answers at /health."""
+    """Address of the server, which answers at /health."""
     program, port = shutil.which("transformers"), free_port()
     assert program is not None
     command = [program, "serve", str(model), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]

@@ -80,7 +80,7 @@ class TestContract(LLMContract):
         self.component = chat(place)
 
 
-def test_one_server_is_started_for_all_who_want_it(place: Path) -> None:
+def test_all_users_of_a_server_share_one_process(place: Path) -> None:
     first, second = said(chat(place)), said(chat(place, temperature=0.7))
     assert first == second
     assert len(servers(place)) == 1
@@ -88,7 +88,7 @@ def test_one_server_is_started_for_all_who_want_it(place: Path) -> None:
     assert "loading model" in next((place / "logs").rglob("server.log")).read_text()
 
 
-def test_a_server_that_is_let_go_stops_and_another_is_started(place: Path) -> None:
+def test_a_released_server_stops_and_another_is_started(place: Path) -> None:
     said(chat(place))
     assert servers(place)
     managed.let_go()
@@ -96,18 +96,18 @@ def test_a_server_that_is_let_go_stops_and_another_is_started(place: Path) -> No
     said(chat(place))
 
 
-def test_an_adapter_and_arguments_are_told(place: Path) -> None:
+def test_adapter_and_arguments_are_passed_to_the_server(place: Path) -> None:
     text = said(chat(place, adapter=str(place / "lora"), arguments="--dtype half", runtime_arguments="--swap-space 1"))
     assert text.startswith("adapter serve")
     assert f"--enable-lora --lora-modules adapter={place / 'lora'} --dtype half --swap-space 1" in text
 
 
-def test_a_server_that_dies_says_what_its_log_says(place: Path) -> None:
+def test_the_error_of_a_dead_server_quotes_its_log(place: Path) -> None:
     with pytest.raises(ComponentError, match=r"ended before it was healthy.*loading dies \| CUDA out of memory"):
         said(chat(place, "dies"))
 
 
-def test_of_a_server_that_is_gone_the_log_is_named_and_no_address(place: Path) -> None:
+def test_the_error_of_a_vanished_server_names_its_log(place: Path) -> None:
     (answer,) = chat(place, "quits").generate([request("q")])
     assert "nobody listens there: the server has ended that was started for the sweep; " in answer.error
     assert "base_url" not in answer.error
@@ -144,7 +144,7 @@ time.sleep(60)
     wait_until(lambda: not servers(tmp_path))
 
 
-def test_where_and_how_fast_is_no_part_of_the_identity(place: Path) -> None:
+def test_runtime_fields_are_no_part_of_the_identity(place: Path) -> None:
     llm = chat(place)
     moved = chat(place, command="other", runtime_arguments="-tp 2", log_dir="x", concurrency=1, start_timeout_s=1.0)
     assert describe(moved) == describe(llm)
@@ -152,15 +152,15 @@ def test_where_and_how_fast_is_no_part_of_the_identity(place: Path) -> None:
         assert describe(chat(place, **change)) != describe(llm)
 
 
-def test_a_command_that_cannot_be_run_is_told_from_one_that_is_not_there(place: Path, tmp_path: Path) -> None:
+def test_errors_of_unusable_and_missing_commands_differ(place: Path, tmp_path: Path) -> None:
     written = tmp_path / "vllm"
     written.write_text("#!/bin/sh")
     said = [chat(place, command=str(command)).check() for command in (written, tmp_path, tmp_path / "none")]
     assert [mistakes[0].removeprefix("command: ") for mistakes in said] == [
         f"'{written}' is not executable; allow it with: chmod +x {written}",
         f"'{tmp_path}' is a folder, expected the program in it, e.g. {tmp_path}/bin/vllm",
-        f"there is no program '{tmp_path}/none'; install vLLM in an environment of its own (python -m venv ~/vllm && "
-        "~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm",
+        f"the program '{tmp_path}/none' does not exist; install vLLM in a separate environment (python -m venv ~/vllm "
+        "&& ~/vllm/bin/pip install vllm) and set llm.command=~/vllm/bin/vllm",
     ]
 
 
@@ -172,7 +172,7 @@ def test_mistakes(place: Path) -> None:
 def test_a_process_that_waits_for_another_one_to_start_the_server_names_its_log(
     place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(managed, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(managed, "_REPORT_AFTER_S", 0.05)
     folder = place / "started elsewhere"
     folder.mkdir()
 

@@ -1,4 +1,4 @@
-"""Replies that no server should send: sound ones with a hostile value at each place, and bodies that are none."""
+"""Replies that no server should send: valid ones with one hostile value, and bodies without a valid reply."""
 
 import json
 from collections.abc import Iterator

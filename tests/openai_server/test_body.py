@@ -23,7 +23,7 @@ _GIB_IN_KIB = 1 << 20
 
 @contextmanager
 def sending(headers: Sequence[tuple[str, str]], parts: Iterator[bytes], status: int = 200) -> Iterator[str]:
-    """A server that sends these parts of a body until nobody reads them."""
+    """A server that sends these parts of a body while the client reads them."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -114,7 +114,7 @@ def test_the_limit_itself_is_read() -> None:
         received([body + b" "])
 
 
-def test_of_an_error_the_beginning_is_read() -> None:
+def test_only_the_beginning_of_an_error_is_read() -> None:
     with pytest.raises(HttpError) as caught:
         received(endless(b"no " * 1000), status=500)
     assert caught.value.status == 500

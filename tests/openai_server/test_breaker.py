@@ -50,7 +50,7 @@ def test_a_key_that_was_accepted_once_is_known_to_work_in_later_calls() -> None:
     assert not breaker.is_open
 
 
-def test_a_server_that_is_down_is_left_alone_then_tried_once_more(clock: list[float]) -> None:
+def test_a_server_that_is_down_is_tried_again_after_a_minute(clock: list[float]) -> None:
     health = Health()
     Breaker(2, health).failed(NO_KEY, "no such key")
     clock[0] += 59

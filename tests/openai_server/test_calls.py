@@ -1,4 +1,4 @@
-"""Many calls at once, driven from an event loop."""
+"""Concurrent calls, driven from an event loop."""
 
 import asyncio
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def test_a_caller_that_takes_nothing_holds_up_further_calls() -> None:
     asyncio.run(run())
 
 
-def test_what_a_call_raises_is_raised_when_all_before_it_were_taken() -> None:
+def test_an_exception_is_raised_after_all_earlier_results() -> None:
     async def fail(number: int) -> int:
         if number == 2:
             raise ValueError(number)

@@ -44,12 +44,12 @@ def answered(reply: Reply) -> Any:
         return post(server.url)
 
 
-def test_what_the_server_sent_is_returned_as_it_is() -> None:
+def test_a_reply_is_returned_unchanged() -> None:
     assert answered(Reply(body=b'{"a": [1, "\xe5\xa5\xbd"]}')) == {"a": [1, "好"]}
     assert answered(Reply(body=b"null")) is None
 
 
-def test_what_was_asked_arrives() -> None:
+def test_the_request_arrives_unchanged() -> None:
     with chat_server(lambda request, _: Reply(body=json.dumps(request["input"]).encode())) as server:
         assert post(server.url, {"input": ["长", '"']}) == ["长", '"']
 
@@ -94,7 +94,7 @@ def test_a_server_may_close_connections_between_requests() -> None:
     assert asked_in_turn(closes=True) == [0, 1, 2, 3, 4]
 
 
-def test_bytes_that_nobody_has_read_yet_are_seen() -> None:
+def test_unread_bytes_are_detected() -> None:
     async def look() -> list[bool]:
         ours, theirs = socket.socketpair()
         transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
@@ -109,7 +109,7 @@ def test_bytes_that_nobody_has_read_yet_are_seen() -> None:
     assert asyncio.run(look()) == [False, True, False, False]
 
 
-def test_an_error_says_what_the_server_said() -> None:
+def test_an_error_has_the_message_of_the_server() -> None:
     with pytest.raises(HttpError) as caught:
         answered(Reply(status=429, body=b'{"error": {"message": "slow", "code": "c"}}', headers={"Retry-After": "7"}))
     error = caught.value
@@ -144,7 +144,7 @@ def test_a_reply_that_breaks_off_is_a_lost_connection() -> None:
         answered(Reply("long " * 100, cut=True))
 
 
-def test_nobody_there() -> None:
+def test_an_address_without_a_server_is_refused() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -169,7 +169,7 @@ def test_a_certificate_that_is_not_trusted_is_not_asked_again(monkeypatch: pytes
     async def refuse(*_: object) -> Any:
         raise aiohttp.ClientConnectorCertificateError(key, ssl.SSLCertVerificationError("self-signed certificate"))
 
-    monkeypatch.setattr(Connection, "_replied", refuse)
+    monkeypatch.setattr(Connection, "_follow_redirects", refuse)
     with pytest.raises(Untrusted, match="self-signed certificate") as caught:
         post("https://host/v1")
     assert (is_temporary(caught.value), is_for_all(caught.value)) == (False, True)

@@ -15,7 +15,7 @@ def test_numbers_are_found_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, "7", True, 2.5, None, {}, [3], 10**9 + 1, 2**63, 10**400])
-def test_what_is_no_number_of_tokens_is_not_known(value: Any) -> None:
+def test_values_that_are_no_token_counts_are_unknown(value: Any) -> None:
     assert count_in({"usage": {"prompt_tokens": value}}, "usage", "prompt_tokens") is None
     assert count_in({"usage": value}, "usage", "prompt_tokens") is None
 
@@ -27,6 +27,6 @@ def test_a_server_that_counts_nonsense_is_taken_to_have_used_the_most() -> None:
     )
 
 
-def test_no_more_of_a_prompt_was_at_hand_than_it_has() -> None:
+def test_cached_tokens_are_at_most_those_of_the_prompt() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
     assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)

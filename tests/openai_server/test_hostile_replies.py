@@ -27,7 +27,7 @@ from tests.runner.sweeping import FEW_METRICS, own_data, run_small, samples_in
 
 BY_SERVER = {"api_key_env": "", "max_retries": 0, "timeout_s": 30.0}
 UNSHAKEN = 150
-"""So many failures in a row prove nothing to the breaker."""
+"""Consecutive failures that the breaker tolerates."""
 
 
 @pytest.fixture

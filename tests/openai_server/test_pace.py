@@ -6,7 +6,7 @@ from components.openai_server.pace import Pace
 
 
 def sent_at(pace: Pace, n: int, *limits: int | None, n_tokens: int = 0, start: float = 1000.0) -> list[float]:
-    """Seconds after `start` at which each of `n` requests is sent by one who always waits as long as he is told."""
+    """Return the seconds after `start` at which each of `n` requests is sent by a client that waits as requested."""
     now, times = start, []
     while len(times) < n:
         if wait_s := pace.wait_s(now, *limits):
@@ -17,7 +17,7 @@ def sent_at(pace: Pace, n: int, *limits: int | None, n_tokens: int = 0, start: f
     return times
 
 
-def test_without_limits_nobody_waits() -> None:
+def test_requests_without_limits_do_not_wait() -> None:
     assert sent_at(Pace(), 5, None, None, n_tokens=10**6) == [0.0] * 5
 
 
@@ -59,7 +59,7 @@ def test_a_request_that_took_far_more_delays_the_next_by_a_minute() -> None:
     assert pace.wait_s(100.0, None, 600) == pytest.approx(61.0, abs=0.2)
 
 
-def test_a_hold_stops_everybody_and_no_shorter_one_ends_it() -> None:
+def test_a_hold_blocks_all_requests_and_a_shorter_hold_does_not_end_it() -> None:
     pace = Pace()
     pace.hold(1000.0, 30.0)
     pace.hold(1000.0, 5.0)
@@ -67,7 +67,7 @@ def test_a_hold_stops_everybody_and_no_shorter_one_ends_it() -> None:
     assert pace.wait_s(1030.0, None, None) == 0.0
 
 
-def test_a_clock_that_was_set_back_stops_nobody() -> None:
+def test_a_clock_set_back_does_not_block_requests() -> None:
     pace = Pace()
     sent_at(pace, 3, 60, None, start=10_000.0)
     assert pace.wait_s(1000.0, 60, None) == 0.0

@@ -17,7 +17,7 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pause() -> None:
-    """Nothing runs meanwhile, as in a process that was stopped."""
+    """Block the event loop, as in a paused process."""
     asyncio.get_running_loop().call_soon(time.sleep, 0.5)
 
 

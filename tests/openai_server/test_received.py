@@ -23,7 +23,7 @@ CONCURRENCY = 2
 
 
 class Mortal:
-    """A server that answers so many requests, and then none: they fail or hang, until it is `revived`."""
+    """A server that answers a number of requests. Later ones fail or hang, until it is `revived`."""
 
     def __init__(self, n_answered: int, *, hangs: bool = False) -> None:
         self.n_left = n_answered
@@ -66,7 +66,7 @@ def overrides(server: Any, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("n_answered", [1, 7, 30])
-def test_a_dead_server_costs_nothing_that_came(tmp_path: Path, n_answered: int) -> None:
+def test_results_before_a_server_died_are_reused(tmp_path: Path, n_answered: int) -> None:
     mortal = Mortal(n_answered)
     with chat_server(mortal) as server:
         assert run_small(tmp_path, overrides(server)) == 1
@@ -88,7 +88,7 @@ def test_a_dead_server_costs_nothing_that_came(tmp_path: Path, n_answered: int) 
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_kill_costs_what_was_on_its_way(tmp_path: Path, n_workers: int) -> None:
+def test_a_kill_loses_only_open_requests(tmp_path: Path, n_workers: int) -> None:
     mortal = Mortal(9, hangs=True)
     with chat_server(mortal) as server:
         small = ["dataset.limit=12", "metrics.interval.n_resamples=100", "tracking=none", "run.progress=false"]
@@ -110,7 +110,7 @@ def test_a_kill_costs_what_was_on_its_way(tmp_path: Path, n_workers: int) -> Non
 
 
 @pytest.mark.parametrize(("before", "after"), [(40, 25), (25, 112)])
-def test_a_corpus_that_is_parted_otherwise_costs_nothing_that_came(tmp_path: Path, before: int, after: int) -> None:
+def test_results_are_reused_with_other_blocks_of_the_corpus(tmp_path: Path, before: int, after: int) -> None:
     """The server dies in the middle of a block; the same command is given again with blocks of another size."""
     mortal, once = Mortal(12), Mortal(10**6)
     with chat_server(mortal) as server:
@@ -182,7 +182,7 @@ class TestKept:
     def kept(self, folder: Path, keys: Sequence[str]) -> dict[str, list[float]]:
         return {key: own.tolist() for key, own in ReceivedNumbers(folder).get_all(keys).items()}
 
-    def test_other_processes_read_them(self, tmp_path: Path) -> None:
+    def test_other_processes_read_received_results(self, tmp_path: Path) -> None:
         values = self.values(5)
         ReceivedNumbers(tmp_path).add_all(values)
         ReceivedNumbers(tmp_path).add_all({"another": np.zeros(2, dtype=np.float32)})
@@ -190,7 +190,7 @@ class TestKept:
         assert self.kept(tmp_path, [*values, "unknown"]) == expected
         assert self.kept(tmp_path, ["another"]) == {"another": [0.0, 0.0]}
 
-    def test_nothing_is_made_before_something_came(self, tmp_path: Path) -> None:
+    def test_no_file_is_created_before_the_first_result(self, tmp_path: Path) -> None:
         numbers = ReceivedNumbers(tmp_path / "new")
         assert numbers.get_all(["a"]) == {}
         numbers.add_all({})
@@ -214,7 +214,7 @@ class TestKept:
             assert len(found) == place * 5 // len(whole)
             assert found.items() <= {key: own.tolist() for key, own in values.items()}.items()
 
-    def test_what_came_later_is_found(self, tmp_path: Path) -> None:
+    def test_later_results_are_found(self, tmp_path: Path) -> None:
         reader, values = ReceivedNumbers(tmp_path), self.values(3)
         for n in range(1, 4):
             ReceivedNumbers(tmp_path).add_all({f"key {n - 1}": values[f"key {n - 1}"]})
@@ -222,7 +222,7 @@ class TestKept:
         ReceivedNumbers(tmp_path).drop()
         assert reader.get_all(list(values)) == {}
 
-    def test_an_owner_drops_what_came_for_it(self, tmp_path: Path) -> None:
+    def test_an_owner_drops_its_received_results(self, tmp_path: Path) -> None:
         folder = tmp_path / "shared"
         first, second = ReceivedNumbers(folder, "a"), ReceivedNumbers(folder, "b")
         first.add_all(self.values(1))
@@ -233,7 +233,7 @@ class TestKept:
         second.drop()
         assert not folder.exists()
 
-    def test_dropped_ones_are_gone(self, tmp_path: Path) -> None:
+    def test_dropped_results_are_deleted(self, tmp_path: Path) -> None:
         numbers = ReceivedNumbers(tmp_path)
         numbers.add_all(self.values(2))
         numbers.drop()

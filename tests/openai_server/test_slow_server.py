@@ -85,13 +85,13 @@ def test_time_outs_are_reported_at_once_with_the_settings_that_help(caplog: pyte
         ask(server, 8)
     (first, *others) = [record.getMessage() for record in caplog.records]
     assert first.startswith("m at 127.0.0.1:")
-    assert "no reply within timeout_s (attempt 1 of 6, llm.timeout_s=0.6); asking again" in first
-    assert "It gets 4 at once instead of llm.concurrency=8" in first
+    assert "no reply within timeout_s (attempt 1 of 6, llm.timeout_s=0.6); retrying" in first
+    assert "It gets 4 concurrent requests instead of llm.concurrency=8" in first
     assert "raise llm.timeout_s or lower llm.concurrency" in first
     assert not others, "once a minute"
 
 
-@pytest.mark.parametrize(("retry_after", "said"), [("60", "; asking again in 60 s. "), ("0", "; asking again. ")])
+@pytest.mark.parametrize(("retry_after", "said"), [("60", "; retrying in 60 s. "), ("0", "; retrying. ")])
 def test_a_long_wait_that_the_server_wants_is_reported(
     retry_after: str, said: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +111,9 @@ def test_a_long_wait_that_the_server_wants_is_reported(
 
 
 class TestReport:
-    def test_the_first_at_once_then_once_a_minute_with_counts(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_the_first_retry_is_reported_immediately_then_counts_per_minute(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         now = 1000.0
         report = RetryReport(lambda: now)
         for seconds in range(130):
@@ -123,21 +125,21 @@ class TestReport:
         assert len(lines) == 3
         assert lines[0].startswith("m at host: why; asking again. If the server is slow, raise judge.llm.timeout_s")
         assert lines[1].startswith(
-            "m at host: 60 requests were asked again in the last 60 s (40 rate_limit, 20 timeout), 60 answered"
+            "m at host: 60 requests were retried in the last 60 s (40 rate_limit, 20 timeout), 60 answered"
         )
         assert "judge.llm.max_requests_per_minute" in lines[1]
         assert all(record.levelno == logging.WARNING for record in caplog.records)
 
 
 class TestWindow:
-    def test_limits_nothing_until_a_request_times_out(self) -> None:
+    def test_the_window_is_unlimited_until_a_timeout(self) -> None:
         window = Window()
         for _ in range(100):
             assert window.has_room(8)
             window.enter()
         assert window.limit(8) == 8
 
-    def test_is_cut_once_for_all_that_were_sent_together(self) -> None:
+    def test_concurrent_timeouts_halve_the_window_once(self) -> None:
         window, sent_at = Window(), time.monotonic()
         for _ in range(8):
             window.timed_out(8, sent_at)
@@ -145,7 +147,7 @@ class TestWindow:
         window.timed_out(8, time.monotonic())
         assert window.limit(8) == 2
 
-    def test_never_closes(self) -> None:
+    def test_the_window_never_closes(self) -> None:
         window = Window()
         for _ in range(20):
             window.timed_out(8, time.monotonic())
@@ -156,7 +158,7 @@ class TestWindow:
         window.leave()
         assert window.has_room(8)
 
-    def test_opens_by_one_with_each_round_and_slowly_where_it_was_too_many(self) -> None:
+    def test_the_window_grows_by_one_per_round_and_slowly_near_timeouts(self) -> None:
         window = Window()
         window.timed_out(16, time.monotonic())
         rounds = []

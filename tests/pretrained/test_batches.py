@@ -11,7 +11,7 @@ def batches(lengths: Sequence[int], most_padded: int) -> list[list[int]]:
     return [rows.tolist() for rows in length_batches(lengths, most_padded)]
 
 
-def test_like_lengths_go_together_the_longest_first() -> None:
+def test_batches_have_similar_lengths_longest_first() -> None:
     assert batches([1, 8, 2, 7, 1, 2], 16) == [[1, 3], [2, 5, 0, 4]]
 
 
@@ -50,6 +50,6 @@ def test_the_next_one_is_prepared_while_one_is_worked_on() -> None:
     assert seen == ["prepared 0", "prepared 1", "prepared 2"]
 
 
-def test_what_fails_ahead_is_raised() -> None:
+def test_an_exception_of_the_preparing_thread_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         list(prepared_ahead(lambda item: 1 // item, [1, 0]))

@@ -29,18 +29,20 @@ skip_without("transformers")
         ({}, ""),
     ],
 )
-def test_a_folder_says_it_in_one_of_several_places(tmp_path: Path, files: dict[str, str], wanted: str) -> None:
+def test_a_folder_has_its_template_in_one_of_several_files(
+    tmp_path: Path, files: dict[str, str], expected: str
+) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert folder_template(str(tmp_path)) == wanted
+    assert folder_template(str(tmp_path)) == expected
 
 
-def test_settings_that_cannot_be_read_are_told_of_when_the_model_is_loaded(tmp_path: Path) -> None:
+def test_unreadable_settings_are_no_error_of_the_template(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text("{", encoding="utf-8")
     assert template_mistakes(str(tmp_path), "") == []
 
 
-def test_that_of_a_model_on_the_hub_is_not_known() -> None:
+def test_the_template_of_a_hub_model_is_not_checked() -> None:
     assert template_mistakes("owner/name", "") == []
 
 
@@ -52,7 +54,7 @@ def test_that_of_a_model_on_the_hub_is_not_known() -> None:
         "{% if tools %}{{ tools | tojson }}{% endif %}{{ messages[-1].content | trim }}{{ strftime_now('%Y') }}",
     ],
 )
-def test_one_that_writes_what_is_asked_is_good(template: str) -> None:
+def test_a_template_that_writes_the_question_passes(template: str) -> None:
     assert template_mistakes("owner/name", template) == []
 
 
@@ -63,10 +65,10 @@ def test_one_that_writes_what_is_asked_is_good(template: str) -> None:
         ("{{ messages[0].text.strip() }}", "UndefinedError"),
         ("{{ messages[0].content + 1 }}", "TypeError"),
         ("{{ raise_exception('none today') }}", "none today"),
-        ("{% for message in messages %}{{ message.role }}{% endfor %}", "leaves out what a user asks"),
+        ("{% for message in messages %}{{ message.role }}{% endfor %}", "leaves out the user's question"),
     ],
 )
-def test_one_that_does_not_is_a_mistake(template: str, wanted: str) -> None:
+def test_a_template_without_the_question_is_an_error(template: str, expected: str) -> None:
     (mistake,) = template_mistakes("owner/name", template)
     assert mistake.startswith("chat_template: ")
-    assert wanted in mistake
+    assert expected in mistake

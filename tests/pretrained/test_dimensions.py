@@ -27,7 +27,7 @@ POOLING = modules("Transformer", "Pooling")
 
 
 @pytest.mark.parametrize(
-    ("files", "wanted"),
+    ("files", "expected"),
     [
         ({}, 32),
         ({"modules.json": POOLING, "1_Pooling/config.json": {"pooling_mode": "mean"}}, 32),
@@ -51,17 +51,17 @@ POOLING = modules("Transformer", "Pooling")
         ({"modules.json": modules("StaticEmbedding")}, None),
     ],
 )
-def test_modules_of_sentence_transformers_count(tmp_path: Path, files: dict[str, Json], wanted: int | None) -> None:
+def test_modules_of_sentence_transformers_count(tmp_path: Path, files: dict[str, Json], expected: int | None) -> None:
     model = write(tmp_path, {"config.json": {"hidden_size": 32}, **files})
-    assert (text_dimensions(model, ""), token_dimensions(model, "")) == (wanted, 32)
+    assert (text_dimensions(model, ""), token_dimensions(model, "")) == (expected, 32)
 
 
-@pytest.mark.parametrize(("config", "wanted"), [({"text_config": {"hidden_size": 7}}, 7), ({}, None), ([], None)])
-def test_a_config_may_hold_another_or_say_nothing(tmp_path: Path, config: Json, wanted: int | None) -> None:
-    assert token_dimensions(write(tmp_path, {"config.json": config}), "") == wanted
+@pytest.mark.parametrize(("config", "expected"), [({"text_config": {"hidden_size": 7}}, 7), ({}, None), ([], None)])
+def test_a_config_may_be_nested_or_empty(tmp_path: Path, config: Json, expected: int | None) -> None:
+    assert token_dimensions(write(tmp_path, {"config.json": config}), "") == expected
 
 
 @pytest.mark.parametrize("model", ["owner/name", "no id at all"])
-def test_what_is_not_on_this_machine_is_not_known(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dimensions_of_an_absent_model_are_unknown(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     assert text_dimensions(model, "0" * 40) is None

@@ -33,7 +33,7 @@ def test_equal_arguments_are_loaded_once() -> None:
     assert _load_otherwise("a", "1") is not _load("a", "1")
 
 
-def test_what_is_not_needed_is_released_when_another_is_loaded() -> None:
+def test_unneeded_models_are_released_when_another_is_loaded() -> None:
     say_needed([("a", "")])
     a = weakref.ref(_load("a", ""))
     say_needed([("b", "")])
@@ -43,14 +43,14 @@ def test_what_is_not_needed_is_released_when_another_is_loaded() -> None:
     assert a() is None
 
 
-def test_what_is_needed_together_stays_together() -> None:
+def test_models_needed_together_stay_loaded() -> None:
     say_needed([("a", ""), ("b", "")])
     a, b = _load("a", ""), _load("b", "")
     assert _load("a", "") is a
     assert _load("b", "") is b
 
 
-def test_all_are_kept_whatever_was_said_before() -> None:
+def test_keep_all_overrides_the_needed_models() -> None:
     say_needed([("a", "")])
     keep_all()
     a, b = _load("a", ""), _load("b", "")

@@ -1,4 +1,4 @@
-"""A model of which a part is missing is refused: its numbers would be random."""
+"""Models with missing weights are rejected, because these would be random."""
 
 from pathlib import Path
 
@@ -36,5 +36,5 @@ def test_a_silenced_log_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
         bert_without(tmp_path / "bert", "layer.1.output").embed_queries(Passages(["a"]), {})
 
 
-def test_what_no_vector_is_made_of_may_be_missing(tmp_path: Path) -> None:
+def test_unused_weights_may_be_missing(tmp_path: Path) -> None:
     assert bert_without(tmp_path / "bert", "pooler").embed_queries(Passages(["a"]), {}).any()

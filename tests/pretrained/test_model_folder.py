@@ -1,4 +1,4 @@
-"""What BertScore and Text2VecSimilarity do alike about the model that they name."""
+"""Checks of a model's id and folder, shared by BertScore and Text2VecSimilarity."""
 
 import importlib.util
 import pickle
@@ -78,11 +78,13 @@ class TestCheck:
     def test_an_id_needs_a_commit(self, build: Build, revision: str) -> None:
         (mistake,) = build("owner/name", revision).check()
         assert mistake.startswith(f"revision: got '{revision}', expected the commit of 'owner/name'")
-        assert (f"there is none at {Path('owner/name').absolute()}" in mistake) == (not revision)
+        assert (f"If a local folder is meant: {Path('owner/name').absolute()} does not exist" in mistake) == (
+            not revision
+        )
 
     @pytest.mark.parametrize("model", ["/no/such/folder", "./missing", "../missing", "~/missing/model", "a/b/c"])
     def test_a_path_without_a_folder(self, build: Build, model: str) -> None:
-        assert build(model).check() == [f"model: there is no folder {Path(model).expanduser()}"]
+        assert build(model).check() == [f"model: the folder {Path(model).expanduser()} does not exist"]
 
     def test_a_folder_has_no_revision(self, build: Build, tmp_path: Path) -> None:
         (mistake,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
@@ -133,7 +135,7 @@ class TestContentHash:
         assert build("owner/name", COMMIT).content_hash() == ""
 
     def test_a_folder_that_is_not_there(self, build: Build) -> None:
-        with pytest.raises(ComponentError, match="there is no folder /no/such/folder"):
+        with pytest.raises(ComponentError, match="the folder /no/such/folder does not exist"):
             build("/no/such/folder").content_hash()
 
 

@@ -1,4 +1,4 @@
-"""What the small files of a model say is what its network and its tokenizer do."""
+"""Limits and counts from a model's small files agree with its network and its tokenizer."""
 
 import json
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_sentence_transformers_settings_go_before_those_of_transformers(tmp_path
         ({"tokenizer_config.json": {"model_max_length": 512}, "sentence_bert_config.json": {}}, 512),
     ],
 )
-def test_what_old_folders_say(tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
+def test_limits_in_old_model_folders(tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
     assert token_limit(str(tmp_path), "") == expected

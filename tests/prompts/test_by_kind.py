@@ -35,7 +35,7 @@ def sample(kind: Kind = Kind.QA, question: str = "几座桥？", history: tuple[
     return Sample("s", "qa", kind, question, ("三座",), history=history)
 
 
-def test_by_hand() -> None:
+def test_messages_by_hand() -> None:
     assert PROMPT.render(sample(), of_texts("甲", "乙")) == (
         Message("system", "系统{question}"),
         Message("user", "资料：[1] 甲\n[2] 乙\n问题：几座桥？"),
@@ -61,7 +61,7 @@ def test_history_is_written_turn_by_turn() -> None:
     assert PROMPT.render(talk, of_texts("甲"))[-1].content == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
 
 
-def test_nothing_found_is_not_a_closed_book() -> None:
+def test_a_prompt_without_hits_differs_from_a_closed_book() -> None:
     assert PROMPT.render(sample(), []) == (
         Message("system", "系统{question}"),
         Message("user", "资料：没有找到\n问题：几座桥？"),
@@ -83,7 +83,7 @@ def test_white_space_around_a_passage_is_left_out() -> None:
     )
 
 
-def test_what_is_filled_in_is_not_read_as_a_template() -> None:
+def test_inserted_text_is_not_read_as_a_template() -> None:
     asked = sample(question="{context}{history}\\g<0>")
     assert (
         PROMPT.render(asked, of_texts("{question}{n}"))[-1].content
@@ -137,7 +137,7 @@ def test_a_passage_without_its_text_is_a_mistake_and_so_is_a_turn_without_its_qu
 class TestDefaultAlone(PromptContract):
     component = PromptByKind(default="{context}\n\n{question}", nothing_found="没有找到", closed_book="没有资料")
 
-    def test_is_a_whole_prompt(self) -> None:
+    def test_the_default_alone_is_a_complete_prompt(self) -> None:
         assert self.component.check() == []  # type: ignore[attr-defined]
 
     def test_earlier_turns_stand_before_the_question(self) -> None:

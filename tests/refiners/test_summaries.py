@@ -53,6 +53,6 @@ class TestSummaries(ComponentContract):
 
     def test_what_is_wrong_is_said(self) -> None:
         assert replace(SUMMARIES, instruction="{title} {body}").check() == [
-            "instruction: has no {text}", "instruction: has {body}, expected no place but {text} and {title}",
+            "instruction: has no {text}", "instruction: has {body}, expected only {text} and {title}",
         ]  # fmt: skip
         assert replace(SUMMARIES, max_attempts=0).check() == ["max_attempts: got 0, expected at least 1"]

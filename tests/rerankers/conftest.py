@@ -23,7 +23,7 @@ def qwen2(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def released() -> Iterator[None]:
-    """What a test loads leaves the memory after it."""
+    """Release the models that a test loaded."""
     release_all_but(())
     yield
     release_all_but(())

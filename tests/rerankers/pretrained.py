@@ -1,4 +1,4 @@
-"""What the tests of pretrained rerankers do alike."""
+"""Shared parts of the tests of pretrained rerankers."""
 
 from collections.abc import Sequence
 

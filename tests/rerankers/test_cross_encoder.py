@@ -1,4 +1,4 @@
-"""Scores of a tiny cross-encoder, held against those of sentence-transformers itself."""
+"""Scores of a tiny cross-encoder, compared with those of sentence-transformers."""
 
 from pathlib import Path
 from typing import Any
@@ -173,15 +173,15 @@ def test_mistakes(xlm_roberta: Path, fields: dict[str, Any], mistake: str) -> No
     assert found.startswith(mistake)
 
 
-def test_what_is_no_cross_encoder(tmp_path: Path) -> None:
+def test_other_models_than_cross_encoders_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
-    with pytest.raises(ComponentError, match="gives 3 numbers per pair, expected one"):
+    with pytest.raises(ComponentError, match="returns 3 numbers per pair, expected one"):
         scores_of(cross_encoder(classifier), [("a", "b")])
 
 
-def test_in_a_sweep_no_pair_is_scored_twice(xlm_roberta: Path, tmp_path: Path, read: list[tuple[str, str]]) -> None:
+def test_a_sweep_scores_no_pair_twice(xlm_roberta: Path, tmp_path: Path, read: list[tuple[str, str]]) -> None:
     own = ["reranker=cross_encoder", f"reranker.model={xlm_roberta}", "reranker.device=cpu", "llm=none", *RANKING_ONLY]
     cells = [[*own, "reranker.depth=3"], [*own, "reranker.depth=6"], [*own, "retriever=dense", "reranker.depth=6"]]
     assert run_small(tmp_path, *cells) == 0

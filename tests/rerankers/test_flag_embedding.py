@@ -1,4 +1,4 @@
-"""Scores of FlagEmbedding's rerankers over tiny models, held against those of the package itself."""
+"""Scores of FlagEmbedding's rerankers with tiny models, compared with those of the package."""
 
 import shutil
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_scores_are_those_of_flag_reranker(
 
 
 def test_scores_are_those_of_the_cross_encoder(xlm_roberta: Path) -> None:
-    """Of texts without unknown characters, which FlagEmbedding writes out and splits once more."""
+    """Use texts without unknown characters, which FlagEmbedding decodes and tokenizes again."""
     known = ("北京", "杭州是浙江的省会，", "abc 123", LONG[0])
     texts = text_pairs(("", *known), (*known, LONG[1]))
     ours = scores_of(PretrainedCrossEncoder(str(xlm_roberta), device="cpu"), texts)
@@ -107,20 +107,20 @@ def test_a_longer_maximum_than_the_model_reads_is_the_one_of_the_model(
 
 
 def test_a_model_that_cannot_read_the_question(qwen2: Path) -> None:
-    with pytest.raises(ComponentError, match="reads 300 tokens, and the question alone takes up to"):
+    with pytest.raises(ComponentError, match="reads 300 tokens, but the question alone has up to"):
         scores_of(language_model(qwen2, prompt="Is it? " * 100), [("a", "b")])
 
 
-def test_what_gives_no_single_score(tmp_path: Path) -> None:
+def test_a_model_without_a_single_score_is_rejected(tmp_path: Path) -> None:
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
-    with pytest.raises(ComponentError, match="gives 3 numbers per pair, expected one"):
+    with pytest.raises(ComponentError, match="returns 3 numbers per pair, expected one"):
         scores_of(cross_encoder(classifier), [("a", "b")])
     with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
 
 
 def test_an_id_is_read_at_its_revision(xlm_roberta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the hub's cache; the hub itself is out of reach."""
+    """The model comes from the hub's cache, without network access."""
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -143,12 +143,12 @@ def test_pickled_weights_are_not_read(xlm_roberta: Path, tmp_path: Path) -> None
         scores_of(cross_encoder(folder), [("a", "b")])
 
 
-def test_half_precision_on_a_cpu_would_be_ignored(xlm_roberta: Path) -> None:
-    with pytest.raises(ComponentError, match="dtype: got float16, with which FlagReranker computes on a GPU alone"):
+def test_half_precision_requires_a_gpu(xlm_roberta: Path) -> None:
+    with pytest.raises(ComponentError, match="dtype: float16 requires a GPU with FlagReranker; use float32"):
         scores_of(cross_encoder(xlm_roberta, dtype=Dtype.FLOAT16), [("a", "b")])
 
 
-def test_bars_of_the_package_are_not_drawn(qwen2: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_bars_of_the_package_are_hidden(qwen2: Path, capfd: pytest.CaptureFixture[str]) -> None:
     scores_of(language_model(qwen2, batch_size=2), text_pairs(QUERIES, CHUNKS))
     assert "it/s" not in capfd.readouterr().err
 
@@ -163,6 +163,6 @@ def test_bars_of_the_package_are_not_drawn(qwen2: Path, capfd: pytest.CaptureFix
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],
 )
-def test_mistakes(mistakes: list[str], wanted: str) -> None:
+def test_mistakes(mistakes: list[str], expected: str) -> None:
     (found,) = mistakes
-    assert found.startswith(wanted)
+    assert found.startswith(expected)

@@ -1,4 +1,4 @@
-"""A language model that puts several hits in order at once."""
+"""A language model that orders several hits per request."""
 
 import json
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def test_two_at_a_time_is_a_bubble_sort() -> None:
     assert listwise(**two, passes=3).n_requests(9) == 24
 
 
-def test_all_queries_are_asked_at_once() -> None:
+def test_requests_of_all_queries_are_sent_together() -> None:
     calls = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:

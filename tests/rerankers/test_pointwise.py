@@ -24,7 +24,7 @@ class TestContract(ListRerankerContract):
 
 
 def ranked(replies: Sequence[str]) -> HitOrder:
-    """The order of hits of which each says how the model replies: "error" for a request that fails."""
+    """Return the order of hits whose texts are the model's replies; "error" is a failed request."""
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
         texts = [request.passages[0].text for request in requests]
@@ -39,7 +39,7 @@ def ranked(replies: Sequence[str]) -> HitOrder:
     return order
 
 
-def test_hits_stand_by_their_grades_and_equal_ones_as_they_stood() -> None:
+def test_hits_are_sorted_by_grade_and_ties_keep_their_order() -> None:
     assert ranked(['{"grade": 0}', '{"grade": 2}', "1", '{"grade": 2}', '{"grade": 0}']).order == (1, 3, 2, 0, 4)
 
 

@@ -89,7 +89,7 @@ def test_blank_texts_are_not_sent_and_come_last(server: ChatServer) -> None:
     assert server.requests[before]["documents"] == ["北京", "西湖"]
 
 
-def test_failures_that_pass_are_tried_again() -> None:
+def test_temporary_failures_are_retried() -> None:
     whole = [{"index": 0, "relevance_score": 0.5}, {"index": 1, "relevance_score": 0.25}]
     bad: dict[int, Any] = {
         2: {"results": whole[:1]},
@@ -136,7 +136,7 @@ def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
     assert found.startswith(mistake)
 
 
-def test_in_a_sweep_only_new_pairs_are_sent(tmp_path: Path) -> None:
+def test_a_sweep_sends_only_new_pairs(tmp_path: Path) -> None:
     own = ["reranker=rerank_api", "reranker.model=m", "llm=none", *RANKING_ONLY]
     with chat_server(as_jina) as server:
         address = f"reranker.base_url={server.url}"

@@ -20,7 +20,7 @@ class TestGiven(RetrieverContract):
 
 
 def picked(retriever: Given, n: int, *passages: str, chunks: Spans | None = None) -> list[str]:
-    """The ids of the documents whose chunks are picked for a sample with these passages, of which r... are gold."""
+    """Return the document ids of the picked chunks for a sample with these passages; r... are gold."""
     gold = tuple(Evidence(passage) for passage in passages if passage.startswith("r"))
     samples = [Sample("s", "qa", Kind.QA, "?", (), gold, passages=passages), Sample("none", "qa", Kind.QA, "?", ())]
     chunks = chunks or chunk(WHOLE, DOCUMENTS)
@@ -31,7 +31,7 @@ def picked(retriever: Given, n: int, *passages: str, chunks: Spans | None = None
     return [IDS[i] for i in chunks.document[own]]
 
 
-def test_without_a_rate_all_in_their_order() -> None:
+def test_all_passages_keep_their_order_without_a_noise_rate() -> None:
     assert picked(Given(WHOLE), 100, "n2", "r1", "n1") == ["n2", "r1", "n1"]
     assert picked(Given(WHOLE), 2, "n2", "r1", "n1") == ["n2", "r1"]
 
@@ -49,7 +49,7 @@ def test_without_a_rate_all_in_their_order() -> None:
         (0.0, 5, ["n1", "n2", "r1", "r2", "r3"]),
     ],
 )
-def test_a_share_is_noise(rate: float, n: int, expected: Sequence[str]) -> None:
+def test_a_share_of_the_passages_is_noise(rate: float, n: int, expected: Sequence[str]) -> None:
     """Rounded up, filled up by the other sort: as RGB's published code counts."""
     assert sorted(picked(Given(WHOLE, noise_rate=rate), n, *IDS)) == expected
 

@@ -42,7 +42,7 @@ def test_a_weight_by_name_is_the_fusions_in_the_order_of_the_searches() -> None:
 
 
 def test_a_search_without_weight_is_not_made() -> None:
-    """What is left is the retriever that has those searches alone."""
+    """The result equals a retriever with only the remaining searches."""
     hybrid = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
     assert (retriever(bigrams=0).arms, retriever(bigrams=0).fusion) == (hybrid.arms, hybrid.fusion)
     alone, dense = (
@@ -56,14 +56,14 @@ def test_a_search_without_weight_is_not_made() -> None:
     ("component", "mistake"),
     [
         (MultiArm(SEARCHES, {}, RULE, depth=0), "depth: got 0"),
-        (retriever(word=1), "weights.word: no such search, there are dense, words, bigrams"),
+        (retriever(word=1), "weights.word: no such search; expected one of: dense, words, bigrams"),
         (retriever(words=-1), "weights.words: got -1, expected 0"),
         (retriever(words=nan), "weights.words: got nan, expected 0"),
         (retriever(words=inf), "weights.words: got inf, expected 0"),
-        (MultiArm({}, {}, RULE), "searches: none has a weight"),
-        (retriever(dense=0, words=0, bigrams=0), "searches: none has a weight"),
+        (MultiArm({}, {}, RULE), "searches: got no search with a weight"),
+        (retriever(dense=0, words=0, bigrams=0), "searches: got no search with a weight"),
         (retriever(ReciprocalRank()), r"rule.weights: got [1.0, 1.0], expected []"),
-        (retriever(WeightedScores(), words=0.5), "rule: WeightedScores takes no weights, expected equal ones"),
+        (retriever(WeightedScores(), words=0.5), "rule: WeightedScores does not support weights; expected equal ones"),
     ],
 )
 def test_mistakes(component: MultiArm, mistake: str) -> None:

@@ -31,8 +31,6 @@ EQUAL = ReciprocalRank(weights=(1.0, 1.0, 1.0))
 
 
 class RetrieverContract(ComponentContract):
-    """Contract of retrievers."""
-
     component: Retriever
 
     def test_has_its_role(self) -> None:
@@ -84,10 +82,10 @@ def test_weights_for_another_number_of_searches() -> None:
     assert ThreeWay(HEADS, Flat(), TokenWeights(), ReciprocalRank()).check() == []
     assert Hybrid(Hashing(), Flat(), Bm25(), WeightedScores(0.3)).check() == []
     assert ThreeWay(HEADS, Flat(), TokenWeights(), uneven).check() == [
-        "fusion: got the weights [1.0, 0.5], expected 3, one per search, or equal ones"
+        "fusion: got weights [1.0, 0.5], expected 3, one per search, or equal weights"
     ]
     assert Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(weights=(1.0, 1.0, 0.5))).check() == [
-        "fusion: got the weights [1.0, 1.0, 0.5], expected 2, one per search, or equal ones"
+        "fusion: got weights [1.0, 1.0, 0.5], expected 2, one per search, or equal weights"
     ]
 
 

@@ -99,7 +99,7 @@ def test_the_password_in_an_address_of_the_environment_is_hidden(name: str, monk
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nx", "***\nx"),
     ],
 )
-def test_what_looks_like_a_secret_is_hidden_in_messages_and_left_in_answers(text: str, safe: str) -> None:
+def test_text_that_looks_secret_is_hidden_in_messages_but_not_in_answers(text: str, safe: str) -> None:
     assert masked(text) == safe
     assert masked(safe) == safe
     assert without_secrets(text) == text
@@ -122,7 +122,7 @@ def test_messages_without_a_secret_stay_as_they_are(text: str) -> None:
 
 
 def test_answers_without_a_secret_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever words, addresses or keys an answer holds, it is changed only by a secret of the environment."""
+    """Only a secret of the environment changes an answer, not its words, addresses or keys."""
     for name, value in {
         "OPENAI_API_KEY": "EMPTY", "VLLM_API_KEY": "token-abc123", "A_KEY": "not-needed", "B_KEY": "12345678",
         "C_TOKEN": "password", "D_SECRET": "true", "MY_PASSWORD": "aaaaaaaaaaaa", "SSH_KEY_DIR": "/home/me/Keys1",

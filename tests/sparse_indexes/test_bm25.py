@@ -79,7 +79,7 @@ def test_scores_are_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages],
         np.testing.assert_allclose(score[chunk >= 0], expected[chunk[chunk >= 0]], rtol=1e-5)
 
 
-def test_by_hand() -> None:
+def test_scores_by_hand() -> None:
     table = build_term_table(["西湖 西湖 故宫", "故宫", "长城 长城"], LUCENE.tokenizer)
     index = index_block(LUCENE.build(passages(["", "", ""], table)), 3, table)
     hits = LUCENE.search([index], queries_for(["西湖 故宫"], LUCENE.tokenizer, table), 3)
@@ -134,7 +134,7 @@ def find(component: Bm25, chunks: Sequence[str], queries: Sequence[str]) -> Hits
 def test_too_many_queries_without_a_hit() -> None:
     with pytest.raises(ComponentError) as raised:
         find(Bm25(max_share_without_hits=0.4), CHUNKS, ["长城", "moon"])
-    assert "1 of 2 queries have no hit at all, e.g. 'moon'; expected at most a share of 0.4" in str(raised.value)
+    assert "1 of 2 queries have no hit, e.g. 'moon'; expected at most a share of 0.4" in str(raised.value)
     assert "RjiebaWords" in str(raised.value)
     assert "language=en for English, zh for Chinese, multi for several in one corpus" in str(raised.value)
     assert str(raised.value).endswith("set retriever.sparse_index.max_share_without_hits=1.")
@@ -147,7 +147,7 @@ def test_a_share_of_queries_without_a_hit_is_allowed(share: float) -> None:
 
 @pytest.mark.parametrize("component", [LUCENE, OKAPI, RANK_BM25])
 @pytest.mark.parametrize("chunks", [(), ("",), ("。", "")])
-def test_nothing_to_find(component: Bm25, chunks: tuple[str, ...]) -> None:
+def test_queries_without_matching_terms_have_no_hits(component: Bm25, chunks: tuple[str, ...]) -> None:
     lenient = dataclasses.replace(component, max_share_without_hits=1.0)
     assert rankings_of(find(lenient, chunks, ["长城", ""])) == [[], []]
 
@@ -163,7 +163,7 @@ def test_english() -> None:
         ({"k1": -1.0}, "k1: got -1.0"),
         ({"b": 1.5}, "b: got 1.5"),
         ({"max_share_without_hits": 2.0}, "max_share_without_hits: got 2.0"),
-        ({"backend": Backend.RANK_BM25}, "formula: backend rank_bm25 knows only okapi"),
+        ({"backend": Backend.RANK_BM25}, "formula: backend rank_bm25 supports only okapi"),
     ],
 )
 def test_mistakes(fields: dict[str, Any], said: str) -> None:

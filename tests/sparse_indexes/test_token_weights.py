@@ -37,7 +37,7 @@ class TestTokenWeights(ComponentContract):
         assert isinstance(self.component, TokenIndex)
 
     @pytest.mark.parametrize("depth", [1, 7, 1000])
-    def test_ranks_by_inner_product_whoever_shares_a_token(self, depth: int) -> None:
+    def test_chunks_with_shared_tokens_are_ranked_by_inner_product(self, depth: int) -> None:
         chunks, queries = drawn(200), drawn(20, seed=1)
         hits = found(chunks, queries, depth)
         assert_is_ranking(hits, 20, min(depth, 200))

@@ -25,7 +25,7 @@ def test_missing_and_unknown_places_are_errors() -> None:
     wording = Wording("", "{question} {answr}", "")
     assert wording.mistakes("reading", ("{question}", "{answer}")) == [
         "reading.instruction: has no {answer}",
-        "reading.instruction: has {answr}, expected no place but {question} and {answer}",
+        "reading.instruction: has {answr}, expected only {question} and {answer}",
     ]
 
 

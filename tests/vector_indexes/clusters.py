@@ -1,4 +1,4 @@
-"""Random vectors that lie in clusters, as those of texts on the same subjects do."""
+"""Random vectors in clusters, like the vectors of texts on the same subjects."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ def clustered_vectors(
 
 
 def on_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors near unit vectors whose inner products are exact, whoever sums them in whatever order: their values are
-    multiples of 1/512. Searches of two kinds then find equal hits on any machine.
+    """Return vectors near unit vectors with exact inner products, because their values are multiples of 1/512.
+
+    Two kinds of search then find equal hits on any machine, in any order of summation.
     """
     return np.asarray(np.round(vectors * 512) / 512, dtype=np.float32)

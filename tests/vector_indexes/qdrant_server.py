@@ -1,5 +1,6 @@
-"""A server on this machine that answers the requests for collections that the Qdrant client sends for us, as Qdrant's
-REST API says: https://api.qdrant.tech. It stands in for the real one, whose searches it makes with NumPy.
+"""A local replacement for a Qdrant server, which searches with NumPy.
+
+It answers our requests for collections by Qdrant's REST API: https://api.qdrant.tech.
 """
 
 import json
@@ -23,7 +24,7 @@ class Collection:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the server says of it. It is always done with its graph."""
+        """Description by the server. The graph is always complete."""
         params = {"vectors": self.configuration["vectors"]}
         names = ("deleted_threshold", "vacuum_min_vector_number", "default_segment_number", "flush_interval_sec")
         hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000, **self.configuration["hnsw_config"]}
@@ -37,7 +38,7 @@ class Collection:
         }
 
     def nearest(self, search: dict[str, Any]) -> list[dict[str, Any]]:
-        """The best of all, whatever their order among equals."""
+        """Return the best of all, with ties in any order."""
         ids = np.array(sorted(self.points, reverse=True))
         scores = np.array([self.points[i] for i in ids], dtype=np.float32) @ np.array(
             search["query"]["nearest"], np.float32
@@ -47,7 +48,7 @@ class Collection:
 
 
 class QdrantServer:
-    """What the server has, and what it was asked: "PUT /collections/name/points", with the bodies."""
+    """Collections of the server, and its requests: "PUT /collections/name/points", with the bodies."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -56,7 +57,7 @@ class QdrantServer:
         self.requests: list[tuple[str, Any]] = []
 
     def n_requests(self, method: str, end: str) -> int:
-        """Of one kind."""
+        """Return the requests of one kind."""
         return sum(asked.startswith(method) and asked.endswith(end) for asked, _ in self.requests)
 
     def answer(self, method: str, path: str, body: Any, key: str) -> tuple[int, Any]:
@@ -98,7 +99,7 @@ class QdrantServer:
 
 @contextmanager
 def qdrant_server(key: str = "") -> Iterator[QdrantServer]:
-    """A server that runs while the context lasts, and wants this key ("" for none)."""
+    """Run a server within the context that requires this key ("" for none)."""
     server = QdrantServer(key)
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Where exact search is made. Machines without a GPU test the choice, and how much is copied at once, with a fake."""
+"""The device of an exact search. Without a GPU, a fake tests the choice and the sizes of blocks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ VECTORS, QUERIES = random_vectors(300), random_vectors(7, seed=1)
 
 
 class Resources:
-    """What FAISS computes with on a GPU."""
+    """Resources of FAISS on a GPU."""
 
     def setTempMemory(self, n_bytes: int) -> None:  # noqa: N802 - FAISS's name
         assert n_bytes == GIB // 2
@@ -30,7 +30,7 @@ class Resources:
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """A machine with a GPU of which 8 GiB are free; the limits of every search there."""
+    """Fake a machine with a GPU with 8 GiB of free memory; return the limits of every search."""
     made: list[dict[str, Any]] = []
 
     def knn_gpu(resources: Resources, queries: Any, vectors: Any, k: int, **options: Any) -> Any:
@@ -53,7 +53,7 @@ def test_a_gpu_is_used_where_it_is_wanted(searches: list[dict[str, Any]], device
     assert all((made["vectorsMemoryLimit"], made["queriesMemoryLimit"]) == (0, 0) for made in searches)
 
 
-def test_the_first_stage_of_truncated_vectors_too(searches: list[dict[str, Any]]) -> None:
+def test_the_first_stage_of_truncated_vectors_uses_a_gpu(searches: list[dict[str, Any]]) -> None:
     index = Truncated(16, device=Device.GPU)
     index.search(built(index, VECTORS), VECTORS, QUERIES, 5)
     assert len(searches) == 1
@@ -81,11 +81,11 @@ def test_limits_of_blocks(vectors: int, queries: int, free: int, limits: tuple[i
     ("free", "n", "said"),
     [
         (GIB, 10, r"1\.0 GiB of its memory are free, and 1\.75 are needed"),
-        (8 * GIB, 2049, "2,049 hits per query are asked for, and a GPU finds at most 2,048"),
+        (8 * GIB, 2049, "the search needs 2,049 hits per query, and a GPU supports 2,048"),
     ],
 )
 @pytest.mark.usefixtures("searches")
-def test_what_a_gpu_cannot_do_is_done_without_it_or_said(
+def test_a_search_that_a_gpu_cannot_do_runs_on_the_cpu_or_fails(
     searches: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, free: int, n: int, said: str
 ) -> None:
     monkeypatch.setattr(exact, "free_gpu_bytes", lambda: free)
@@ -99,13 +99,13 @@ def test_what_a_gpu_cannot_do_is_done_without_it_or_said(
     assert searches == []
 
 
-def test_a_cuda_of_another_version_is_done_without_or_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_cuda_version_means_the_cpu_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_library(name: str) -> None:
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(exact, "n_gpus", lambda: 1)
     monkeypatch.setattr(exact.ctypes, "CDLL", no_library)
-    with pytest.raises(ComponentError, match=r"how much of its memory is free \(libcudart.so.12: cannot open"):
+    with pytest.raises(ComponentError, match=r"CUDA does not report its free memory \(libcudart.so.12: cannot open"):
         nearest(QUERIES, VECTORS, 5, Device.GPU)
     assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
 
@@ -119,7 +119,7 @@ def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
 
 
-def test_a_faiss_that_knows_no_gpu_is_said_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_faiss_without_gpu_support_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-cpu"]})
     for index in (Flat(Device.GPU), Truncated(device=Device.GPU)):
         (mistake,) = index.check()

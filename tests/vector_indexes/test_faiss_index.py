@@ -45,7 +45,7 @@ class TestIvfPq(VectorIndexContract):
         found = index.search(built(index, vectors), vectors, queries, 50)
         assert share_found(found, exact) > 0.9
 
-    def test_it_is_built_in_blocks_and_trained_on_a_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ivf_pq_is_built_in_blocks_and_trained_on_a_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 300)
         monkeypatch.setattr(faiss_index, "_TRAINING_PER_CENTROID", 20)
         self.test_finds_most_of_what_flat_finds()
@@ -61,11 +61,11 @@ class TestIvfPq(VectorIndexContract):
     ("index", "n_vectors", "said"),
     [
         (IvfPq(), 100, "got 100 vectors of 32 dimensions, expected at least 256 vectors"),
-        (IvfPq(n_lists=4, n_bits=4, n_probes=1, n_subvectors=5), 100, "divide by n_subvectors=5"),
-        (IvfPq(), 0, "use retriever.vector_index of kind Flat"),
+        (IvfPq(n_lists=4, n_bits=4, n_probes=1, n_subvectors=5), 100, "divisible by n_subvectors=5"),
+        (IvfPq(), 0, "use vector_index=flat"),
     ],
 )
-def test_what_ivf_pq_cannot_be_built_over(index: IvfPq, n_vectors: int, said: str) -> None:
+def test_ivf_pq_rejects_few_vectors_and_indivisible_dimensions(index: IvfPq, n_vectors: int, said: str) -> None:
     with pytest.raises(ComponentError, match=said):
         built(index, random_vectors(n_vectors))
 

@@ -33,7 +33,7 @@ class TestSomeLists(VectorIndexContract):
     component = IvfFlat(n_lists=5, n_probes=2)
 
 
-def test_all_lists_hold_what_flat_finds() -> None:
+def test_a_search_of_all_lists_equals_flat() -> None:
     found = replace(INDEX, n_probes=64).search(built(INDEX, VECTORS), VECTORS, QUERIES, 100)
     exact = Flat().search({}, VECTORS, QUERIES, 100)
     np.testing.assert_array_equal(found.chunk, exact.chunk)
@@ -71,9 +71,7 @@ def test_every_vector_is_in_the_list_of_its_nearest_centroid() -> None:
         assert rows == np.flatnonzero(nearest == number).tolist()
 
 
-def test_it_is_the_same_on_any_number_of_threads_and_in_blocks_of_any_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_does_not_depend_on_threads_and_block_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "vectors.npy", VECTORS)
     on_disk = np.load(tmp_path / "vectors.npy", mmap_mode="r")
     whole = built(INDEX, VECTORS)

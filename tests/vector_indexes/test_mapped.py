@@ -86,7 +86,7 @@ def test_rows_of_a_file_leave_the_memory_when_the_next_are_asked_for(
     assert resident("RssFile") - before > 24 << 20
 
 
-def test_what_was_written_into_memory_is_not_let_go_of(tmp_path: Path) -> None:
+def test_arrays_in_memory_are_not_released(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.ones(1 << 20, dtype=np.float32))
     copied_on_write = np.load(tmp_path / "rows.npy", mmap_mode="c")
     copied_on_write += 1

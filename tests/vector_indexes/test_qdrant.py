@@ -76,7 +76,7 @@ def test_vectors_are_sent_in_batches_under_their_positions(
     assert server.n_requests("PUT", "/points") == 8  # 3 + 3 + 2
 
 
-def test_a_collection_that_is_there_is_taken_and_one_that_is_half_there_filled_up(
+def test_a_complete_collection_is_reused_and_a_partial_one_completed(
     index: Qdrant, server: QdrantServer, tmp_path: Path
 ) -> None:
     index.build(VECTORS, place(tmp_path))
@@ -102,7 +102,7 @@ def test_a_collection_that_is_not_as_it_was_built_is_damaged(
     del server.collections["rag-grid-abc"].points[3]
     assert index.lost(made) == [f"the collection rag-grid-abc at {server.url} has 699 vectors, expected 700"]
     server.collections.clear()
-    with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.* is not there; a sweep"):
+    with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.* does not exist; a sweep"):
         index.search(made, VECTORS, QUERIES, 5)
 
 
@@ -115,7 +115,7 @@ def test_a_server_that_is_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_the_key_is_sent_and_told_to_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_key_is_sent_and_appears_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index = Qdrant(api_key_env="QDRANT_API_KEY")
     assert any("QDRANT_API_KEY is not set" in mistake for mistake in index.check())
     monkeypatch.setenv("QDRANT_API_KEY", SECRET)
@@ -128,7 +128,7 @@ def test_the_key_is_sent_and_told_to_nobody(monkeypatch: pytest.MonkeyPatch, tmp
         assert SECRET not in str(raised.value)
 
 
-def test_what_the_server_refuses_is_told_without_the_key(
+def test_an_error_of_the_server_hides_the_key(
     server: QdrantServer, index: Qdrant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(server, "answer", lambda *_: (507, "no space left"))
@@ -136,7 +136,7 @@ def test_what_the_server_refuses_is_told_without_the_key(
         index.build(VECTORS, place(tmp_path))
 
 
-def test_what_belongs_to_the_search_alone_builds_no_other_collection() -> None:
+def test_search_only_fields_share_a_collection() -> None:
     graph = Qdrant(exact=False)
     assert replace(graph, ef_search=9).as_built == graph.as_built
     assert replace(graph, n_links=9).as_built != graph.as_built
@@ -151,7 +151,9 @@ def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
         "timeout_s: got 0, expected more than 0",
         "base_url: is empty, expected the server's address, such as http://localhost:6333",
     ]
-    assert Qdrant(base_url="host").check() == ["base_url: got 'host', expected one such as http://localhost:6333"]
+    assert Qdrant(base_url="host").check() == [
+        "base_url: got 'host', expected an address such as http://localhost:6333"
+    ]
     assert "holds a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (missing,) = Qdrant().check()
@@ -182,7 +184,7 @@ class TestSweep:
         assert {name: collection.points for name, collection in server.collections.items()} == before
         said = capsys.readouterr().out
         assert "damaged in the store, computed again: vector_index" in said
-        assert "is not there" in said
+        assert "does not exist" in said
 
     def test_each_of_several_corpora_has_a_collection_of_its_own(
         self, tmp_path: Path, server: QdrantServer, monkeypatch: pytest.MonkeyPatch

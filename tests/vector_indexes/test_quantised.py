@@ -156,6 +156,6 @@ def test_a_vector_without_a_part_in_the_first_dimensions_stays_zero() -> None:
 def test_mistakes() -> None:
     for wrong in (Truncated(0, oversampling=0.5), Int8(0, oversampling=0.5), Binary(0, oversampling=0.5)):
         assert wrong.check() == [
-            "dimensions: got 0, expected at least 1, or null for all that the vectors have",
-            "oversampling: got 0.5, expected at least 1 candidate per hit that is kept",
+            "dimensions: got 0, expected at least 1, or null for all dimensions",
+            "oversampling: got 0.5, expected at least 1 candidate per hit",
         ]

@@ -1,1 +1,1 @@
-"""Rehearsing a run of making evaluation data without a model."""
+"""Rehearsals of generating evaluation data, without a language model."""

@@ -1,7 +1,7 @@
-"""A model that is none: it plays every role of making evaluation data by rule, on any corpus, in Chinese and English.
+"""A stand-in that plays all roles in generating evaluation data by rule, on any corpus, in Chinese and English.
 
-It reads the prompts that real models are sent, and what it says depends on them alone. What comes of it shows how a run
-goes; it is no benchmark.
+It reads the prompts of real models, and its replies depend on them alone. They show how a run works, and are not a
+benchmark.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +14,15 @@ from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 
 ROLES: list[Callable[[str, float], str | None]] = [*READERS, write]
-"""Each replies to a prompt, with some flaw in this share of its replies; None to one that is not for it."""
+"""Functions that reply to a prompt, with a flaw in the given share of replies; None for a prompt of another role."""
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """Writes, reads, votes and inspects without a model: see `components.llms.rehearsal.writer` for what it asks for. A
-    share of its replies is flawed on purpose, each in one of many ways, so that there is something to reject.
+    """A stand-in that writes, reads, votes and inspects; see `components.llms.rehearsal.writer` for its questions.
 
-    To the prompts of anything but `python -m runner.generate` it has no reply: the request fails.
+    A share of its replies has a deliberate flaw of one of many kinds, so that checks have something to reject. Requests
+    that do not come from `python -m runner.generate` fail.
     """
 
     flawed_share: float = 0.0
@@ -34,13 +34,13 @@ class Rehearsal:
     is_stand_in: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """A share out of range."""
+        """Return an error for a share out of range."""
         if 0 <= self.flawed_share <= 1:
             return []
         return [f"flawed_share: got {self.flawed_share:g}, expected a share in [0, 1]"]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """One reply each, in order."""
+        """Yield one reply per request, in order."""
         for request in requests:
             try:
                 reply = reply_to(request.messages, self.flawed_share)
@@ -51,7 +51,7 @@ class Rehearsal:
 
 
 def reply_to(messages: Sequence[Message], flawed_share: float = 0.0) -> str:
-    """What is said. Raises LookupError for a prompt that no role is for."""
+    """Return the reply to the messages. Raises LookupError if no role matches the prompt."""
     prompt = "\n".join(message.content for message in messages if message.role != "assistant")
     for role in ROLES:
         reply = role(prompt, flawed_share)

@@ -1,8 +1,8 @@
-"""The rehearsal as a voter, a reader, a judge and an inspector of what it writes.
+"""The rehearsal as voter, reader, judge and inspector of its own drafts.
 
-A question's two clues stand in quotation marks, and its topic before it: the reader looks for a sentence with both
-clues and gives its first number; a topic is chosen by its name. A document that contains "flaw:" with one of MARKERS is
-voted on or inspected accordingly.
+A question has its two clues in quotation marks, after its topic. The reader searches for a sentence with both clues and
+returns its first number. A topic is chosen by its name. A document with "flaw:" and one of MARKERS gets the matching
+vote or inspection.
 """
 
 import json
@@ -23,7 +23,7 @@ MARKERS = (
     "flaw:no_verdict",
 )
 COMMON_KNOWLEDGE = {"Leap": "366", "闰年": "366"}
-"""What the reader knows without a text: the answer to questions with these words."""
+"""Answers that the reader knows without documents, by words of the question."""
 _PAIR = re.compile(r"“([^”]+)”[^“”]{1,3}“([^”]+)”|\"([^\"]+)\" and \"([^\"]+)\"")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _DOCUMENT = re.compile(r"<document \d+>[^\n]*\n(.*?)\n</document \d+>", re.DOTALL)
@@ -33,8 +33,10 @@ _FOLLOW_UPS = ("那么", "And then: ")
 
 
 def vote(prompt: str, flawed_share: float) -> str | None:
-    """The option whose name stands in the text most often; for a document without any, one by its words alone, for a
-    question without any none. Voters agree, save on documents with a marker and on a share of the others.
+    """Return the option whose name occurs most often in the text.
+
+    A document without any name gets an option that depends on its words; a question without any gets none. Voters
+    agree, except on documents with a marker and on a share of the others.
     """
     if '"topic":' not in prompt:
         return None
@@ -54,7 +56,7 @@ def vote(prompt: str, flawed_share: float) -> str | None:
 
 
 def draft_topics(prompt: str, flawed_share: float) -> str | None:
-    """The commonest words of the documents, or the first names of the drafts."""
+    """Return the most common words of the documents, or the first names of the drafts."""
     if '"topics":' not in prompt:
         return None
     lines = [shown for _, shown in _OPTION.findall(prompt[prompt.index('"topics":') :])]
@@ -67,7 +69,7 @@ def draft_topics(prompt: str, flawed_share: float) -> str | None:
 
 
 def understand(prompt: str, flawed_share: float) -> str | None:
-    """A question with both clues is clear, a later turn with those before it alone."""
+    """Accept a question with both clues; a later turn only together with the turns before it."""
     if '"self_contained":' not in prompt:
         return None
     question = _question(prompt)
@@ -77,8 +79,8 @@ def understand(prompt: str, flawed_share: float) -> str | None:
 
 
 def read(prompt: str, flawed_share: float) -> str | None:
-    """The numbers that the clues lead to in the documents, "" unless there is one for each pair; without documents what
-    is known.
+    """Return the numbers that the clues lead to in the documents, or "" unless each pair leads to one. Without
+    documents, return the known answer.
     """
     if '"answer":' not in prompt or '"question":' in prompt:
         return None
@@ -89,7 +91,7 @@ def read(prompt: str, flawed_share: float) -> str | None:
 
 
 def compare(prompt: str, flawed_share: float) -> str | None:
-    """By the numbers in reference and answer."""
+    """Compare the numbers in reference and answer."""
     if '"match":' not in prompt:
         return None
     asked = _blocks(
@@ -100,7 +102,7 @@ def compare(prompt: str, flawed_share: float) -> str | None:
 
 
 def look_for_others(prompt: str, flawed_share: float) -> str | None:
-    """Another number to which the clues of the question lead in a document."""
+    """Return another number to which the clues of the question lead in a document."""
     if '"other_answer":' not in prompt:
         return None
     question, reference = _blocks(prompt, ("Question:", "问题："), ("Answer", "认定的正确答案"), ("Could", "如果有人"))[
@@ -114,7 +116,7 @@ def look_for_others(prompt: str, flawed_share: float) -> str | None:
 
 
 def support(prompt: str, flawed_share: float) -> str | None:
-    """The first number of a summary that is in none of the documents."""
+    """Return the first number of a summary that no document contains."""
     if '"unsupported":' not in prompt:
         return None
     (summary,) = _blocks(prompt, ("Summary:", "摘要："), ("Excerpts", "文档摘录"))
@@ -124,7 +126,9 @@ def support(prompt: str, flawed_share: float) -> str | None:
 
 
 def inspect(prompt: str, flawed_share: float) -> str | None:
-    """Keeps all but what a marker, or chance, says otherwise of. What was corrected asks for the precise figure."""
+    """Accept every question unless a marker or chance decides otherwise. A corrected one asks for the precise
+    figure.
+    """
     if '"grade":' not in prompt:
         return None
     question, answer = _blocks(prompt, ("Question:", "问题："), ("Reference answer", "参考答案"), ("Cited", "标注"))
@@ -150,7 +154,7 @@ def _said(**reply: object) -> str:
 
 
 def _voter(prompt: str) -> int:
-    """Which of the three voters is asked."""
+    """Return the number of the voter, 0 to 2."""
     signs = (("librarian", "图书馆"), ("examination", "考试"))
     return next((n for n, own in enumerate(signs, 1) if any(sign in prompt for sign in own)), 0)
 
@@ -160,13 +164,13 @@ def _name(option: str) -> str:
 
 
 def _question(prompt: str) -> str:
-    """The last one that is asked, in one of the gates' wordings."""
+    """Return the last question, in any wording of the gates."""
     after = re.split(r"^(?:Question:|问题：)$", prompt, flags=re.MULTILINE)[-1].strip()
     return re.split(r"\n\n", after)[0].split("user: ")[-1].strip()
 
 
 def _blocks(prompt: str, *headings: Sequence[str]) -> list[str]:
-    """What stands between lines that begin so, in either language."""
+    """Return the texts between lines that start with these headings, in either language."""
     places = []
     for heading in headings:
         found = re.search(rf"^(?:{'|'.join(map(re.escape, heading))})[^\n]*$", prompt, re.MULTILINE)
@@ -181,7 +185,7 @@ def _clues(question: str) -> list[tuple[str, str]]:
 
 
 def _numbers(documents: Sequence[str], clues: tuple[str, str]) -> list[str]:
-    """The first number of each sentence that has both clues."""
+    """Return the first number of each sentence that contains both clues."""
     found = []
     for document in documents:
         start = 0

@@ -1,7 +1,7 @@
-"""The rehearsal as a writer.
+"""The rehearsal as writer.
 
-It asks for the number in a sentence by two clues, words of that sentence: whoever sees the sentence can answer, and
-nobody else. A document that contains "flaw:<name>" gets a draft with that flaw; see FLAWS for the names.
+It asks for the number in a sentence by two clues, which are words of that sentence. The question can be answered only
+with that sentence. A document with "flaw:<name>" gets a draft with that flaw; FLAWS lists the names.
 """
 
 import json
@@ -24,7 +24,7 @@ _TOPIC = re.compile(r"^(?:Topic of the \w+: |\w+所属主题：)(?:.* > )?(?!any
 
 @dataclass(frozen=True)
 class Fact:
-    """A number, the two clues that lead to it, and the sentence in which all three stand."""
+    """A number, the two clues that lead to it, and the sentence that contains all three."""
 
     sentence: int
     text: str
@@ -40,7 +40,7 @@ Reply = dict[str, Any]
 
 
 def write(prompt: str, flawed_share: float) -> str | None:
-    """A reply for the task whose form stands in the prompt."""
+    """Return a reply for the task whose form the prompt contains, None if there is no form."""
     form = _FORM.search(prompt)
     documents = [_SENTENCE.findall(own) for _, own in _DOCUMENT.findall(prompt)]
     if not (form and documents):
@@ -60,7 +60,7 @@ def write(prompt: str, flawed_share: float) -> str | None:
 
 
 def question_about(facts: list[Fact]) -> str:
-    """Clues stand in quotation marks, two for each number that is asked for."""
+    """Return the question, with two clues in quotation marks for each number."""
     if _CHINESE.search(facts[0].clues[0]):
         pairs = "，以及".join(f"“{fact.clues[0]}”和“{fact.clues[1]}”" for fact in facts)
         return f"就{pairs}而言，具体数字{'各' * (len(facts) > 1)}是多少？"
@@ -92,15 +92,15 @@ def _conversation(facts: list[list[Fact]]) -> Reply:
 
 
 def _summary(facts: list[list[Fact]]) -> Reply:
-    """Of the documents after the first."""
+    """Return a summary of all documents after the first."""
     event = _EVENTS[0 if _CHINESE.search(facts[0][0].clues[0]) else 1].format(*facts[0][0].clues)
     others = [own[0] for own in facts[1:]]
-    told = " ".join(f"{fact.clues[0]}, {fact.clues[1]}: {fact.value}." for fact in others)
-    return {"event": event, "summary": told, "evidence": [fact.cited for fact in others]}
+    summary = " ".join(f"{fact.clues[0]}, {fact.clues[1]}: {fact.value}." for fact in others)
+    return {"event": event, "summary": summary, "evidence": [fact.cited for fact in others]}
 
 
 def _correction(facts: list[list[Fact]]) -> Reply:
-    """The number with the characters beside it, among which there is no blank."""
+    """Return the number with adjacent characters up to a space, and its replacement."""
     fact = facts[0][0]
     start = fact.text.index(fact.value)
     before, after = fact.text[:start].split(" ")[-1][-6:], fact.text[start + len(fact.value) :].split(" ")[0][:6]
@@ -109,7 +109,7 @@ def _correction(facts: list[list[Fact]]) -> Reply:
 
 
 def _on_topic(reply: Reply, prompt: str) -> Reply:
-    """The question, or the first one, names the topic that is wanted."""
+    """Add the requested topic to the question, or to the first of several."""
     if "turns" in reply:
         first, *later = reply["turns"]
         return {"turns": [_on_topic(first, prompt), *later]}
@@ -121,7 +121,7 @@ def _on_topic(reply: Reply, prompt: str) -> Reply:
 
 
 FOLLOW_UPS = ("那么", "And then: ")
-"""How questions begin that somebody asks after others."""
+"""Openings of questions that follow others."""
 _EVENTS = ("关于“{}”与“{}”的事件", 'The event of "{}" and "{}"')
 _FORMS: list[tuple[str, Callable[[list[list[Fact]]], Reply]]] = [
     ('"turns"', _conversation),
@@ -130,18 +130,18 @@ _FORMS: list[tuple[str, Callable[[list[list[Fact]]], Reply]]] = [
     ('"points"', _long_question),
     ('"question"', _question),
 ]
-"""By what stands in the form of a task alone, the first that fits."""
+"""Writers by a field in the form of the task; the first match counts."""
 
 
 def _facts(sentences: list[tuple[str, str]], chance: float) -> list[Fact]:
-    """Those in the document, once around from one that chance points at."""
+    """Return the facts of a document, starting from a random one."""
     found = [fact for number, text in sentences if (fact := _in_sentence(int(number), text))]
     first = int(chance * 1000) % len(found) if found else 0
     return found[first:] + found[:first]
 
 
 def _in_sentence(number: int, text: str) -> Fact | None:
-    """The first number, with the first and the last clue."""
+    """Return the first number, with the first and the last clue."""
     value = NUMBER.search(text)
     clues = list(dict.fromkeys(_CLUE.findall(text)))
     if value is None or len(clues) < 2:
@@ -167,7 +167,7 @@ def _cited_with_another_number(reply: Reply, facts: list[Fact]) -> list[Reply]:
 
 
 def _other_citation(reply: Reply, facts: list[Fact]) -> list[Reply]:
-    """A sentence beside those that are needed."""
+    """Return a sentence that is not needed."""
     used = {fact.sentence for fact in facts}
     return [{"sentences": [next(number for number in (1, 2) if number not in used)]}]
 
@@ -219,4 +219,4 @@ FLAWS: dict[str, Callable[[Reply, list[Fact]], Reply]] = {
     ),
     "first_document_alone": _with(evidence=lambda reply, facts: reply["evidence"][:1]),
 }
-"""What each makes of a good reply. Those of some tasks change nothing for others."""
+"""Changes that introduce each flaw into a good reply. Some have no effect on some tasks."""

@@ -174,7 +174,7 @@ class TestExitCodes:
         assert [(cell.status, cell.metrics) for cell in cells] == [("FAILED", {})] * 2
         for cell in cells:
             assert cell.reason in done.stdout
-            assert cell.reason.startswith("sparse hits: bm25: 8 of 12 queries have no hit at all")
+            assert cell.reason.startswith("sparse hits: bm25: 8 of 12 queries have no hit")
             trace = (only_sweep(tmp_path) / cell.cell_id / "error.txt").read_text(encoding="utf-8")
             assert trace.startswith("Traceback")
 

@@ -96,7 +96,7 @@ def test_after_a_failed_turn_later_ones_fail_too_and_all_are_asked_by_the_next_r
 
 
 def test_earlier_turns_that_are_no_samples_are_told_before_work(tmp_path: Path, options: list[str]) -> None:
-    with pytest.raises(ConfigError, match="1 of 1 samples with earlier turns have one that is no sample"):
+    with pytest.raises(ConfigError, match="1 of 1 samples with earlier turns have a turn that is not a sample"):
         plan_small(tmp_path, [*options, *own_data(tmp_path, TEXTS, [s for s in samples() if s["id"] != "0.1"])])
 
 
