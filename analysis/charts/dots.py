@@ -10,7 +10,7 @@ _ROW, _MARGIN, _PLOT = 22, 8, 320
 
 @dataclass(frozen=True)
 class Dot:
-    """A value with an optional interval. `note` is printed to the right of the row; a strong dot has the accent colour."""
+    """A value with an optional interval. `note` is right of the row; a strong dot has the accent colour."""
 
     label: str
     value: float

@@ -285,7 +285,7 @@ def raised_from(cause: Exception) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "wanted"),
+    ("error", "expected"),
     [
         (with_status(429), ErrorClass.RATE_LIMIT),
         (with_status(503), ErrorClass.SERVER),

@@ -13,7 +13,7 @@ skip_without("transformers")
 
 
 @pytest.mark.parametrize(
-    ("files", "wanted"),
+    ("files", "expected"),
     [
         ({"chat_template.jinja": "own file", "tokenizer_config.json": '{"chat_template": "x"}'}, "own file"),
         ({"tokenizer_config.json": '{"chat_template": "in the settings"}'}, "in the settings"),
@@ -59,7 +59,7 @@ def test_a_template_that_writes_the_question_passes(template: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "wanted"),
+    ("template", "expected"),
     [
         ("{% for message in messages %}", "TemplateSyntaxError"),
         ("{{ messages[0].text.strip() }}", "UndefinedError"),

@@ -154,7 +154,7 @@ def test_progress_bars_of_the_package_are_hidden(qwen2: Path, capfd: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("mistakes", "wanted"),
+    ("mistakes", "expected"),
     [
         (FlagCrossEncoder("", batch_size=1).check(), "model: is empty"),
         (FlagCrossEncoder("owner/name", "0" * 40, dtype=Dtype.BFLOAT16).check(), "dtype: got bfloat16, expected"),
