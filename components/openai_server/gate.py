@@ -91,7 +91,8 @@ class Gate(Protocol):
     def admit(self, attempt: Attempt) -> float:
         """0.0: send it now, it counts from here on. Otherwise the seconds until it is worth asking again.
 
-        Raises BudgetReached if it must not be sent, now or later.
+        Raises BudgetReached if it must not be sent, now or later, and StoreError if it cannot be counted, or an earlier
+        one could not.
         """
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
