@@ -94,7 +94,8 @@ class Gate(Protocol):
         """Return 0.0 if the attempt may be sent now; it counts from now on. Otherwise return the seconds to wait before
         asking again.
 
-        Raises BudgetReached if it must never be sent.
+        Raises BudgetReached if it must never be sent, and StoreError if the gate cannot count it, or could not count an
+        earlier attempt.
         """
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:

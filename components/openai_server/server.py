@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TypeVar
 
-from components.errors import BudgetReached
+from components.errors import BudgetReached, StoreError
 from components.limits import too_small
 from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
 from components.openai_server.breaker import Breaker
@@ -89,7 +89,7 @@ class Server:
 
         `send` posts one request and reads its reply. `path` is appended to the base address, e.g. "/chat/completions".
         Closing the iterator, or an interrupt, cancels open calls immediately. Raises BudgetReached if the gate admits
-        no more requests, after all open calls have ended.
+        no more requests, and StoreError if it cannot count them, both after all open calls have ended.
         """
         from anyio.from_thread import start_blocking_portal
 
@@ -107,10 +107,10 @@ class Server:
             # hang. The loop is still alive when the atexit handlers run.
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
-            stopped: BudgetReached | None = None
+            stopped: BudgetReached | StoreError | None = None
             while arrived := portal.call(calls.arrived):
                 for item, outcome in arrived:
-                    if isinstance(outcome, BudgetReached):
+                    if isinstance(outcome, BudgetReached | StoreError):
                         stopped = outcome
                     else:
                         yield item, outcome
@@ -126,7 +126,7 @@ class Server:
 
     async def _call(
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
-    ) -> Result | Failed | BudgetReached:
+    ) -> Result | Failed | BudgetReached | StoreError:
         """Call `send` for one item, with retries. It returns all failures instead of raising them."""
         breaker = session.breaker
         for attempt in range(1, self.max_retries + 2):
@@ -135,8 +135,8 @@ class Server:
             except NotAsked:
                 again = " again" if attempt > 1 else ""
                 return Failed(f"not asked{again}: {breaker.reason}", breaker.error_class)
-            except BudgetReached as reached:
-                return reached
+            except (BudgetReached, StoreError) as stop:
+                return stop
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 is_retried = attempt <= self.max_retries and is_temporary(error) and breaker.is_worth_a_retry(error)
                 if not is_retried:

@@ -243,6 +243,7 @@ class RunningSweep:
 
     def _begin(self, plan: SweepPlan) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
+        self._gate.begin()
         discard(plan.plan.outdated, self._store)
         self._keep(self._sweep_dir)
         self._tracker.start()

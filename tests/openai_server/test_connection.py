@@ -17,7 +17,6 @@ from components.llms.openai_chat import OpenAIChat
 from components.openai_server.connection import Connection
 from components.openai_server.connector import _has_unread_bytes
 from components.openai_server.errors import (
-    BrokenProtocol,
     Disconnected,
     HttpError,
     Malformed,
@@ -121,22 +120,33 @@ def test_a_body_that_is_no_json_is_malformed() -> None:
         answered(Reply(body=b"<html>"))
 
 
-def test_a_reply_that_is_not_http_is_no_status_of_the_server() -> None:
-    def send_garbage(listener: socket.socket) -> None:
+def error_after(sent: bytes) -> str:
+    """The message of the error that a server causes which sends these bytes and closes the connection."""
+
+    def send(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:
             connection.recv(65_536)
-            connection.sendall(b"NOT HTTP AT ALL\r\n\r\n")
+            connection.sendall(sent)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = threading.Thread(target=send_garbage, args=(listener,))
+        server = threading.Thread(target=send, args=(listener,))
         server.start()
-        with pytest.raises(BrokenProtocol) as caught:
+        with pytest.raises(Disconnected) as caught:
             post(f"http://127.0.0.1:{listener.getsockname()[1]}")
         server.join()
-    line = message_of(caught.value, "")
+    return message_of(caught.value, "")
+
+
+def test_a_reply_that_is_not_http_is_no_status_of_the_server() -> None:
+    line = error_after(b"NOT HTTP AT ALL\r\n\r\n")
     assert line.startswith("the server broke the HTTP protocol: ")
     assert "400" not in line
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-len"])
+def test_a_reply_that_breaks_off_in_its_headers_is_told_in_words(sent: bytes) -> None:
+    assert error_after(sent) == "no connection: the server closed the connection before its reply was whole"
 
 
 def test_a_reply_that_breaks_off_is_a_lost_connection() -> None:

@@ -5,6 +5,7 @@ place.
 import gc
 import logging
 import multiprocessing
+import os
 import pickle
 import signal
 from collections import Counter
@@ -135,6 +136,8 @@ def _work(start: _Start, tasks: Connection) -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the parent's own handler
     end_with_parent()  # it would go on asking a model that costs money
+    if hasattr(os, "register_at_fork"):  # a child of a component would hold the pipe open when this process is killed
+        os.register_at_fork(after_in_child=tasks.close)
     gc.freeze()  # what the parent had made stays: no collection need look at it again
     worker: Worker | None = None
     stages: Stages | None = None

@@ -60,11 +60,17 @@ class Ledger:
         self._path = path
         self._numbers = SharedNumbers(path, len(fields(_Pages)), must_persist=True)
         self._budget = budget
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Create the file, so that its removal is seen by `spent` too. Raises StoreError."""
+        with self._numbers.changed():
+            self._has_begun = True
 
     @property
     def spent(self) -> Spent:
-        """So far, by all processes."""
-        if not self._path.exists():
+        """So far, by all processes. Raises StoreError if the file was removed after `begin`."""
+        if not self._has_begun and not self._path.exists():
             return Spent()
         with self._numbers.changed() as numbers:
             return Spent(*numbers[: len(fields(Spent))])

@@ -2,10 +2,12 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+from components.errors import StoreError
 from components.openai_server.breaker import Health
 from components.openai_server.gate import Account, Attempt, Tokens
 from components.openai_server.pace import Pace
@@ -29,12 +31,20 @@ class SharedGate:
         self._ledger = Ledger(ledger, budget) if ledger else None
         self._paces: dict[str, SharedNumbers] = {}
         self._healths: defaultdict[str, Health] = defaultdict(Health)
+        self._not_counted: StoreError | None = None
 
     def __reduce__(self) -> tuple[Callable[..., "SharedGate"], tuple[object, ...]]:
         """As what it was made of: open files stay where they are."""
         return SharedGate, self._arguments
 
+    def begin(self) -> None:
+        """Create the count of the sweep, in the process that reads it in the end. Raises StoreError."""
+        if self._ledger:
+            self._ledger.begin()
+
     def admit(self, attempt: Attempt) -> float:
+        if self._not_counted:
+            raise self._not_counted
         account = attempt.account
         with self._pace(account).changed() as numbers:
             pace = Pace(*numbers)
@@ -50,15 +60,24 @@ class SharedGate:
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         account = attempt.account
-        self._give_back(account, attempt.n_unused(used))
-        if self._ledger:
-            self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
+        with self._before_the_next_attempt():
+            self._give_back(account, attempt.n_unused(used))
+            if self._ledger:
+                self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
 
     def withdraw(self, attempt: Attempt) -> None:
         account = attempt.account
         self._give_back(account, attempt.most.n_all)
         if self._ledger:
             self._ledger.withdraw(attempt.most, self.prices.of(account.model, account.priced_at))
+
+    @contextmanager
+    def _before_the_next_attempt(self) -> Iterator[None]:
+        """Leave a StoreError to the next `admit`: raised here, it would take the place of a reply that was paid for."""
+        try:
+            yield
+        except StoreError as error:
+            self._not_counted = error
 
     def _give_back(self, account: Account, n_tokens: int) -> None:
         if account.max_tokens_per_minute:
@@ -69,11 +88,11 @@ class SharedGate:
 
     @property
     def spent(self) -> Spent:
-        """By all processes of the sweep."""
+        """By all processes of the sweep. Raises StoreError if the count was removed after `begin`."""
         return self._ledger.spent if self._ledger else Spent()
 
     def hold(self, account: Account, seconds: float) -> None:
-        with self._pace(account).changed() as numbers:
+        with self._before_the_next_attempt(), self._pace(account).changed() as numbers:
             pace = Pace(*numbers)
             pace.hold(time.time(), seconds)
             numbers[:] = vars(pace).values()

@@ -39,6 +39,15 @@ def die_twice(stage: Sum, run: Run) -> int:
     return added
 
 
+def die_beside_a_child(stage: Sum, run: Run) -> int:
+    """A pool of processes that outlives its worker."""
+    if os.fork() == 0:
+        time.sleep(2.0)
+        add(stage, run)
+        os._exit(0)
+    return end_this_process(stage, run)
+
+
 def add_in_a_while(stage: Sum, run: Run) -> int:
     """So that the stages beside it end first."""
     time.sleep(0.3)

@@ -39,6 +39,7 @@ from tests.runner.engine.fake_stages import (
 from tests.runner.engine.process_stages import (
     add_in_a_while,
     die_again,
+    die_beside_a_child,
     die_twice,
     end_this_process,
     leave,
@@ -336,6 +337,11 @@ class TestProcesses:
         assert ended["left"].error.startswith("left: the worker process was killed (SIGKILL), most likely for want of")
         assert ended["top"].failed
         assert not ended["right"].failed
+
+    def test_the_end_of_one_is_seen_although_its_own_child_goes_on(self, store: Store, calls: Path) -> None:
+        ended = run(chain(calls, source=die_beside_a_child), store, n_workers=2)
+        assert ended["source"].error.endswith("; it was tried 3 times")
+        assert noted(calls) == [], "the child ended first"
 
     def test_one_that_ends_itself_is_told_from_a_killed_one(self, store: Store) -> None:
         ended = run(chain(left=leave), store, n_workers=2)

@@ -2,8 +2,10 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -151,6 +153,23 @@ def test_stand_ins_for_models_spend_nothing(tmp_path: Path, server: ChatServer) 
         "n_prompt_tokens": 0,
         "n_unpriced": 0,
     }
+
+
+def test_a_results_folder_removed_on_the_way_loses_no_answer(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def remove(request: dict[str, Any], attempt: int) -> Reply:
+        if len(server.requests) == 5:
+            shutil.rmtree(tmp_path / "results" / SWEEP_ID)
+        return Reply("ok")
+
+    server.script = remove
+    assert run_small(tmp_path, asking(server)) == 1
+    assert "cannot keep what was spent: No such file" in capsys.readouterr().err
+    assert len(server.requests) < N
+    server.script = lambda *_: Reply("ok")
+    assert run_small(tmp_path, asking(server), sweep_id="again") == 0
+    assert len(set(prompts(server))) == len(server.requests) == N
 
 
 def test_requests_without_an_answer_are_spent(tmp_path: Path, server: ChatServer) -> None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 
 from benchmarks.chat_endpoint import Behaviour, Chaos, serving
-from components.errors import BudgetReached
+from components.errors import BudgetReached, StoreError
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.gate import Account, Attempt, Tokens, current_gate, passing
 from components.prices import Price, PriceList, Prices
@@ -109,6 +109,14 @@ class TestSharedGate:
         with pytest.raises(BudgetReached):
             gate.admit(Attempt(account, Tokens(10, 10), 60.0))
         assert SharedGate(tmp_path / "limits").admit(Attempt(account, Tokens(), 60.0)) == 0.0
+
+    def test_a_reply_outlives_the_file_that_counts_it_and_the_next_attempt_does_not(self, tmp_path: Path) -> None:
+        gate = SharedGate(tmp_path / "limits", tmp_path / "spent")
+        assert gate.admit(self.attempt) == 0.0
+        (tmp_path / "spent").unlink()
+        gate.settle(self.attempt, Tokens(10, 5))
+        with pytest.raises(StoreError, match="spent: cannot keep what was spent"):
+            gate.admit(self.attempt)
 
     def test_without_a_ledger_nothing_is_counted(self, tmp_path: Path) -> None:
         gate = SharedGate(tmp_path / "limits")

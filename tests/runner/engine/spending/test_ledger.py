@@ -63,6 +63,16 @@ def test_a_file_removed_during_a_sweep_is_an_error_and_no_new_count(path: Path, 
     assert not path.exists()
 
 
+def test_what_was_spent_is_unknown_once_the_file_is_removed(path: Path) -> None:
+    ledger = Ledger(path, Budget())
+    assert ledger.spent == Spent()
+    ledger.begin()
+    assert ledger.spent == Spent()
+    path.unlink()
+    with pytest.raises(StoreError, match="spent: cannot keep what was spent: No such file"):
+        _ = ledger.spent
+
+
 @pytest.mark.parametrize(
     ("budget", "reached"),
     [
