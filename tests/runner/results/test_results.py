@@ -117,7 +117,7 @@ class TestSweeps:
 
 class TestErrors:
     def test_a_folder_that_is_no_sweep(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"sweep\.json: not there; expected the folder of a sweep"):
+        with pytest.raises(DataError, match=r"sweep\.json: does not exist; expected the folder of a sweep"):
             read_sweep(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
@@ -278,7 +278,7 @@ def test_lists_and_mappings_as_values_of_axes_are_read_as_text(tmp_path: Path) -
 
 def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, CELL, {}).rename(tmp_path / "another")
-    with pytest.raises(DataError, match=r"cell\.json: is the result of cell '0123456789ab', expected that of the cell"):
+    with pytest.raises(DataError, match=r"cell\.json: got the result of cell '0123456789ab', expected the cell"):
         read_cell(folder)
 
 
