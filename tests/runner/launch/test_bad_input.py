@@ -139,10 +139,10 @@ class TestCommandLine:
             ),
         ],
     )
-    def test_a_field_of_another_option(self, tmp_path: Path, typed: list[str], wanted: str) -> None:
+    def test_a_field_of_another_option(self, tmp_path: Path, typed: list[str], expected: str) -> None:
         code, error = self.run(tmp_path, *typed)
         assert code == EXIT_NOT_RUN
-        assert error.startswith(wanted)
+        assert error.startswith(expected)
         assert "max_terms" not in error
 
     def test_an_option_that_needs_a_field_of_another(self, tmp_path: Path) -> None:

@@ -84,10 +84,11 @@ def test_a_server_that_is_away_is_a_mistake(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("overrides", "expected"), [(["llm=extractive"], "no component with a model"), (["llm=none-such"], "none-such")]
+    ("overrides", "expected"),
+    [(["llm=extractive"], "no chosen component has a model"), (["llm=none-such"], "none-such")],
 )
 def test_without_a_model_there_is_nothing_to_check(
-    overrides: list[str], wanted: str, capsys: pytest.CaptureFixture[str]
+    overrides: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", *overrides]) == 2
-    assert wanted in capsys.readouterr().err
+    assert expected in capsys.readouterr().err

@@ -143,7 +143,7 @@ def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
         ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l? Known are "),
         ("rouge_l f1", [ANSWER], "got 'rouge_l f1'"),
         (" , ", [ANSWER], "--metrics: got none"),
-        ("f1", [RANKING], "no line has what f1 reads. Expected: prediction and references"),
+        ("f1", [RANKING], "no line has the fields that f1 reads; expected prediction and references"),
         ("f1", [], "holds no line"),
         ("f1", [ANSWER, ANSWER], "line 2: the id 'a' occurred before"),
         ("f1", [{"prediction": "x", "references": []}], "line 1: no field 'id'"),
