@@ -1,4 +1,4 @@
-"""The cell to take, in sentences: the same in the report and in MLflow."""
+"""The recommendation of a cell in sentences, for the report and for MLflow."""
 
 from collections.abc import Callable
 
@@ -16,8 +16,9 @@ Name = Callable[[CellResult], str]
 
 
 def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger_is_better: bool) -> Prose:
-    """Return which cell to take, why, and what the metric does not see of it. At least two cells were compared;
-    `samples` says over which samples ("all samples").
+    """Return which cell to take, why, and what the metric does not see.
+
+    At least two cells were compared. `samples` names the samples ("all samples").
     """
     by = f"{metric}{'' if larger_is_better else ' (smaller is better)'} over {samples}"
     if choice.spans_conditions:
@@ -27,7 +28,7 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
 
 
 def _conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:
-    """Cells under different conditions: the easiest test is no recommendation."""
+    """Describe cells under different conditions without a recommendation."""
     order = sorted(choice.compared, key=lambda cell: choice.means[cell.cell_id], reverse=larger_is_better)
     best, worst = order[0], order[-1]
     return prose(f"{COMPARE_ALIKE} By {by}, ", name(best)) + prose(
@@ -36,7 +37,7 @@ def _conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) 
 
 
 def samples_text(label: str, n: int, n_known: int) -> str:
-    """Return the samples behind a mean: the label, e.g. "all samples", or how many of these have a value."""
+    """Return the name of the samples behind a mean: `label`, or how many of its samples have a value."""
     if n == n_known:
         return label
     of = "" if label == "all samples" else f" of {label}"
@@ -44,7 +45,7 @@ def samples_text(label: str, n: int, n_known: int) -> str:
 
 
 def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
-    """The cell has the best mean."""
+    """Recommend the cell with the best mean."""
     mean, context = _value(choice, choice.cell), _context(choice, name)
     value = f"({mean}){context}"
     n_cells, n_others = len(choice.compared), len(choice.compared) - len(choice.tied[0])
@@ -58,9 +59,9 @@ def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
         return prose("Take ", name(choice.cell), f"{first}, and ", _worse(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
     n_tied = choice.n_tied - len(choice.tied[0])
-    which = "it is not" if n_tied == 1 else "none of them is"
-    cheaper = "" if _costs_unknown(choice) else f", and {which} noticeably {_kind(choice)}er"
-    return head + prose("These samples cannot tell ", _tied(choice, name), f" from it{cheaper}.")
+    which = "which is not" if n_tied == 1 else "none of which is"
+    cheaper = "" if _costs_unknown(choice) else f", {which} noticeably {_kind(choice)}er"
+    return head + prose("It does not differ significantly from ", _tied(choice, name), f"{cheaper}.")
 
 
 def _takes(context: str) -> str:
@@ -90,10 +91,10 @@ def _single(choice: Choice, name: Name) -> str:
 
 
 def _cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
-    """Another cell has the best mean."""
+    """Recommend a cheaper cell than the one with the best mean."""
     own, best = choice.cell, choice.best
     many = f"{choice.n_tied} of {count(len(choice.compared), 'cell')}"
-    first = f": {_least(choice)} among the cells that cannot be told apart from the best by {by} ({many})."
+    first = f": {_least(choice)} among the cells that do not differ significantly from the best by {by} ({many})."
     means = f"Its {metric} is {_value(choice, own)}; the best mean is {_value(choice, best)} ({name(best)})."
     return prose("Take ", name(own), first) + prose(means) + prose(_saved(choice, name))
 
@@ -108,7 +109,7 @@ def _least(choice: Choice) -> str:
 
 
 def _saved(choice: Choice, name: Name) -> str:
-    """E.g. "It takes 207 instead of 444 tokens of passages per prompt."."""
+    """Return the saving, such as "It takes 207 instead of 444 tokens of passages per prompt."."""
     own, best = choice.cell, choice.best
     if choice.saves_tokens and (cost := choice.tokens):
         return f"It takes {cost.of(own) or 0.0:,.0f} instead of {cost.of(best) or 0.0:,.0f} {cost.head}."
@@ -117,8 +118,10 @@ def _saved(choice: Choice, name: Name) -> str:
 
 
 def _context(choice: Choice, name: Name) -> str:
-    """E.g. " with 3,243 tokens of context per question (64 has 206)": against the compared cell with the fewest, or
-    with the most where the cell to take has few itself; "" where all have about as many, or it is not known.
+    """Return the tokens of context, such as " with 3,243 tokens of context per question (64 has 206)".
+
+    Compares with the cell that has the fewest tokens, or the most if the recommended cell itself has few. Returns "" if
+    all cells have about as many, or if the numbers are unknown.
     """
     own = passage_tokens(choice.cell)
     known = [(n, cell) for cell in choice.compared if (n := passage_tokens(cell)) is not None]
@@ -132,7 +135,7 @@ def _context(choice: Choice, name: Name) -> str:
 
 
 def _not_seen(choice: Choice, metric: str, name: Name) -> Prose:
-    """The cells that are equal by the metric, and how much gold the cell to take brings if the metric cannot see it."""
+    """Return the cells that the metric does not distinguish, and the gold that each brings if that differs."""
     least = choice.emptiest
     if least is None:
         equal = _equal(choice, metric)

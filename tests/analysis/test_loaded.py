@@ -87,13 +87,13 @@ class TestSweep:
     def test_the_best_by_a_metric_that_is_not_there(self, loaded: LoadedSweep) -> None:
         with pytest.raises(DataError, match="no metric 'rogue_l' in overall; there are: bleu, hallucination, rouge_l"):
             loaded.cell("best:rogue_l")
-        with pytest.raises(DataError, match="no cell has a value of any metric; did all of them fail"):
+        with pytest.raises(DataError, match="no cell has a value of any metric; did all cells fail"):
             replace(loaded, cells=()).cell("best")
 
     def test_failed_cells_are_not_ranked(self, loaded: LoadedSweep) -> None:
         failed = replace(loaded, cells=tuple(replace(cell, status="FAILED") for cell in loaded.cells))
         assert failed.ranked("rouge_l") == []
-        with pytest.raises(DataError, match="no cell with a value of rouge_l"):
+        with pytest.raises(DataError, match="no cell has a value of rouge_l"):
             failed.best("rouge_l")
 
     def test_as_a_table(self, loaded: LoadedSweep) -> None:
@@ -127,7 +127,7 @@ class TestFindMetric:
             find_metric("matrix/x/y:rouge_l", with_matrix)
 
     def test_without_any_metric_asks_whether_all_failed(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="did all of them fail"):
+        with pytest.raises(DataError, match="did all cells fail"):
             find_metric("rouge_l", [replace(cells[0], metrics={})])
 
     @pytest.mark.parametrize(("metric", "larger"), [("rouge_l", True), ("hallucination", False), ("length", None)])
@@ -166,7 +166,7 @@ class TestFindCell:
 
     @pytest.mark.parametrize("text", ["c", "retriever=hybrid", "no_axis=1"])
     def test_none_lists_all(self, cells: tuple[CellResult, ...], text: str) -> None:
-        with pytest.raises(DataError, match=r"no cell matches; there are:(\n.*){4}$"):
+        with pytest.raises(DataError, match=r"no cell matches, expected one of:(\n.*){4}$"):
             find_cell(text, cells)
 
 

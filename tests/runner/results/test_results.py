@@ -141,12 +141,12 @@ class TestErrors:
         ("field", "value", "message"),
         [
             ("axes", [], "axes: got a list, expected an object"),
-            ("overrides", "top_k=5", "overrides: got a text, expected a list"),
-            ("overrides", [5], r"overrides\.0: got a number, expected a text"),
+            ("overrides", "top_k=5", "overrides: got a string, expected a list"),
+            ("overrides", [5], r"overrides\.0: got a number, expected a string"),
             ("metrics", {"overall": {"mrr": 0.5}}, r"metrics\.overall\.mrr: got a number, expected an object"),
             ("seconds", {"answers": None}, r"seconds\.answers: got null, expected a number"),
-            ("larger_is_better", {"mrr": "yes"}, r"larger_is_better\.mrr: got a text, expected a truth value or null"),
-            ("counts", {"ok": True}, r"counts\.ok: got a truth value, expected a number"),
+            ("larger_is_better", {"mrr": "yes"}, r"larger_is_better\.mrr: got a string, expected a boolean or null"),
+            ("counts", {"ok": True}, r"counts\.ok: got a boolean, expected a number"),
         ],
     )
     def test_a_field_of_another_type(self, tmp_path: Path, field: str, value: object, message: str) -> None:

@@ -137,7 +137,7 @@ def test_prune_leaves_what_running_sweeps_need(
     objects = Objects(address)
     with store.leases.take("a run", [KEYS[0]]):
         assert run("prune", "--older-than-days", "0") == 0
-        assert "a sweep is running: we keep 2 results that it needs" in capsys.readouterr().out
+        assert "a sweep is running: 2 results that it needs are kept" in capsys.readouterr().out
         assert len(objects.listed("entries")) == 2
     assert run("prune", "--older-than-days", "0") == 0
     assert objects.listed("entries") == []

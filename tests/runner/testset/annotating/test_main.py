@@ -102,7 +102,7 @@ def test_an_import_whose_result_differs_is_refused(
         (new / "edits.jsonl").unlink()
     before = {path.name: path.read_bytes() for path in new.iterdir()}
     assert annotate("import", folder, file, "--out", new) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in new.iterdir()} == before
 
 
