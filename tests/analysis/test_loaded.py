@@ -85,7 +85,9 @@ class TestSweep:
         assert standings.best.cell_id == best.cell_id != standings.ordered[0].cell_id
 
     def test_the_best_by_a_metric_that_is_not_there(self, loaded: LoadedSweep) -> None:
-        with pytest.raises(DataError, match="no metric 'rogue_l' in overall; there are: bleu, hallucination, rouge_l"):
+        with pytest.raises(
+            DataError, match="no metric 'rogue_l' in overall; expected one of: bleu, hallucination, rouge_l"
+        ):
             loaded.cell("best:rogue_l")
         with pytest.raises(DataError, match="no cell has a value of any metric; did all cells fail"):
             replace(loaded, cells=()).cell("best")
@@ -112,18 +114,20 @@ class TestFindMetric:
         assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
     def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="no metric 'rouge' in read; there are: hallucination, rouge_l"):
+        with pytest.raises(DataError, match="no metric 'rouge' in read; expected one of: hallucination, rouge_l"):
             find_metric("read:rouge", cells)
 
     def test_an_unknown_subset_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="no subset 'reed'; there are: create, macro, overall, read, read/qa_1doc"):
+        with pytest.raises(
+            DataError, match="no subset 'reed'; expected one of: create, macro, overall, read, read/qa_1doc"
+        ):
             find_metric("reed:rouge_l", cells)
 
     def test_cells_of_the_matrix_are_listed_where_one_is_wanted(self, cells: tuple[CellResult, ...]) -> None:
         with_matrix = [replace(cells[0], metrics={"overall": {}, "matrix/funds/extractive": {}})]
-        with pytest.raises(DataError, match=r"there are: overall, matrix/<topic>/<task>$"):
+        with pytest.raises(DataError, match=r"expected one of: overall, matrix/<topic>/<task>$"):
             find_metric("x:rouge_l", with_matrix)
-        with pytest.raises(DataError, match=r"there are: matrix/funds/extractive$"):
+        with pytest.raises(DataError, match=r"expected one of: matrix/funds/extractive$"):
             find_metric("matrix/x/y:rouge_l", with_matrix)
 
     def test_without_any_metric_asks_whether_all_failed(self, cells: tuple[CellResult, ...]) -> None:
