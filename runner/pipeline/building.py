@@ -344,7 +344,7 @@ def _hint(value: Json, path: str) -> str:
     if not isinstance(value, str) or not path:
         return ""
     if value.startswith("interval("):
-        return f"; a grid takes no intervals: write the values, as in {path}=64,128"
+        return f"; a grid takes no intervals: list the values, as in {path}=64,128"
     if not _NUMBERS.fullmatch(value):
         return ""
     return f"; several values have commas and no blanks: {path}={','.join(value.split())}"

@@ -326,7 +326,7 @@ class TestFiles:
 
     def test_a_file_that_is_no_yaml_is_one_error(self, conf: Path) -> None:
         write(conf / "retriever" / "torn.yaml", "depth: [7, {\n")
-        with pytest.raises(ConfigError, match=r"retriever/torn.*: is not YAML that can be read"):
+        with pytest.raises(ConfigError, match=r"retriever/torn.*: cannot be read as YAML"):
             compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=torn"])
 
     def test_an_unknown_preset_is_answered_with_all(self, conf: Path) -> None:

@@ -50,7 +50,7 @@ def test_the_command_of_the_pages(
     (arguments,) = with_module("runner.models")
     assert main([word.replace("MODEL_FOLDER", "./MODEL_FOLDER") for word in arguments]) == 0
     said = capsys.readouterr().out
-    assert "128 tokens at once" in said
+    assert "up to 128 tokens" in said
     assert "32 dimensions" in said
 
 
