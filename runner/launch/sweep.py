@@ -221,7 +221,7 @@ class RunningSweep:
             with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for the log
                 self._end(plan, INTERRUPTED)
             self._console.print(
-                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done, all finished stages are cached. "
+                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done; finished stages are cached. "
                 "Run the same command to resume."
             )
             return EXIT_INTERRUPTED

@@ -33,7 +33,7 @@ from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import InOriginal, gold_in, told_in_original
+from runner.pipeline.corpus.original_places import InOriginal, gold_in, places_in_original
 from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
@@ -96,7 +96,7 @@ def _retrieved(cell: Cell, data: Data) -> _Retrieval:
     found = found_hits(cell, texts, gold)
     ranked = ranked_hits(cell, texts, found, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    places = told_in_original(texts.refined, texts.chunks, ranked.hits, context)
+    places = places_in_original(texts.refined, texts.chunks, ranked.hits, context)
     answerable = ranked.reported
     if gives_passages(picking):
         answerable = GivenAnswerable(ranked.reported, texts.original, places.chunks, places.context)
