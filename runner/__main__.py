@@ -38,7 +38,7 @@ def _will_log(arguments: list[str]) -> bool:
 
 
 def _may_share_work(arguments: list[str]) -> bool:
-    """Guess whether the command is a sweep in local processes, which need nothing that Hydra sets.
+    """Guess whether the command is a sweep in local processes, which need no settings of Hydra's.
 
     A wrong guess costs a process that ends unused, or workers that load packages for themselves.
     """

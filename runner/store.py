@@ -123,7 +123,7 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
     temporary = [*_files(store, "tmp"), *store.left_locks()]
     leftovers = [path for path in temporary if _last_changed(path) < time.time() - _DAY_S]
-    # belonging to no running process, whatever their age
+    # belonging to no running process, at any age
     leftovers += [probe for probe in left_probes(store) if probe not in leftovers]
     # Replies cost money, so they are deleted only if `stage` names them. Cheap leftovers are deleted by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):

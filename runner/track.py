@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--subsets",
         choices=["headline", "all"],
         default="headline",
-        help="the metrics of subsets, tasks and topics: the first five of the leaderboard, or all, with those of "
+        help="the metrics of subsets, tasks and topics: the first five of the leaderboard, or all, including "
         "topic x task (default: %(default)s)",
     )
     add_option(parser)

@@ -21,7 +21,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 @lru_cache(maxsize=10_000)
 def text_width(label: str) -> int:
-    """Estimate the width of a label in pixels. The actual fonts are those of the viewer."""
+    """Estimate the width of a label in pixels. The actual fonts depend on the viewer."""
     return round(sum(12 if is_wide_character(character) else 7 for character in label))
 
 

@@ -76,7 +76,7 @@ def _size(files: ModelFiles) -> Iterator[tuple[str, str]]:
 
 
 def _first_output(component: object) -> str:
-    """Return the model's output for a line of text. Raises ComponentError if there is none."""
+    """Return the model's output for a line of text. Raises ComponentError without an output."""
     if isinstance(component, Embedder):
         return _try_embedder(component)
     if isinstance(component, Reranker):

@@ -2,7 +2,7 @@
 
 Hydra merges three dozen files for each choice of options, in 60 ms. The content of a file is below its package, nearly
 always in one of the configuration's top-level parts (`retriever`, `hydra`, ...). A part that is merged from the same
-files is the same, whatever was chosen for other parts. Hydra determines the files and their order, and we reuse the
+files does not depend on the choices for other parts. Hydra determines the files and their order, and we reuse the
 parts that were composed before.
 """
 

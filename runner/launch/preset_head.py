@@ -36,7 +36,7 @@ class PresetHead:
 
 
 def read_head(name: str) -> PresetHead | None:
-    """Read the head of our preset of that name; None if there is none, as for a custom preset."""
+    """Read the head of our preset of that name; None for a custom preset."""
     file = files("sweeps").joinpath(f"{name}.yaml")
     return _parse_head(name, file.read_text(encoding="utf-8")) if file.is_file() else None
 

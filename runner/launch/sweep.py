@@ -76,7 +76,7 @@ def run_sweep(
 ) -> int:
     """Run a sweep: see `start_sweep`. Report its errors as one message, and return the exit code.
 
-    The codes besides those of `start_sweep` are 1 if the run broke off, 2 if nothing was run, 3 if a budget was
+    In addition to the codes of `start_sweep`, returns 1 if the run broke off, 2 if nothing was run, 3 if a budget was
     reached.
     """
     try:

@@ -13,7 +13,7 @@ _FEWEST_AXES_WITH_BASE = 4
 
 
 def configuration_of(cell: CellResult) -> str:
-    """Return a text that is equal for cells that differ only in their draws.
+    """Return an identifier that is equal for cells that differ only in their draws.
 
     It includes the overrides, because an axis shows only the class of a component.
     """
@@ -76,7 +76,7 @@ def _commonest(values: Iterable[Json]) -> Json:
 
 
 def _follows_from(row: list[str | None], known: list[str | None]) -> bool:
-    """Return whether the value in `known` determines the value in `row`, and `row` is None wherever `known` is."""
+    """Return whether the value in `known` determines the value in `row`, and `row` is None where `known` is."""
     pairs = set(zip(known, row, strict=True))
     return len(pairs) == len({value for value, _ in pairs}) and all(
         value is None for given, value in pairs if given is None

@@ -29,7 +29,7 @@ PER_COST = 1_000
 class Cost:
     """A kind of cost: its name in options and records, its description, and a function that reads it, None if unknown.
 
-    It covers all samples of a cell, whatever subset its quality is measured on.
+    It covers all samples of a cell, also where quality is measured on a subset.
     """
 
     name: str
@@ -108,7 +108,7 @@ COSTS: Mapping[str, Cost] = {
         Cost("cost", "cost per 1,000 samples", money_per_1000),
     )
 }
-"""Kinds of cost by name. Times are those of a pipeline in production, without loading and scoring a benchmark."""
+"""Kinds of cost by name. Times exclude loading and scoring a benchmark, as in production."""
 
 
 def known_costs(cells: Iterable[CellResult], names: Iterable[str] = COSTS) -> list[Cost]:

@@ -101,7 +101,7 @@ def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
 
 
 def _may_rank(cell: CellResult, headline: str) -> list[str]:
-    """Return metrics of which one ranks any sweep with this cell.
+    """Return the metrics that may rank a sweep with this cell.
 
     These are the headline metrics up to the first with a value, because other cells may have a value of an earlier one.
     Without a headline metric, these are all metrics.

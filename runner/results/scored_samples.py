@@ -28,7 +28,7 @@ _IDENTITY = ["id", "question", "subset", "topic", "task"]
 
 @dataclass(frozen=True)
 class ScoredSamples:
-    """Samples of one cell, all of them or those of a subset.
+    """Samples of one cell, all of them or a subset.
 
     `rows` maps a key to its row in all other fields, in the order of the file. `statistics` float64[n, d] are what the
     metric is computed from. `states` say which samples have a value. `clusters` int64[n] are groups of dependent

@@ -30,7 +30,7 @@ def _mistake(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per
     for row, column in np.argwhere((chunk < -1) | (chunk >= len(spans)))[:1]:
         return f"query {row} has the chunk {chunk[row, column]}, expected 0 to {len(spans) - 1}, or -1 for none"
     for row, column in np.argwhere((chunk[:, :-1] < 0) & (chunk[:, 1:] >= 0))[:1]:
-        return f"query {row} has no chunk in column {column} but one behind it, expected -1 only at the end"
+        return f"query {row} has no chunk in column {column} but one after it, expected -1 only at the end"
     ordered = np.sort(chunk, axis=1)
     for row, column in np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))[:1]:
         return f"query {row} has the chunk {ordered[row, column]} twice, expected each once"

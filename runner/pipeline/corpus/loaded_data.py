@@ -35,7 +35,7 @@ class BenchmarkCodec:
     """Stores documents as a table and samples as JSON.
 
     `content` has hashes of both. So a result that depends on one of them stays cached if only the other changes.
-    `hashes` are those of single documents.
+    `hashes` has one per document.
     """
 
     def encode(self, result: Benchmark) -> Parts:
@@ -197,7 +197,7 @@ def _require_unchanged(files: Dataset | Source, fingerprint: str) -> None:
         )
 
 
-_BY_CONTENT = "its content hash identifies it, wherever it was loaded from"
+_BY_CONTENT = "its content hash identifies it, however it was loaded"
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,7 @@ class CorpusPartition(Stage[Partition]):
     content: str
     documents_per_block: int
     prefixes: tuple[str, ...]
-    data: Stage[Benchmark] = runtime_only(None, "its content hash identifies it, wherever it was loaded from")
+    data: Stage[Benchmark] = runtime_only(None, "its content hash identifies it, however it was loaded")
 
     def make(self, run: Run) -> Partition:
         """Partition the corpus, reusing blocks of other cached corpora."""

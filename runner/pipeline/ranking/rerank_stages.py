@@ -49,7 +49,7 @@ class RerankedHits(Stage[Hits]):
     chunks: ChunkPassages
     corpora: SubCorpora
     encoded: tuple[Stage[Encodings], ...] = ()  # encoded queries and chunks, for a reranker that scores encodings
-    n_hits: int = runtime_only(0, "the hits stand in the key themselves")
+    n_hits: int = runtime_only(0, "the hits are part of the key")
     """Largest number of hits of a query."""
 
     def make(self, run: Run) -> Hits:

@@ -60,7 +60,7 @@ def test_sound_contexts_pass() -> None:
         ),
         (context([[0, 5], [3, -1], [-1, -1]]), "query 0 has the chunk 5, expected 0 to 4, or -1 for none"),
         (context([[0, -2], [3, -1], [-1, -1]]), "query 0 has the chunk -2"),
-        (context([[0, 4], [-1, 3], [-1, -1]]), "query 1 has no chunk in column 0 but one behind it"),
+        (context([[0, 4], [-1, 3], [-1, -1]]), "query 1 has no chunk in column 0 but one"),
         (context([[0, 4], [3, 3], [-1, -1]]), "query 1 has the chunk 3 twice, expected each once"),
         (context([[0, 1], [3, -1], [-1, -1]]), "query 0 has the chunk 1, which is not among its first 2 hits. "),
         (context([[0, 4], [3, -1], [0, -1]]), "query 2 has the chunk 0, which is not among its first 2 hits"),

@@ -108,7 +108,7 @@ def test_sound_filters_pass() -> None:
         (AllowedDocuments([0], [0], []), "returned AllowedDocuments with other columns"),  # type: ignore[arg-type]
         (allowed([0], [0, 1], [1]), "returned groups of 1 samples, expected one for each of 2"),
         (allowed([0, 1], [0, 1], [1]), "sample 1 has the group 1, expected 0 to 0"),
-        (allowed([0, 0], [0, 2], [1]), "returned offsets that do not rise"),
+        (allowed([0, 0], [0, 2], [1]), "returned offsets that do not increase"),
         (allowed([0, 0], [0, 1], [3]), "allows the document 3, expected 0 to 2"),
         (allowed([0, 0], [0, 2], [1, 1]), "allows document 1 after 1"),
         (allowed([0, 0], [0, 2], [2, 1]), "allows document 1 after 2"),
