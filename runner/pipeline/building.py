@@ -303,7 +303,7 @@ def _has_default(field: "dataclasses.Field[Any]") -> bool:
 
 
 def _is_frozen(cls: type) -> bool:
-    return bool(cls.__dataclass_params__.frozen)  # every dataclass has them
+    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # every dataclass has them
 
 
 def _with_path(path: str, mistake: str) -> str:

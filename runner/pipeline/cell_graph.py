@@ -63,7 +63,7 @@ class Graph:
 def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, None without examples."""
     recorder = _Recorder(_with_groups(cell))
-    read: Cell = recorder  # it reads as the cell does
+    read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
     retrieved = _retrieved(read, data) if read.retriever.arms else _closed_book(data)
     answered = answers_of(read, data, retrieved.passages, pool)
     result = _result(read, data, retrieved, answered)

@@ -208,7 +208,7 @@ def _emptied(temporary: Path) -> Iterator[Path]:
 
 
 def _exchange(temporary: Path, folder: Path, names: list[str]) -> None:
-    """Move files into the folder. It has no manifest until the end, so that no partial set is taken for a complete one."""
+    """Move files into the folder, the manifest last, so that a partial set has none."""
     for name in (MANIFEST, EDITS):
         (folder / name).unlink(missing_ok=True)
     for name in names:
