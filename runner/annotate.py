@@ -143,7 +143,7 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
         )
         return 0
     write_testset(options.out, new.testset, files)
-    _say_left_out(annotated)
+    _report_left_out(annotated)
     for conflict in new.conflicts:
         console.print(f"unchanged: {conflict.sample}: {conflict.detail}", markup=False)
     for line in new.rejected:
@@ -164,7 +164,7 @@ def _agree(options: argparse.Namespace, testset: Testset) -> int:
         raise DataError(f"FILE: got annotations of {found.n_annotators} annotators, expected at least 2 to compare")
     if options.json:
         write_lines(options.json, [json.dumps(tables.agreement_record(found), ensure_ascii=False, indent=2)])
-    _say_left_out(annotated)
+    _report_left_out(annotated)
     tables.show_agreement(make_console(), found)
     return 0
 
@@ -180,7 +180,7 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
     cells = acceptance(testset, ratings)
     if options.csv:
         write_lines(options.csv, [acceptance_csv(cells)])
-    _say_left_out(annotated)
+    _report_left_out(annotated)
     tables.show_acceptance(make_console(), cells)
     if options.write:
         accepted = testset.next_version(kept, (), {"accepted_at": options.at})
@@ -215,7 +215,7 @@ def _sizes(words: Sequence[str]) -> Mapping[str, float]:
     return sizes
 
 
-def _say_left_out(annotated: Annotated) -> None:
+def _report_left_out(annotated: Annotated) -> None:
     counts = {
         "skipped by their annotator": annotated.n_skipped,
         "drafts not submitted": annotated.n_drafts,

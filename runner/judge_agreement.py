@@ -122,9 +122,9 @@ def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
         "n_questions": found.n_questions,
         "n_failed": n_failed,
         "n_graded": found.n_graded,
-        **_measured("accuracy", found.accuracy),
-        **_measured("kappa", found.kappa),
-        **_measured("weighted_kappa", found.weighted_kappa),
+        **_measure_entry("accuracy", found.accuracy),
+        **_measure_entry("kappa", found.kappa),
+        **_measure_entry("weighted_kappa", found.weighted_kappa),
         "confusion": {
             label: dict(zip(found.classes, row, strict=True))
             for label, row in zip(found.classes, found.confusion.tolist(), strict=True)
@@ -132,7 +132,7 @@ def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
     }
 
 
-def _measured(name: str, measure: Measure) -> dict[str, Json]:
+def _measure_entry(name: str, measure: Measure) -> dict[str, Json]:
     return {name: measure.value, f"{name}_interval": measure.interval}
 
 

@@ -96,7 +96,7 @@ class SafeConsole(Console):
     def render_str(self, text: str, *, style: Any = "", markup: bool | None = None, **options: Any) -> Text:
         is_marked = markup if markup is not None else self._markup
         shown = printable(without_secrets(text))
-        parsed = _styled(shown) if is_marked else Text(shown)
+        parsed = _apply_markup(shown) if is_marked else Text(shown)
         rendered = super().render_str("", style=style, markup=False, **options)
         return rendered.append_text(parsed)
 
@@ -112,7 +112,7 @@ class SafeConsole(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python fails at its exit
 
 
-def _styled(text: str) -> Text:
+def _apply_markup(text: str) -> Text:
     styled = Text()
     styles: list[str] = []
     end = 0

@@ -45,15 +45,15 @@ def fill_open(config: DictConfig) -> None:
     `llm: ???` becomes `${llm}`. If the option itself contained that reference, a component chosen there
     (`+llm@expander.llm=openai`) would be merged with the cell's.
     """
-    for place in _left_open(OmegaConf.to_container(config)):
+    for place in _open_places(OmegaConf.to_container(config)):
         OmegaConf.update(config, place, f"${{{place.rpartition('.')[2]}}}")
 
 
-def _left_open(node: Json, above: str = "") -> Iterator[str]:
+def _open_places(node: Json, above: str = "") -> Iterator[str]:
     """Yield the dotted places inside groups that have no value yet."""
     for name, value in node.items():
         if isinstance(value, Mapping):
-            yield from _left_open(value, f"{above}{name}.")
+            yield from _open_places(value, f"{above}{name}.")
         elif value == MISSING and above:
             yield f"{above}{name}"
 

@@ -91,7 +91,7 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
     """
     group, _, field = missing.partition(".")
     fields_of_options = dict(_fields_of_options(group))
-    chosen = _chosen(group, overrides)
+    chosen = _chosen_options(group, overrides)
     having = [option for option, fields in fields_of_options.items() if field in fields]
     if having:
         more = f" and {len(having) - _MOST_OPTIONS} more" if len(having) > _MOST_OPTIONS else ""
@@ -108,7 +108,7 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
     return f"{key}: unknown; did you mean {close[0]}?" if close else ""
 
 
-def _chosen(group: str, overrides: Sequence[str]) -> list[str]:
+def _chosen_options(group: str, overrides: Sequence[str]) -> list[str]:
     """Return the options of a group that the overrides name; none for a default."""
     values = [each.partition("=")[2] for each in overrides if key_of(each) == group]
     return values[-1].split(",") if values else []

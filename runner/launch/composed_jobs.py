@@ -68,11 +68,11 @@ class JobComposer:
         key = tuple(options)
         if key not in self._composed:
             is_whole_sweep = key == self._options_of_sweep  # no axis chooses options, so that Hydra composed it before
-            config = copy.deepcopy(self._master) if is_whole_sweep else self._composed_by_hydra(options)
+            config = copy.deepcopy(self._master) if is_whole_sweep else self._compose_by_hydra(options)
             self._composed[key] = _Composition(config)
         return self._composed[key]
 
-    def _composed_by_hydra(self, options: Sequence[str]) -> DictConfig:
+    def _compose_by_hydra(self, options: Sequence[str]) -> DictConfig:
         config: DictConfig = self._config_loader.load_sweep_config(self._master, list(options))
         return config
 
@@ -120,11 +120,11 @@ class _Composition:
         if any(old is _NO_VALUE for _, old in before) or any(isinstance(each.value(), dict | list) for each in values):
             copied = copy.deepcopy(self._task)
             _set_all(copied, values)
-            return plain_of(copied), _unresolved(copied)
+            return plain_of(copied), _unresolved_config(copied)
         unresolved = self._plain_task
         try:
             _set_all(self._task, values)
-            resolved = self._resolved(values)
+            resolved = self._resolve(values)
         finally:
             for key, old in before:
                 OmegaConf.update(self._task, key, old)
@@ -132,7 +132,7 @@ class _Composition:
             unresolved = _with_value(unresolved, override.key_or_group.split("."), override.value())
         return resolved, unresolved
 
-    def _resolved(self, values: Sequence[Override]) -> dict[str, Json]:
+    def _resolve(self, values: Sequence[Override]) -> dict[str, Json]:
         """Resolve the configuration with the current values.
 
         A part is resolved once for all jobs that set the same values among its sources.
@@ -153,7 +153,7 @@ class _Composition:
 
     @cached_property
     def _plain_task(self) -> dict[str, Json]:
-        return _unresolved(self._task)
+        return _unresolved_config(self._task)
 
     def folder_of(self, overrides: list[Override], number: int) -> Path:
         """Return the folder of a job, `hydra.sweep.subdir`, and Hydra's folder in it."""
@@ -171,7 +171,7 @@ class _Composition:
 def composed_job(config: DictConfig, job: Job, folder: Path) -> ComposedJob:
     """Return a job that Hydra itself composed."""
     overrides: Json = OmegaConf.to_container(config.hydra.overrides.task)
-    unresolved = {name: node for name, node in _unresolved(config).items() if name != "hydra"}
+    unresolved = {name: node for name, node in _unresolved_config(config).items() if name != "hydra"}
     return ComposedJob(job, unresolved, tuple(overrides), folder)
 
 
@@ -225,7 +225,7 @@ def _set_all(config: DictConfig, values: Sequence[Override]) -> None:
         OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
 
 
-def _unresolved(config: DictConfig) -> dict[str, Json]:
+def _unresolved_config(config: DictConfig) -> dict[str, Json]:
     plain: Json = OmegaConf.to_container(config, enum_to_str=True)
     return dict(plain)
 

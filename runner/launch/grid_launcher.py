@@ -67,7 +67,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self.exit_code = max(self.exit_code, code)
         if code and (self.ends_process or code in (EXIT_OVER_BUDGET, EXIT_INTERRUPTED)):
             raise SystemExit(code)
-        return [_returned(each) for each in composed]
+        return [_job_return(each) for each in composed]
 
     def launch_all(self, batches: Sequence[Sequence[Sequence[str]]]) -> list[Sequence[JobReturn]]:
         """Run all batches, even after a failed cell, and then end the process with the largest exit code."""
@@ -170,7 +170,7 @@ def _hydra_errors() -> Iterator[None]:
         raise HydraException(str(error)) from None
 
 
-def _returned(composed: ComposedJob) -> JobReturn:
+def _job_return(composed: ComposedJob) -> JobReturn:
     returned = JobReturn(overrides=composed.overrides, working_dir=str(Path.cwd()), task_name="runner")
     returned.status = JobStatus.COMPLETED
     returned.return_value = None

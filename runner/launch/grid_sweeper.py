@@ -39,7 +39,7 @@ def expand(
     require_fewer_cells(1 + sum(n - 1 for n in lengths) if one_at_a_time else prod(lengths), max_cells)
     steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
     keys = [key for group in groups for key in group]
-    jobs = _around_the_first(steps) if one_at_a_time else product(*steps)
+    jobs = _one_at_a_time(steps) if one_at_a_time else product(*steps)
     return [_in_order(axes, keys, [override for step in job for override in step]) for job in jobs]
 
 
@@ -54,7 +54,7 @@ def require_fewer_cells(n_cells: int, max_cells: int) -> None:
         )
 
 
-def _around_the_first(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
+def _one_at_a_time(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
     base = [step[0] for step in steps]
     return [base, *([*base[:i], step, *base[i + 1 :]] for i, own in enumerate(steps) for step in own[1:])]
 

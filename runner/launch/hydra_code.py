@@ -161,14 +161,14 @@ class _Reader:
             self._refuse(place, "refers to itself; write out the value")
             return None
         if node._is_interpolation():
-            return self._resolved(node, place, depth)
+            return self._resolve(node, place, depth)
         if isinstance(node, DictConfig):
             return {str(key): self.plain(node._get_node(key), _below(place, key), depth + 1) for key in node}
         if isinstance(node, ListConfig):
             return [self.plain(node._get_node(i), f"{place}[{i}]", depth + 1) for i in range(len(node))]
         return node._value()
 
-    def _resolved(self, node: Any, place: str, depth: int) -> Json:
+    def _resolve(self, node: Any, place: str, depth: int) -> Json:
         self.has_resolved = True
         text = str(node._value())
         try:

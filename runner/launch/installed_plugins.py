@@ -17,10 +17,10 @@ _NAME = "hydra_plugins"
 def load_installed_plugins() -> None:
     """Load the package `hydra_plugins` as installed, empty without plugins, unless it is loaded already."""
     if _NAME not in sys.modules:
-        sys.modules[_NAME] = _installed()
+        sys.modules[_NAME] = _load_package()
 
 
-def _installed() -> ModuleType:
+def _load_package() -> ModuleType:
     spec = PathFinder.find_spec(_NAME, [place for place in sys.path if not _is_here(place)])
     module = ModuleType(_NAME) if spec is None else module_from_spec(spec)
     if spec is not None and spec.loader is not None:

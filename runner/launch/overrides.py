@@ -38,7 +38,7 @@ def readable(arguments: Sequence[str]) -> list[str]:
     ]
     if mistakes:
         raise ConfigError(mistakes)
-    return [argument if _is_readable(argument) else _quoted(argument) for argument in arguments]
+    return [argument if _is_readable(argument) else _quote_values(argument) for argument in arguments]
 
 
 def refuse_strays(overrides: Sequence[str]) -> None:
@@ -88,7 +88,7 @@ def _is_readable(argument: str) -> bool:
     return True
 
 
-def _quoted(argument: str) -> str:
+def _quote_values(argument: str) -> str:
     """Quote the values of an argument. Values with quotes or lists stay unchanged, because Hydra reports their
     errors.
     """

@@ -127,15 +127,15 @@ _caches: dict[tuple[object, ...], tuple[Pickles, list[ConfigNode]]] = {}
 
 def _cache_of(places: tuple[tuple[str, ...], ...]) -> Pickles:
     """Return the cache of all loaders that search the same places. It ends when a program registers other nodes."""
-    nodes = list(_registered(ConfigStore.instance().repo))
+    nodes = list(_registered_nodes(ConfigStore.instance().repo))
     # the cache keeps the nodes alive, so their ids stay unique
     cache, _ = _caches.setdefault((places, *map(id, nodes)), ({}, nodes))
     return cache
 
 
-def _registered(repo: dict[str, Any]) -> Iterator[ConfigNode]:
+def _registered_nodes(repo: dict[str, Any]) -> Iterator[ConfigNode]:
     for found in repo.values():
-        yield from _registered(found) if isinstance(found, dict) else [found]
+        yield from _registered_nodes(found) if isinstance(found, dict) else [found]
 
 
 def _files_of_parts(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:

@@ -104,7 +104,7 @@ def _require_no_rerun(arguments: Sequence[str]) -> None:
 
 
 @contextmanager
-def _masked_display(arguments: Sequence[str]) -> Iterator[None]:
+def _mask_display(arguments: Sequence[str]) -> Iterator[None]:
     """Hide secrets in the configurations and help texts that Hydra prints: with --resolve they contain variables.
 
     Changes nothing for a command that runs cells.
@@ -138,12 +138,12 @@ def run_hydra() -> None:
         say_error(error)
         sys.exit(EXIT_NOT_RUN)
     if os.environ.get("HYDRA_FULL_ERROR"):
-        with composing_by_parts(), _masked_display(sys.argv[1:]):
+        with composing_by_parts(), _mask_display(sys.argv[1:]):
             main()
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises exceptions instead of printing them
     try:
-        with mode_from_flags(sys.argv[1:]), composing_by_parts(), _masked_display(sys.argv[1:]):
+        with mode_from_flags(sys.argv[1:]), composing_by_parts(), _mask_display(sys.argv[1:]):
             main()
     except (HydraException, OmegaConfBaseException) as error:
         say_error(explain_error(error, sys.argv[1:]))

@@ -212,20 +212,20 @@ class _Builder:
         written = f"{path}: {node!r}"
         if written in self._built:
             return self._built[written]
-        component = self._checked(node, kinds, path)
+        component = self._check_and_build(node, kinds, path)
         if not self.mistakes:  # errors have to be reported for every cell
             self._built[written] = component
         return component
 
-    def _checked(self, node: Json, kinds: Sequence[type], path: str) -> Built:
+    def _check_and_build(self, node: Json, kinds: Sequence[type], path: str) -> Built:
         expected = kinds[0]
         if not isinstance(node, Mapping):
             raise self._refuse(path or "the configuration", node, f"a mapping for {_names(kinds)}")
         is_settings = dataclasses.is_dataclass(expected) and "_target_" not in node
         cls = expected if is_settings else self._class(node, expected, path)
         component = self._construct(cls, node, path)
-        nearest = max(kinds, key=lambda kind: (not _lacking(component, kind), _n_shared(component, kind)))
-        if not is_settings and (lacking := _lacking(component, nearest)):
+        nearest = max(kinds, key=lambda kind: (not _missing_members(component, kind), _n_shared(component, kind)))
+        if not is_settings and (lacking := _missing_members(component, nearest)):
             of_kind = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
             what = (
                 f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_kind}{_OPTIONS.get(nearest, '')}"
@@ -316,7 +316,7 @@ def _with_path(path: str, mistake: str) -> str:
     return f"{path}.{mistake}" if is_of_a_field else f"{path}: {mistake}"
 
 
-def _lacking(component: object, expected: type) -> list[str]:
+def _missing_members(component: object, expected: type) -> list[str]:
     """Return the members of the protocol `expected` that a component lacks, or the base class that it does not have."""
     if not getattr(expected, "_is_protocol", False):
         return [] if isinstance(component, expected) else [f"the base class {expected.__name__}"]

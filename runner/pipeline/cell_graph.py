@@ -64,7 +64,7 @@ def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, None without examples."""
     recorder = _Recorder(_with_groups(cell))
     read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
-    retrieved = _retrieved(read, data) if read.retriever.arms else _closed_book(data)
+    retrieved = _retrieval_of(read, data) if read.retriever.arms else _closed_book(data)
     answered = answers_of(read, data, retrieved.passages, pool)
     result = _result(read, data, retrieved, answered)
     return Graph(data, result, retrieved.passages, frozenset(recorder.used()))
@@ -87,7 +87,7 @@ class _Retrieval:
     scored: MetricInputs
 
 
-def _retrieved(cell: Cell, data: Data) -> _Retrieval:
+def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     """Build the stages from the documents to the passages of the prompts."""
     picking = picking_arm(cell)
     texts = texts_of(cell, data, picking)
@@ -102,11 +102,11 @@ def _retrieved(cell: Cell, data: Data) -> _Retrieval:
         answerable = GivenAnswerable(ranked.reported, texts.original, places.chunks, places.context)
     scored = MetricInputs(ranked.reported, answerable, texts.original, places, copies)
     return _Retrieval(
-        passages_of(cell, texts, context), _shown(cell, texts, found, ranked, places, gold, copies), scored
+        passages_of(cell, texts, context), _shown_retrieval(cell, texts, found, ranked, places, gold, copies), scored
     )
 
 
-def _shown(
+def _shown_retrieval(
     cell: Cell,
     texts: Texts,
     found: FoundHits,

@@ -95,9 +95,9 @@ def _scores(
     nothing: list[list[tuple[int, int, int]]] = [[] for _ in samples]
     if isinstance(stage, JudgedScores):
         passages = () if isinstance(stage.passages, NoPassages) else (Passage(_WORD),)
-        return _judged(stage.metric, [JudgeInput(sample, _WORD, passages) for sample in samples])
+        return _judge_trial(stage.metric, [JudgeInput(sample, _WORD, passages) for sample in samples])
     if isinstance(metric, AnswerMetric):
-        return _of_answers(metric, samples)
+        return _score_answers(metric, samples)
     documents = read_documents()
     if isinstance(metric, RankingMetric):
         present = set(documents.ids)
@@ -114,7 +114,7 @@ def _scores(
     return mark_gold_outside_corpus(found, samples)
 
 
-def _of_answers(metric: AnswerMetric, samples: Sequence[Sample]) -> dict[str, Scores]:
+def _score_answers(metric: AnswerMetric, samples: Sequence[Sample]) -> dict[str, Scores]:
     # A metric with its own model loads it only for texts that are not empty.
     answers = ["" if hasattr(metric, "model") else _WORD] * len(samples)
     references = [reference for sample in samples for reference in sample.references]
@@ -125,7 +125,7 @@ def _in_form(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
     return TextsWithUnits(texts, number_units(metric.form.units(texts))) if metric.form else TextsWithUnits(texts)
 
 
-def _judged(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Scores]:
+def _judge_trial(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Scores]:
     prepared = metric.prepare([each.sample for each in inputs], _fail)
     return dict(metric.judge(inputs, prepared, _fail).scores)
 

@@ -73,8 +73,8 @@ class MetricSettings:
         """
         known = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
         return [
-            *_computed_twice(self.scores, "~metrics.scores"),
-            *_misnamed(self.scores),
+            *_duplicate_metrics(self.scores, "~metrics.scores"),
+            *_bad_names(self.scores),
             *(
                 f"scores.{name}: {type(metric).__name__} has no score_rankings, score_contexts, "
                 "score_citations or score_answers (with `form`), expected one: see components/protocols/"
@@ -93,14 +93,14 @@ class JudgeSettings:
 
     def check(self) -> list[str]:
         """Return errors: metrics that two judges compute, and names that no file can have."""
-        return [*_computed_twice(self.scores, "~judge.scores"), *_misnamed(self.scores)]
+        return [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
 
 
 def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
     return {name: metric for name, metric in metrics.items() if isinstance(metric, kind)}
 
 
-def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
+def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:
     """Return an error for each metric that several components compute. `drop` is the override that removes one."""
     computed_by: dict[str, list[str]] = {}
     for component, metric in scores.items():
@@ -113,7 +113,7 @@ def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
     ]
 
 
-def _misnamed(scores: Mapping[str, Metric]) -> list[str]:
+def _bad_names(scores: Mapping[str, Metric]) -> list[str]:
     """Return an error for each metric whose name cannot be part of a file, column or page name."""
     return [
         f"scores.{component}: {type(metric).__name__} names a metric {name!r}, expected letters, digits and signs like "

@@ -68,8 +68,8 @@ class Choice:
         """The equal cell that brings the least gold into the prompt. None if all bring the same, or if this is
         unknown.
         """
-        least = min(self.equal, key=_covered)
-        return least if not self.weighs_tokens and _covered(least) < _covered(self.cell) else None
+        least = min(self.equal, key=_coverage)
+        return least if not self.weighs_tokens and _coverage(least) < _coverage(self.cell) else None
 
     @property
     def tokens(self) -> Cost | None:
@@ -120,7 +120,7 @@ def choose(
     weighs_tokens = sees_prompts(tied[0][0], metric)
     if spans_conditions(compared):
         return Choice(tied[0][0], tuple(map(tuple, tied)), tuple(compared), means, weighs_tokens)
-    options = [cell for group in tied for cell in (group if weighs_tokens else [max(group, key=_covered)])]
+    options = [cell for group in tied for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
     cost = _tokens(options, weighs_tokens=weighs_tokens)
     noise = noise_of_seconds(compared)
     shares = [share_given(cell) if weighs_tokens else 1.0 for cell in options]
@@ -137,5 +137,5 @@ def _tokens(cells: Sequence[CellResult], *, weighs_tokens: bool) -> Cost | None:
     return known[0] if known else None
 
 
-def _covered(cell: CellResult) -> float:
+def _coverage(cell: CellResult) -> float:
     return cell.value(COVERAGE) or 0.0

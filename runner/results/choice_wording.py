@@ -22,12 +22,16 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
     """
     by = f"{metric}{'' if larger_is_better else ' (smaller is better)'} over {samples}"
     if choice.spans_conditions:
-        return _conditions(choice, by, name, larger_is_better=larger_is_better)
-    first = _best(choice, metric, by, name) if choice.cell is choice.best else _cheaper(choice, metric, by, name)
-    return first + _not_seen(choice, metric, name)
+        return _compare_conditions(choice, by, name, larger_is_better=larger_is_better)
+    first = (
+        _recommend_best(choice, metric, by, name)
+        if choice.cell is choice.best
+        else _recommend_cheaper(choice, metric, by, name)
+    )
+    return first + _unseen_differences(choice, metric, name)
 
 
-def _conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:
+def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:
     """Describe cells under different conditions without a recommendation."""
     order = sorted(choice.compared, key=lambda cell: choice.means[cell.cell_id], reverse=larger_is_better)
     best, worst = order[0], order[-1]
@@ -44,7 +48,7 @@ def samples_text(label: str, n: int, n_known: int) -> str:
     return f"the {n:,} of {n_known:,} samples{of} with a value"
 
 
-def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
+def _recommend_best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     """Recommend the cell with the best mean."""
     mean, context = _value(choice, choice.cell), _context(choice, name)
     value = f"({mean}){context}"
@@ -52,31 +56,33 @@ def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     if not n_others:
         cells = "both cells" if n_cells == 2 else f"all {n_cells} cells"
         return prose(
-            "Take ", name(choice.cell), f": {cells} have the same {metric} for every sample ({mean}).{_takes(context)}"
+            "Take ",
+            name(choice.cell),
+            f": {cells} have the same {metric} for every sample ({mean}).{_context_sentence(context)}",
         )
     first = f": it has the best {by} {value}"
     if len(choice.tied) == 1:
-        return prose("Take ", name(choice.cell), f"{first}, and ", _worse(choice, name), ".")
+        return prose("Take ", name(choice.cell), f"{first}, and ", _worse_cells(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
     n_tied = choice.n_tied - len(choice.tied[0])
     which = "which is not" if n_tied == 1 else "none of which is"
-    cheaper = "" if _costs_unknown(choice) else f", {which} noticeably {_kind(choice)}er"
-    return head + prose("It does not differ significantly from ", _tied(choice, name), f"{cheaper}.")
+    cheaper = "" if _are_costs_unknown(choice) else f", {which} noticeably {_kind(choice)}er"
+    return head + prose("It does not differ significantly from ", _tied_cells(choice, name), f"{cheaper}.")
 
 
-def _takes(context: str) -> str:
+def _context_sentence(context: str) -> str:
     return context.replace(" with ", " It takes ", 1) + "." if context else ""
 
 
-def _worse(choice: Choice, name: Name) -> str:
+def _worse_cells(choice: Choice, name: Name) -> str:
     others = _others(choice)
-    return f"{_single(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
+    return f"{_single_other(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
 
 
-def _tied(choice: Choice, name: Name) -> str:
+def _tied_cells(choice: Choice, name: Name) -> str:
     n_tied, n_others = choice.n_tied - len(choice.tied[0]), len(_others(choice))
     if n_others == 1:
-        return _single(choice, name)
+        return _single_other(choice, name)
     return f"any of the {n_others} other cells" if n_tied == n_others else f"{n_tied} of the {n_others} other cells"
 
 
@@ -85,21 +91,21 @@ def _others(choice: Choice) -> list[CellResult]:
     return [cell for cell in choice.compared if cell not in choice.tied[0]]
 
 
-def _single(choice: Choice, name: Name) -> str:
+def _single_other(choice: Choice, name: Name) -> str:
     """Name the only cell that differs from the best one; of two cells it is "the other cell"."""
     return "the other cell" if len(choice.compared) == 2 else name(_others(choice)[0])
 
 
-def _cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
+def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     """Recommend a cheaper cell than the one with the best mean."""
     own, best = choice.cell, choice.best
     many = f"{choice.n_tied} of {count(len(choice.compared), 'cell')}"
-    first = f": {_least(choice)} among the cells that do not differ significantly from the best by {by} ({many})."
+    first = f": {_advantage(choice)} among the cells that do not differ significantly from the best by {by} ({many})."
     means = f"Its {metric} is {_value(choice, own)}; the best mean is {_value(choice, best)} ({name(best)})."
-    return prose("Take ", name(own), first) + prose(means) + prose(_saved(choice, name))
+    return prose("Take ", name(own), first) + prose(means) + prose(_saving(choice, name))
 
 
-def _least(choice: Choice) -> str:
+def _advantage(choice: Choice) -> str:
     options = [cell for group in choice.tied for cell in group]
     if choice.saves_tokens and (cost := choice.tokens):
         fewest = min(cost.of(cell) or 0.0 for cell in options)
@@ -108,7 +114,7 @@ def _least(choice: Choice) -> str:
     return "the fastest" if choice.cell.latency_s.get("p50", 0.0) <= fastest else "one of the fastest"
 
 
-def _saved(choice: Choice, name: Name) -> str:
+def _saving(choice: Choice, name: Name) -> str:
     """Return the saving, such as "It takes 207 instead of 444 tokens of passages per prompt."."""
     own, best = choice.cell, choice.best
     if choice.saves_tokens and (cost := choice.tokens):
@@ -134,7 +140,7 @@ def _context(choice: Choice, name: Name) -> str:
     return f" with {own:,.0f} tokens of context per question ({name(other)} has {n:,.0f})"
 
 
-def _not_seen(choice: Choice, metric: str, name: Name) -> Prose:
+def _unseen_differences(choice: Choice, metric: str, name: Name) -> Prose:
     """Return the cells that the metric does not distinguish, and the gold that each brings if that differs."""
     least = choice.emptiest
     if least is None:
@@ -165,5 +171,5 @@ def _kind(choice: Choice) -> str:
     return "cheap" if choice.weighs_tokens else "fast"
 
 
-def _costs_unknown(choice: Choice) -> bool:
+def _are_costs_unknown(choice: Choice) -> bool:
     return choice.tokens is None and not any(cell.latency_s.get("p50") for cell in choice.compared)

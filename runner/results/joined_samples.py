@@ -138,7 +138,7 @@ class SampleReader:
         """Return the common samples of the cells: see `common_samples`."""
         of_a_corpus = is_of_a_corpus(self.folder_of(cells[0]), self.metric)
         scored = [self._scored(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
-        together, common = _together(scored)
+        together, common = _overlapping_cells(scored)
         kept = [(cells[place], scored[place]) for place in sorted(together)]
         first = scored[0]
         order = [key for key in first.rows if key in common]
@@ -155,7 +155,7 @@ class SampleReader:
             strata=first.strata(subset, places),
             combine=combiner(cells[0], self.metric) if of_a_corpus else None,
             n_known=len(known),
-            left_out=tuple(_left_out(own, known) for _, own in kept),
+            left_out=tuple(_missing_by_reason(own, known) for _, own in kept),
             apart=tuple(cell for place, cell in enumerate(cells) if place not in together),
         )
 
@@ -184,7 +184,7 @@ def is_of_a_corpus(folder: Path, metric: str) -> bool:
     return f"score_statistics/{metric}" in columns_of(folder)
 
 
-def _together(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
+def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
     """Return the places of the cells that have samples in common with the first one, and these samples."""
     valued = [own.valued() for own in scored]
     common, together = valued[0], {0}
@@ -194,6 +194,6 @@ def _together(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
     return together, common
 
 
-def _left_out(own: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
+def _missing_by_reason(own: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
     states = (own.states[own.rows[key]] if key in own.rows else NOT_THERE for key in known)
     return Counter(str(state) for state in states if state != ScoreState.VALUE)

@@ -250,9 +250,11 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     """
     if "=" in text:
         pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
-        wanted = {axis: _typed(value) for axis, _, value in pairs}
+        wanted = {axis: _normalize(value) for axis, _, value in pairs}
         found = [
-            cell for cell in cells if all(_typed(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
+            cell
+            for cell in cells
+            if all(_normalize(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
         ]
     else:
         found = [cell for cell in cells if cell.cell_id.startswith(text)]
@@ -264,7 +266,7 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     raise DataError(f"{text}: {problem}{listed}")
 
 
-def _typed(value: str) -> str:
+def _normalize(value: str) -> str:
     """Return a value without spaces, quotes and case, in which typed and displayed values may differ."""
     return re.sub(r"[\s'\"]", "", value).lower()
 

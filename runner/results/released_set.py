@@ -72,8 +72,8 @@ class Testset:
 
     def mistakes(self) -> list[str]:
         """Return errors that prevent a release: repeated ids, blank texts, gold outside the documents of the set."""
-        found = [f"the document '{name}' occurs twice" for name in _repeated(self.documents.ids)]
-        found += [f"the sample '{name}' occurs twice" for name in _repeated(each.id for each in self.samples)]
+        found = [f"the document '{name}' occurs twice" for name in _duplicates(self.documents.ids)]
+        found += [f"the sample '{name}' occurs twice" for name in _duplicates(each.id for each in self.samples)]
         for sample in self.samples:
             if not all(text.strip() for text in (sample.question, *sample.references)):
                 found.append(f"sample '{sample.id}': its question or a reference is blank")
@@ -112,5 +112,5 @@ def _with_gold_in_order(sample: Sample) -> dict[str, Json]:
     return fields
 
 
-def _repeated(names: Iterable[str]) -> list[str]:
+def _duplicates(names: Iterable[str]) -> list[str]:
     return [name for name, n in Counter(names).items() if n > 1]

@@ -117,7 +117,7 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
         states=table[f"score_state/{metric}"].to_pylist(),
         clusters=table["cluster"].to_numpy(),
         groups=list(zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)),
-        asked=_asked(table["history"].to_pylist(), questions) if with_history else [],
+        asked=_asked_questions(table["history"].to_pylist(), questions) if with_history else [],
     )
     _check_belongs(found, cell, folder, metric, of_a_corpus=of_a_corpus)
     return found
@@ -155,7 +155,7 @@ def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> Any:
         return file.read(names, use_threads=False)
 
 
-def _asked(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:
+def _asked_questions(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:
     """Return the questions of each sample's conversation so far."""
     rows = zip(histories, questions, strict=True)
     return [[*(turn["question"] for turn in json.loads(history)), own] for history, own in rows]

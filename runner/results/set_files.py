@@ -77,7 +77,9 @@ def write_testset(
         if not is_new and not replace and any(folder.iterdir()):
             raise DataError(f"{folder}: exists already. Choose another folder: versions are never overwritten.")
         # An existing folder may be a mount, into which nothing can be moved from outside.
-        with _emptied(folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED) as temporary:
+        with _empty_folder(
+            folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED
+        ) as temporary:
             _write_files(temporary, files)
             if is_new:
                 temporary.rename(folder)
@@ -92,7 +94,7 @@ def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
     """Write sets into subfolders of a new folder, which appears atomically. Raises DataError."""
     folder = folder.resolve()
     try:
-        with _emptied(folder.with_name(f".{folder.name}{UNFINISHED}")) as temporary:
+        with _empty_folder(folder.with_name(f".{folder.name}{UNFINISHED}")) as temporary:
             for name, testset in testsets.items():
                 _require_sound(testset, folder / name)
                 _write_files(temporary / name, _files(testset))
@@ -195,7 +197,7 @@ def _value(record: Mapping[str, Json], name: str, where: str) -> Json:
 
 
 @contextmanager
-def _emptied(temporary: Path) -> Iterator[Path]:
+def _empty_folder(temporary: Path) -> Iterator[Path]:
     """Create an empty folder, without files that a killed process left. It is deleted at the end unless it was
     renamed.
     """

@@ -8,19 +8,21 @@ from runner.engine.broken_contracts import broken_contract
 
 def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np.float32]:
     """Return float32[n_pairs]. Raises ComponentError, which names the class, for anything but finite numbers."""
-    return _checked(
+    return _check_numbers(
         scores, (n_pairs,), reranker, f"scores of shape {{}} for {n_pairs} pairs, expected one finite score each"
     )
 
 
 def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers."""
-    return _checked(
+    return _check_numbers(
         vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, expected a row each"
     )
 
 
-def _checked(values: object, shape: tuple[int | None, ...], component: object, expected: str) -> NDArray[np.float32]:
+def _check_numbers(
+    values: object, shape: tuple[int | None, ...], component: object, expected: str
+) -> NDArray[np.float32]:
     try:
         array = np.asarray(values)
     except ValueError as error:  # rows of different lengths

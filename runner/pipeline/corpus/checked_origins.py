@@ -34,10 +34,12 @@ def _mistake(origins: object, texts: Sequence[str], originals: Sequence[str]) ->
         return "returned Origins with other columns than integers, and booleans in is_copy"
     if len({len(column) for column in columns}) > 1:
         return f"returned Origins with columns of {[len(column) for column in columns]} rows, expected equal lengths"
-    return _misplaced(origins, text_lengths(texts), text_lengths(originals)) or _changed(origins, texts, originals)
+    return _misplaced_piece(origins, text_lengths(texts), text_lengths(originals)) or _changed_copy(
+        origins, texts, originals
+    )
 
 
-def _misplaced(origins: Origins, lengths: NDArray[np.int64], original_lengths: NDArray[np.int64]) -> str:
+def _misplaced_piece(origins: Origins, lengths: NDArray[np.int64], original_lengths: NDArray[np.int64]) -> str:
     document, start, end = origins.document, origins.start, origins.end
     first, last = origins.original_start, origins.original_end
     for row in _first((document < 0) | (document >= len(lengths))):
@@ -58,7 +60,7 @@ def _misplaced(origins: Origins, lengths: NDArray[np.int64], original_lengths: N
     return ""
 
 
-def _changed(origins: Origins, texts: Sequence[str], originals: Sequence[str]) -> str:
+def _changed_copy(origins: Origins, texts: Sequence[str], originals: Sequence[str]) -> str:
     """Describe a copy that differs from its original; "" without one."""
     rows = zip(*(column.tolist() for column in vars(origins).values()), strict=True)
     for row, (document, start, end, first, last, is_copy) in enumerate(rows):

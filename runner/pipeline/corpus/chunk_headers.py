@@ -45,7 +45,7 @@ class ChunkHeaders(Stage[Sequence[str]]):
     def make(self, run: Run) -> Sequence[str]:
         """Let the component write the headers."""
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
-        return _checked(self.writer.write(documents, chunks), len(chunks), self.writer)
+        return _check_headers(self.writer.write(documents, chunks), len(chunks), self.writer)
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ class AskedHeaders(Stage[WrittenHeaders]):
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
         ask = run.ask(self.writer.llm, PURPOSE)
         written = self.writer.write_by_asking(documents, chunks, ask)
-        headers = _checked([own.text for own in written], len(chunks), self.writer)
+        headers = _check_headers([own.text for own in written], len(chunks), self.writer)
         return WrittenHeaders(headers, reply_counts(written, len(written)), dict(ask.usage))
 
 
-def _checked(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
+def _check_headers(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
     if len(headers) != n_chunks:
         raise broken_contract(
             writer, f'got {len(headers)} headers for {n_chunks} chunks, expected one for each, "" for none'

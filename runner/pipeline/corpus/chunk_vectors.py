@@ -90,7 +90,7 @@ class ChunkVectors(Stage[Vectors]):
 
         So a corpus that is divided differently requests no text twice.
         """
-        return (_received_of(self.state), self.joined_by) if self.joined_by else None
+        return (_received_place(self.state), self.joined_by) if self.joined_by else None
 
     def make(self, run: Run) -> Vectors:
         """Embed block by block. An interrupted run resumes after the last complete block."""
@@ -159,15 +159,15 @@ class JoinedVectors(Stage[Vectors]):
     @property
     def shared_received(self) -> tuple[str, str]:
         """Place and key of vectors received for the blocks."""
-        return _received_of(self.state), self.key
+        return _received_place(self.state), self.key
 
     def make(self, run: Run) -> Vectors:
         """Write the vectors of all blocks into one file, in the order of the chunks."""
-        vectors = self._joined(run)
+        vectors = self._join_blocks(run)
         run.received.drop()  # the stored blocks contain all of them
         return vectors
 
-    def _joined(self, run: Run) -> Vectors:
+    def _join_blocks(self, run: Run) -> Vectors:
         if len(self.blocks) == 1:
             return run.read(self.blocks[0].vectors)
         spans = run.read(self.chunks.chunks)
@@ -178,7 +178,7 @@ class JoinedVectors(Stage[Vectors]):
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
 
-def _received_of(state: FittedEmbedder) -> str:
+def _received_place(state: FittedEmbedder) -> str:
     """Return the place of vectors received for the same model and parameters, for any corpus."""
     return key_of(["received", state.key])
 

@@ -52,7 +52,7 @@ def _batches(documents: Documents) -> Iterator[pa.RecordBatch]:
 def documents_of(parts: Parts) -> Documents:
     """Return the documents of a part named "documents"."""
     if isinstance(parts, StoredParts) and (path := parts.file("documents")).stat().st_size >= _LARGE_BYTES:
-        return _large(path)
+        return _large_documents(path)
     table = parts["documents"]
     table = table.read_all() if isinstance(table, pa.RecordBatchReader) else table
     metadata = [dict(facts) for facts in table["metadata"].to_pylist()]
@@ -60,7 +60,7 @@ def documents_of(parts: Parts) -> Documents:
     return Documents(ids, titles, texts, metadata if any(metadata) else ())
 
 
-def _large(path: Path) -> Documents:
+def _large_documents(path: Path) -> Documents:
     with pq.ParquetFile(path, pre_buffer=False) as file:
         ids, titles = (file.read([name], use_threads=False)[name].to_pylist() for name in ("id", "title"))
         has_metadata = any(_has_facts(file, group) for group in range(file.num_row_groups))

@@ -176,11 +176,11 @@ class LoadedBenchmark(Stage[Benchmark]):
 
     def make(self, run: Run) -> Benchmark:
         """Load the data set. Raises DataError, also for files that change during the load."""
-        loaded = self._loaded(run)
+        loaded = self._load(run)
         _require_unchanged(self.dataset, self.fingerprint)
         return loaded
 
-    def _loaded(self, run: Run) -> Benchmark:
+    def _load(self, run: Run) -> Benchmark:
         for stage in self.sources:  # at most one
             if isinstance(self.dataset, DatasetOverSource):
                 read = run.read(stage)

@@ -66,14 +66,14 @@ class RefinedCorpus(Stage[RefinedDocuments]):
         refined = []
         for own in _corpora(documents, self.prefixes):
             part = _part(documents, own)
-            refined.append(_checked(self.refinement.refine(part), part, self.refinement))
+            refined.append(_check_refinement(self.refinement.refine(part), part, self.refinement))
             run.report(own.stop, len(documents))
         texts = [text for part in refined for text in part.texts]
         counts: Counter[str] = Counter()
         for part in refined:
             counts.update(part.counts)
         origins = joined([part.origins for part in refined], [len(part) for part in refined])
-        return _refined(documents, texts, origins, counts)
+        return _build_refined(documents, texts, origins, counts)
 
 
 def _corpora(documents: Documents, prefixes: Sequence[str]) -> Iterator[slice]:
@@ -89,7 +89,7 @@ def _part(documents: Documents, own: slice) -> Documents:
     return Documents(documents.ids[own], documents.titles[own], documents.texts[own], documents.metadata[own])
 
 
-def _checked(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
+def _check_refinement(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
     if not isinstance(refined, RefinedDocuments):
         raise broken_contract(refinement, f"returned {type(refined).__name__}, expected RefinedDocuments")
     if list(refined.ids) != list(documents.ids) or len(refined.texts) != len(documents.texts):
@@ -104,10 +104,10 @@ def _checked(refined: RefinedDocuments, documents: Documents, refinement: object
                 refinement, f"the text of document {own!r} is {type(text).__name__}, expected a string"
             )
     check_origins(refined.origins, refined.texts, documents.texts, refinement)
-    return _refined(documents, refined.texts, refined.origins, refined.counts)
+    return _build_refined(documents, refined.texts, refined.origins, refined.counts)
 
 
-def _refined(
+def _build_refined(
     documents: Documents, texts: Sequence[str], origins: Origins, counts: Mapping[str, int]
 ) -> RefinedDocuments:
     return RefinedDocuments(
@@ -163,7 +163,7 @@ class AskedCorpus(Stage[AskedDocuments]):
         documents = run.read(self.corpus)
         ask = run.ask(self.refinement.llm, PURPOSE)
         refined, asked = self.refinement.refine_by_asking(documents, ask)
-        refined = _checked(refined, documents, self.refinement)
+        refined = _check_refinement(refined, documents, self.refinement)
         return AskedDocuments(**vars(refined), replies=reply_counts(asked, len(asked)), usage=dict(ask.usage))
 
 

@@ -22,7 +22,7 @@ def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Sco
 
     Raises ConfigError, which lists the known names.
     """
-    known, unusable = _known(language)
+    known, unusable = _known_metrics(language)
     found: dict[str, Scorer] = {}
     unknown = []
     for name in names:
@@ -50,7 +50,7 @@ def languages() -> list[str]:
     return sorted(file.name.removesuffix(".yaml") for file in files("conf").joinpath("language").iterdir())
 
 
-def _known(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
+def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
     """Return the metrics of answers and rankings by name, and errors of unusable metrics by the name of their node.
 
     A metric is unusable if its extra is missing, for example.

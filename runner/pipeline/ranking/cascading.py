@@ -53,7 +53,7 @@ class CascadeReport(StepReport):
         Places are in the texts that were searched, which a refiner may have changed.
         """
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
-        return {name: _scored(head, documents, chunks) for name, head in self._heads(run).items()}
+        return {name: _scored_column(head, documents, chunks) for name, head in self._heads(run).items()}
 
     def _heads(self, run: Run) -> dict[str, Hits]:
         heads = {}
@@ -63,7 +63,7 @@ class CascadeReport(StepReport):
         return heads
 
 
-def _scored(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
+def _scored_column(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
     rows = []
     for own, scores in zip(head.chunk.tolist(), head.score.tolist(), strict=True):
         found = [(chunk, score) for chunk, score in zip(own, scores, strict=True) if chunk >= 0]

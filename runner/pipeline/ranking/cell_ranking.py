@@ -54,7 +54,7 @@ class RankedHits:
 def ranked_hits(cell: "Cell", texts: Texts, found: FoundHits, copies: Stage[GoldCopies]) -> RankedHits:
     """Return the ranking of a cell. Each candidate of a selection shares its stages with a cell that only uses it."""
     if isinstance(cell.reranker, RerankerSelection):
-        return _selected(cell, cell.reranker, texts, found, copies)
+        return _select_by_scores(cell, cell.reranker, texts, found, copies)
     whole = _reranking(cell, cell.reranker, texts, found, RERANKER)
     return RankedHits(whole.hits, whole.steps, cascade_reports(whole, texts.corpus, texts.chunks), texts.data.samples)
 
@@ -73,7 +73,7 @@ def _reranking(
     return Reranking(hits, steps, {step: own.depth for step, own in named.items()})
 
 
-def _selected(
+def _select_by_scores(
     cell: "Cell", selection: RerankerSelection, texts: Texts, found: FoundHits, copies: Stage[GoldCopies]
 ) -> RankedHits:
     """Choose a candidate for each subset by the scores of its ranking on one part of the samples."""

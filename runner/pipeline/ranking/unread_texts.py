@@ -57,7 +57,7 @@ class CutTexts(Stage[Json]):
         for first in range(0, len(texts), _BLOCK):
             counts.append(count(texts[first : first + _BLOCK]))
             run.report(min(first + _BLOCK, len(texts)), len(texts))
-        return facts | _beyond(np.concatenate(counts), limit)
+        return facts | _truncation_counts(np.concatenate(counts), limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +86,10 @@ class CutPairs(Stage[Json]):
         texts = self.chunks.read(run).texts
         of_chunks = self.reranker.count_chunk_tokens([texts[position] for position in used.tolist()])
         of_queries = self.reranker.count_query_tokens(list(self.queries.read(run).texts))
-        return facts | _beyond(of_queries[query] + of_chunks[chunk.ravel()], limit)
+        return facts | _truncation_counts(of_queries[query] + of_chunks[chunk.ravel()], limit)
 
 
-def _beyond(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
+def _truncation_counts(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
     beyond = np.maximum(n_tokens - limit, 0)
     return {
         "n_cut": int(np.count_nonzero(beyond)),

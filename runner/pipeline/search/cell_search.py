@@ -58,17 +58,17 @@ def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
         query = unasked_queries(cell.expander, texts.data)
         picked = PickedHits(picking, n, gold, texts.corpus, texts.chunks)
-        return _diverse(cell, texts, FoundHits(picked, (query,), query, (), ()))
-    return _diverse(cell, texts, _searched(cell, texts))
+        return _diversify(cell, texts, FoundHits(picked, (query,), query, (), ()))
+    return _diversify(cell, texts, _search(cell, texts))
 
 
-def _diverse(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
+def _diversify(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
     hits = diverse_hits(cell.diversity, *texts.ranked, found.hits)
     reports = (*found.reports, *diversity_reports(hits))
     return FoundHits(hits, found.queries, found.judged_by, found.rankings, reports)
 
 
-def _searched(cell: "Cell", texts: Texts) -> FoundHits:
+def _search(cell: "Cell", texts: Texts) -> FoundHits:
     """Search with all arms for all variants of the query, and join the rankings."""
     retriever, data = cell.retriever, texts.data
     queries = searched_queries(cell.expander, data)

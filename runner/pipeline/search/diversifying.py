@@ -36,7 +36,7 @@ class DiverseHits(Stage[Hits]):
     def make(self, run: Run) -> Hits:
         """Compare the hits. Raises ComponentError for hits that were not in the ranking."""
         hits = run.read(self.hits)
-        return _checked(self.diversity, hits, self.diversity.diversify(hits, self.chunks.read(run)))
+        return _check_hits(self.diversity, hits, self.diversity.diversify(hits, self.chunks.read(run)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +55,10 @@ class DiverseHitsByVectors(Stage[Hits]):
     def make(self, run: Run) -> Hits:
         """Compare the hits. Raises ComponentError for hits that were not in the ranking."""
         hits = run.read(self.hits)
-        return _checked(self.diversity, hits, self.diversity.diversify_vectors(hits, run.read(self.vectors)))
+        return _check_hits(self.diversity, hits, self.diversity.diversify_vectors(hits, run.read(self.vectors)))
 
 
-def _checked(diversity: object, before: Hits, after: Hits) -> Hits:
+def _check_hits(diversity: object, before: Hits, after: Hits) -> Hits:
     """Raise ComponentError for a hit that was not found, or that occurs twice."""
     checked_hits(after, len(before), np.iinfo(np.int32).max, diversity)
     for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):

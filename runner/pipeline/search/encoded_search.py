@@ -63,13 +63,13 @@ class EncodedChunks(Stage[Encodings]):
             run.report(rows.stop, len(chunks))
         if not blocks:
             return self.encoder.encode_chunks(chunks)
-        return Encodings(**{field.name: _joined(run, field.name, blocks) for field in fields(Encodings)})
+        return Encodings(**{field.name: _join_arrays(run, field.name, blocks) for field in fields(Encodings)})
 
     def _block(self, run: Run, chunks: Passages, rows: slice) -> Encodings:
         names = {field.name: f"{rows.start}-{rows.stop}-{field.name}" for field in fields(Encodings)}
         stored: dict[str, Any] = {field: read_block(run.workspace, name) for field, name in names.items()}
         if any(part is None for part in stored.values()):
-            encodings = _checked(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
+            encodings = _check_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
             require_equal_files(type(self.encoder))
             # Read back from disk, to free the memory for the next block.
             stored = {
@@ -90,7 +90,7 @@ def _blocks(lengths: NDArray[np.int32]) -> Iterator[slice]:
         first = last
 
 
-def _joined(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
+def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
     """Join the arrays of all blocks. Offsets continue from the end of the previous block."""
     parts: list[NDArray[Any]] = [getattr(block, field) for block in blocks]
     if field not in _OFFSETS:
@@ -98,7 +98,7 @@ def _joined(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
     return np.cumsum([0, *np.concatenate([np.diff(part) for part in parts])], dtype=np.int64)
 
 
-def _checked(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
+def _check_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
     if not isinstance(encodings, Encodings):
         raise broken_contract(encoder, f"returned {type(encodings).__name__}, expected Encodings")
     found = [len(encodings.dense), len(encodings.weight_offsets) - 1, len(encodings.vector_offsets) - 1]
@@ -129,7 +129,7 @@ class EncodedQueries(Stage[Encodings]):
     def make(self, run: Run) -> Encodings:
         """Encode all queries."""
         queries = self.queries.read(run)
-        return _checked(self.encoder.encode_queries(queries), len(queries), self.encoder)
+        return _check_encodings(self.encoder.encode_queries(queries), len(queries), self.encoder)
 
 
 @dataclass(frozen=True, eq=False)

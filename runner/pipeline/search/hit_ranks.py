@@ -49,16 +49,16 @@ class HitRanks(StageGroup):
         """
         found: dict[str, Ranks] = {name: np.zeros(len(table.row), dtype=np.int64) for name in (DENSE, SPARSE)}
         for arm in self.arms:
-            for hits in self._as_read(run, arm.ranking.by_sample(run)):
+            for hits in self._convert_to_read(run, arm.ranking.by_sample(run)):
                 ranks = _ranks_in(hits, table)
                 for name in arm.names:
-                    found[name] = _better(found[name], ranks) if name in found else ranks
+                    found[name] = _best_ranks(found[name], ranks) if name in found else ranks
         found[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
         for stage in self.before_reranker:  # at most one
             found[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
         return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in found.items()}
 
-    def _as_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
+    def _convert_to_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
         """Convert rankings to chunks that are read."""
         if not self.family:
             yield from rankings
@@ -100,5 +100,5 @@ def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
     return np.where(keys[place] == target, order.ravel()[place] + 1, 0)
 
 
-def _better(one: Ranks, other: Ranks) -> Ranks:
+def _best_ranks(one: Ranks, other: Ranks) -> Ranks:
     return np.where((one == 0) | ((other > 0) & (other < one)), other, one)

@@ -125,9 +125,9 @@ def sparse_hits(arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage
 def _indexed_blocks(
     index: SparseIndex, chunks: Stage[Spans], documents: tuple[DocumentBlock, ...]
 ) -> tuple[SearchedBlock, ...]:
-    return tuple(_searched(index, block.documents, block.spans) for block in chunk_blocks(chunks, documents))
+    return tuple(_searched_block(index, block.documents, block.spans) for block in chunk_blocks(chunks, documents))
 
 
-def _searched(index: SparseIndex, documents: DocumentBlock, spans: Stage[Spans]) -> SearchedBlock:
+def _searched_block(index: SparseIndex, documents: DocumentBlock, spans: Stage[Spans]) -> SearchedBlock:
     terms = BlockTerms(index.tokenizer, documents)
     return SearchedBlock(documents, terms, BuiltSparseIndex(index.as_built, BlockPassages(documents, spans, (terms,))))
