@@ -86,7 +86,7 @@ def cell(name: str, **values: float) -> CellResult:
     )
 
 
-def test_it_is_the_first_column_and_the_order() -> None:
+def test_the_headline_is_the_first_column_and_sets_the_order() -> None:
     cells = [cell("a", f1=0.1, **{"ndcg@10": 0.9}), cell("b", f1=0.2, **{"ndcg@10": 0.1})]
     assert [c.cell_id for c in ranked(cells)[1]] == ["b", "a"]
     metrics, ordered = ranked(cells, "ndcg@10")

@@ -162,7 +162,7 @@ def test_a_reranker_scores_by_the_question_unless_it_was_rewritten(
     assert stage.queries.queries.kind == reads
 
 
-def test_it_changes_no_more_stages_than_it_must(tmp_path: Path) -> None:
+def test_an_asking_expander_changes_only_stages_that_read_queries(tmp_path: Path) -> None:
     plain, asked = (cell_graph(tmp_path, expander=own) for own in (NoExpander(), written()))
     before, after = ({stage.key: stage.kind for stage in graph.result.upstream()} for graph in (plain, asked))
     assert {(before | after)[key] for key in before.keys() ^ after.keys()} == {

@@ -211,7 +211,7 @@ def test_texts_are_compared_by_the_words_of_a_language(tmp_path: Path) -> None:
     assert values["zh"] != values["en"]
 
 
-def test_so_are_the_answers_of_another_judge() -> None:
+def test_words_of_quest_answers_depend_on_the_language() -> None:
     line = QuestLine(("a well-known bridge",), ("a well known bridge",))
     precision = {
         language: metrics_by_name([name], language)[name].score([line])[name].values[0]
