@@ -81,9 +81,9 @@ def test_scores_of_other_samples_are_refused(n: int) -> None:
         (["a", "b"], "returned str for sample 0"),
         ([["a"], None], "returned NoneType for sample 1"),
         ([["a"], [7]], "returned int as a query of sample 1, expected a string"),
-        ([["a"], []], "queries came for 1 of 2 samples"),
-        ([["a"]], "queries came for 1 of 2 samples"),
-        ([["a"], ["b"], ["c"]], "queries came for 3 of 2 samples"),
+        ([["a"], []], "got queries for 1 of 2 samples"),
+        ([["a"]], "got queries for 1 of 2 samples"),
+        ([["a"], ["b"], ["c"]], "got queries for 3 of 2 samples"),
     ],
 )
 def test_queries_that_are_no_strings_are_refused(texts: Any, message: str) -> None:

@@ -110,7 +110,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"samples.parquet: cannot be read .*run the sweep's command again"):
         common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
     file.unlink()
-    with pytest.raises(DataError, match=r"samples.parquet: cannot be read \(it is not there\)"):
+    with pytest.raises(DataError, match=r"samples.parquet: cannot be read \(it does not exist\)"):
         common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
 
 

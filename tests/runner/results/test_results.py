@@ -214,7 +214,10 @@ class TestCombiner:
 
 def test_samples_that_are_a_fifo_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "samples.parquet")
-    with pytest.raises(DataError, match=r"samples\.parquet: cannot be read \(it is no file\)"), open_samples(tmp_path):
+    with (
+        pytest.raises(DataError, match=r"samples\.parquet: cannot be read \(it is not a file\)"),
+        open_samples(tmp_path),
+    ):
         pass
 
 
