@@ -1,13 +1,13 @@
-"""The grid runner: plans a sweep of pipelines, does every distinct piece of work once, keeps it, and reports."""
+"""Grid runner: plans a sweep of pipelines, computes each distinct stage once, stores its result, and reports."""
 
 import os
 import sys
 
-# `python -m` puts the working directory first. It may hold somebody's results with a `pandas.py` among them.
+# `python -m` puts the working directory first on the path. That folder may contain a user's files, such as `pandas.py`.
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
     try:
-        here = os.getcwd()  # noqa: PTH109 - pathlib would be looked for there
-    except FileNotFoundError:  # removed, and not on the path
+        here = os.getcwd()  # noqa: PTH109 - pathlib would itself be looked for in that folder
+    except FileNotFoundError:  # the directory was deleted, so it is not on the path
         here = ""
     if here in sys.path:
         sys.path.remove(here)
@@ -27,15 +27,15 @@ find_own_packages_first()
 
 
 def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) -> "LoadedSweep":
-    """Runs a sweep as `python -m runner -m` does with these overrides, and returns the results of its cells, of which
-    `analysis.load` makes tables.
+    """Run a sweep as `python -m runner -m` does with these overrides, and return the results of its cells.
 
-    `run(["chunk.size=64,128", "top_k=2,8"])` has four cells, `run(["+sweeps=smoke"])` those of the preset, `run()` one.
-    `config_dir` is a folder with options of your own, as `--config-dir`. With `run.plan_only=true` there are no cells.
+    `run(["chunk.size=64,128", "top_k=2,8"])` has four cells, `run(["+sweeps=smoke"])` has the cells of the preset, and
+    `run()` has one cell. `analysis.load` turns the results into tables. `config_dir` is a folder with custom options,
+    as for `--config-dir`. With `run.plan_only=true` there are no cells.
 
-    A cell that fails raises nothing: `.failed` has it. Raises ConfigError, DataError or StoreError (all RagGridError)
-    for what keeps the sweep from running, BudgetReached (one too) when a budget stops it, and KeyboardInterrupt when it
-    is interrupted. Hydra is left as it was found.
+    A failed cell raises no error: it is listed in `.failed`. Raises ConfigError, DataError or StoreError (all
+    RagGridError) if the sweep cannot run, BudgetReached (also a RagGridError) if a budget stops it, and
+    KeyboardInterrupt if it is interrupted. The state of Hydra is restored afterwards.
     """
     from runner.launch.python_api import run_overrides
 
@@ -43,9 +43,10 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) 
 
 
 def load_pipeline(folder: str | Path, *, trust: bool = False) -> "Pipeline":
-    """The pipeline of a cell, from the folder that `python -m runner.export` wrote: `load_pipeline("DIR").answer("?")`.
+    """Load the pipeline of a cell from a folder that `python -m runner.export` wrote:
+    `load_pipeline("DIR").answer("?")`.
 
-    A folder may name packages, programs and models with code of their own: these run only with `trust=True`. Raises
+    A folder may name packages, programs and models that run code of their own. They run only with `trust=True`. Raises
     RagGridError if the folder cannot be used.
     """
     from runner.serving import pipeline

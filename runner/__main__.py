@@ -6,7 +6,7 @@ from runner.console.interruptible import run_interruptibly
 
 
 def run() -> None:
-    """The command. MLflow, which takes seconds to load, begins with that before anything else is loaded here."""
+    """Run the command. Interrupts are handled from the first import on."""
     run_interruptibly(_run)
 
 
@@ -24,22 +24,23 @@ def _run() -> None:
     from runner.launch.preloading import PRELOADS
     from runner.launch.run_command import run_hydra
 
-    has_idle_core = n_cores() > 1 + will_log  # beside this process, and MLflow's while that loads
+    has_idle_core = n_cores() > 1 + will_log  # one for this process, and one for MLflow's while it loads
     if has_idle_core and _may_share_work(sys.argv[1:]):
         start_early(PRELOADS)
     run_hydra()
 
 
 def _will_log(arguments: list[str]) -> bool:
-    """True if it looks like a grid that is logged to MLflow. A wrong guess costs a process that ends unused."""
+    """Guess whether the command is a grid that is logged to MLflow. A wrong guess costs a process that ends unused."""
     return "-m" in arguments and not any(
         argument.startswith(("tracking", "run.plan_only", "hydra/launcher", "--")) for argument in arguments
     )
 
 
 def _may_share_work(arguments: list[str]) -> bool:
-    """True if it looks like a sweep in processes of this machine, which need nothing that Hydra sets. A wrong guess
-    costs a process that ends unused, or workers that load for themselves.
+    """Guess whether the command is a sweep in local processes, which need no settings of Hydra's.
+
+    A wrong guess costs a process that ends unused, or workers that load packages for themselves.
     """
     rest = [argument for argument in arguments if argument != "executor=processes"]
     return "run.workers=1" not in rest and not any(

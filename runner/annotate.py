@@ -1,6 +1,6 @@
-"""python -m runner.annotate: people inspect a released set, correct it, and say what of it is good."""
+"""python -m runner.annotate: lets people check, correct and rate the questions of a released set."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.annotate")
@@ -35,15 +35,17 @@ from runner.testset.annotating.shown_to_annotators import drawn
 
 
 class AnnotationFormat(StrEnum):
-    """What annotators work with."""
+    """File format for annotators."""
 
     LABEL_STUDIO = "label-studio"
     CSV = "csv"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0, also for an import that was finished before and would write the same; 1 if an import
-    left something as it was or took something out; 2 after one clear message if anything cannot be used: nothing was
+    """Run one command and return its exit code.
+
+    0 is success, also for an import that was finished before and would write the same files. 1 means that an import
+    left something unchanged or removed a sample. 2 follows one clear message if some input cannot be used; nothing was
     written then.
     """
     options = _parser().parse_args(arguments)
@@ -59,37 +61,49 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="python -m runner.annotate", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     export = commands.add_parser("export", help="tasks for Label Studio, or a sheet for each annotator")
-    into = commands.add_parser("import", help="what people corrected becomes a new version")
-    agree = commands.add_parser("agree", help="how far annotators agree")
-    accept = commands.add_parser("accept", help="how much of the set people accept, by topic and task")
-    parts = commands.add_parser("split", help="parts without a gold document or a conversation in common")
+    into = commands.add_parser("import", help="turn people's corrections into a new version")
+    agree = commands.add_parser("agree", help="measure the agreement of annotators")
+    accept = commands.add_parser("accept", help="share of the set that people accept, by topic and task")
+    parts = commands.add_parser("split", help="divide the set so that no parts share a gold document or a conversation")
     for command in (export, into, agree, accept, parts):
         command.add_argument("folder", type=Path, metavar="DIR", help="a released set")
     for command in (into, agree, accept):
         command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Label Studio's .json, sheets (.csv)")
-        _add_choices(command, "--annotator-from", AnnotatorFrom, AnnotatorFrom.COMPLETED_BY, "who annotated")
-    export.add_argument("--to", type=Path, required=True, help="the file; the labelling configuration is put beside it")
-    _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "of the file")
+        _add_choices(
+            command, "--annotator-from", AnnotatorFrom, AnnotatorFrom.COMPLETED_BY, "field that names the annotator"
+        )
+    export.add_argument(
+        "--to", type=Path, required=True, help="the file; the labelling configuration is written beside it"
+    )
+    _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
     export.add_argument("--per-cell", type=int, help="samples of each topic and task (default: all)")
-    export.add_argument("--seed", type=int, default=0, help="by which they are drawn (default: %(default)s)")
-    _add_choices(export, "--language", Language, None, "of the instructions, that of the questions by default")
+    export.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
+    _add_choices(export, "--language", Language, None, "of the instructions (default: the language of the questions)")
     into.add_argument("--out", type=Path, required=True, help="a new folder for the new version")
-    into.add_argument("--prefer", metavar="ANNOTATOR", help="who alone counts where they annotated a sample")
+    into.add_argument(
+        "--prefer", metavar="ANNOTATOR", help="annotator whose annotation decides where annotators disagree"
+    )
     agree.add_argument("--json", type=Path, help="a file for all of it")
     accept.add_argument("--csv", type=Path, help="a file for the table")
     accept.add_argument("--write", type=Path, help="a new folder for the accepted samples")
-    accept.add_argument("--at", type=int, choices=THRESHOLDS, default=THRESHOLDS[0], help="from which rating on")
+    accept.add_argument(
+        "--at", type=int, choices=THRESHOLDS, default=THRESHOLDS[0], help="lowest rating that counts as accepted"
+    )
     parts.add_argument("--sizes", nargs="+", required=True, metavar="NAME=SHARE", help="e.g. train=5 dev=1 test=4")
-    parts.add_argument("--seed", type=int, default=0, help="orders groups of one size (default: %(default)s)")
-    parts.add_argument("--out", type=Path, required=True, help="a folder, in which each part gets one of its name")
+    parts.add_argument(
+        "--seed", type=int, default=0, help="seed of the order of groups of equal size (default: %(default)s)"
+    )
+    parts.add_argument(
+        "--out", type=Path, required=True, help="a folder for the parts, each in a subfolder of its name"
+    )
     return parser
 
 
 def _add_choices(
-    command: argparse.ArgumentParser, name: str, choices: type[StrEnum], default: StrEnum | None, what: str
+    command: argparse.ArgumentParser, name: str, choices: type[StrEnum], default: StrEnum | None, text: str
 ) -> None:
     shown = "" if default is None else f" (default: {default})"
-    command.add_argument(name, type=choices, choices=list(choices), default=default, help=what + shown)
+    command.add_argument(name, type=choices, choices=list(choices), default=default, help=text + shown)
 
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:
@@ -118,39 +132,39 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
 
 def _import(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=False)
-    made = imported(testset, annotated.annotations, options.prefer, gates_of(testset))
-    others = {"conflicts.jsonl": map(vars, made.conflicts), "rejected.jsonl": made.rejected}
+    new = imported(testset, annotated.annotations, options.prefer, gates_of(testset))
+    others = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
     files = {name: b"".join(map(line_of, lines)) for name, lines in others.items()}
     files = {name: content for name, content in files.items() if content}
     console = make_console()
-    if holds_testset(options.out, made.testset, files):
+    if holds_testset(options.out, new.testset, files):
         console.print(
-            f"already done: version {made.testset.key[:12]} is in {options.out}, and nothing differs", markup=False
+            f"already done: version {new.testset.key[:12]} is in {options.out}, and nothing differs", markup=False
         )
         return 0
-    write_testset(options.out, made.testset, files)
-    _say_left_out(annotated)
-    for conflict in made.conflicts:
-        console.print(f"stays as it was: {conflict.sample}: {conflict.detail}", markup=False)
-    for line in made.rejected:
-        console.print(f"out: {line['id']}: {line['gate']}: {line['reason']} {line['detail']}", markup=False)
-    changes = f"{made.n_edits} fields changed, {len(made.conflicts)} conflicts, {len(made.rejected)} samples rejected"
+    write_testset(options.out, new.testset, files)
+    _report_left_out(annotated)
+    for conflict in new.conflicts:
+        console.print(f"unchanged: {conflict.sample}: {conflict.detail}", markup=False)
+    for line in new.rejected:
+        console.print(f"removed: {line['id']}: {line['gate']}: {line['reason']} {line['detail']}", markup=False)
+    changes = f"{new.n_edits} fields changed, {len(new.conflicts)} conflicts, {len(new.rejected)} samples rejected"
     console.print(f"{len(annotated.annotations):,} annotations, {changes}")
-    of = "the same content" if made.testset.key == testset.key else f"made of {testset.key[:12]}"
-    console.print(f"version {made.testset.key[:12]} in {options.out}, {of}", markup=False)
-    if made.conflicts and not options.prefer and len({own.annotator for own in annotated.annotations}) > 1:
-        print("Where annotators say different things, --prefer ANNOTATOR lets one of them decide.")
-    return 1 if made.conflicts or made.rejected else 0
+    of = "the same content" if new.testset.key == testset.key else f"derived from {testset.key[:12]}"
+    console.print(f"version {new.testset.key[:12]} in {options.out}, {of}", markup=False)
+    if new.conflicts and not options.prefer and len({own.annotator for own in annotated.annotations}) > 1:
+        print("Where annotators disagree, --prefer ANNOTATOR lets one of them decide.")
+    return 1 if new.conflicts or new.rejected else 0
 
 
 def _agree(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=True)
     found = annotator_agreement(testset, annotated.annotations)
     if found.n_annotators < 2:
-        raise DataError(f"{found.n_annotators} annotators came, at least 2 are wanted to agree or not")
+        raise DataError(f"FILE: got annotations of {found.n_annotators} annotators, expected at least 2 to compare")
     if options.json:
         write_lines(options.json, [json.dumps(tables.agreement_record(found), ensure_ascii=False, indent=2)])
-    _say_left_out(annotated)
+    _report_left_out(annotated)
     tables.show_agreement(make_console(), found)
     return 0
 
@@ -159,14 +173,14 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=True)
     ratings = ratings_of(annotated.annotations)
     if not ratings:
-        raise DataError(f"{len(annotated.annotations)} annotations came, and not one rating: nothing to accept by")
+        raise DataError(f"FILE: got {len(annotated.annotations)} annotations without a rating, expected some ratings")
     kept = [own for own in testset.samples if is_accepted(ratings.get(own.id, ()), options.at)]
     if options.write and not kept:
-        raise DataError(f"--write: no sample is rated {options.at} or more by most who rated it: nothing to keep")
+        raise DataError(f"--write: no sample is rated {options.at} or more by most of its raters; use a lower --at")
     cells = acceptance(testset, ratings)
     if options.csv:
         write_lines(options.csv, [acceptance_csv(cells)])
-    _say_left_out(annotated)
+    _report_left_out(annotated)
     tables.show_acceptance(make_console(), cells)
     if options.write:
         accepted = testset.next_version(kept, (), {"accepted_at": options.at})
@@ -177,7 +191,7 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
 
 def _split(options: argparse.Namespace, testset: Testset) -> int:
     if options.out.exists():
-        raise DataError(f"--out: {options.out} is there already; choose another place")
+        raise DataError(f"--out: {options.out} exists already; choose another place")
     parts = split(testset, _sizes(options.sizes), options.seed)
     abouts = {part.name: {"part": part.name, "seed": options.seed} for part in parts}
     write_testsets(
@@ -196,21 +210,21 @@ def _sizes(words: Sequence[str]) -> Mapping[str, float]:
         except ValueError:
             share = 0.0
         if not name.isidentifier() or name in sizes or not 0 < share < float("inf"):
-            raise ConfigError(f"--sizes: {word!r} came; expected NAME=SHARE, each name once: train=5 dev=1 test=4")
+            raise ConfigError(f"--sizes: got {word!r}, expected NAME=SHARE, each name once: train=5 dev=1 test=4")
         sizes[name] = share
     return sizes
 
 
-def _say_left_out(annotated: Annotated) -> None:
+def _report_left_out(annotated: Annotated) -> None:
     counts = {
         "skipped by their annotator": annotated.n_skipped,
-        "drafts that nobody submitted": annotated.n_drafts,
+        "drafts not submitted": annotated.n_drafts,
         "not annotated": annotated.n_untouched,
         "of samples that are no longer in the set": annotated.n_of_removed,
     }
-    for what, n in counts.items():
+    for reason, n in counts.items():
         if n:
-            print(f"left out: {n:,} {what}")
+            print(f"left out: {n:,} {reason}")
     if annotated.others:
         names = ", ".join(sorted(annotated.others))
-        make_console().print(f"left aside, as they are none of ours: {names}", markup=False)
+        make_console().print(f"ignored, as they are not tasks of this set: {names}", markup=False)

@@ -1,6 +1,6 @@
-"""python -m runner.datasets describe dataset=...: what a data set holds."""
+"""python -m runner.datasets describe dataset=...: describes the content of a data set."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.datasets")
@@ -29,7 +29,7 @@ _MOST_TOPICS, _MOST_TASKS = 20, 6
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0, or 2 after one clear message."""
+    """Run one command. Return the exit code: 0, or 2 after one clear message."""
     options = _parser().parse_args(arguments)
     try:
         config = compose_config(options.overrides)
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     describe = commands.add_parser("describe", help="sizes, lengths, subsets, gold, near-duplicates, leaks")
     describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")
-    describe.add_argument("--json", type=Path, help="a file for all of it")
+    describe.add_argument("--json", type=Path, help="file for the whole description")
     return parser
 
 
@@ -57,11 +57,11 @@ def _write(path: Path, description: Mapping[str, Json]) -> None:
     try:
         path.write_text(json.dumps(description, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise DataError(f"--json: {path} cannot be written ({error.strerror}); choose another place") from error
+        raise DataError(f"--json: {path} cannot be written ({error.strerror}); choose another path") from error
 
 
 def show(console: Console, description: Mapping[str, Json]) -> None:
-    """Everything as tables, for 100 columns; if there are many topics and tasks, only the largest."""
+    """Print the description as tables for 100 columns, with only the largest of many topics and tasks."""
     sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")

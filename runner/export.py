@@ -1,6 +1,6 @@
-"""python -m runner.export: the pipeline of one cell of a sweep, as a folder that answers questions."""
+"""python -m runner.export: exports the pipeline of one cell as a folder that answers questions."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.export")
@@ -19,7 +19,7 @@ from runner.serving.exporting.exported_folder import write_folder
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0, or 2 after one clear message if anything cannot be used; nothing is written then."""
+    """Export the cell. Return the exit code: 0, or 2 after one clear message, with nothing written."""
     options = _parser().parse_args(arguments)
     try:
         sweep = load(options.sweep)
@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("cell", help="its id, or values of its axes, e.g. retriever=bm25,top_k=2")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
-    parser.add_argument("--store", type=Path, help="the sweep's store (default: the one that it was run with)")
+    parser.add_argument("--store", type=Path, help="the sweep's store (default: the store that it ran with)")
     add_option(parser)
     return parser
 
@@ -50,13 +50,10 @@ def _say(cell: ExportedCell, out: Path, n_bytes: int) -> None:
         f'next: python {script} --check{option}     or: python {script}{option} "a question"',
         *(f"answering runs {each}" for each in cell.code),
         *(
-            f"it asks a server with the key in the environment variable {variable}, which is not part of it"
+            f"it asks a server with the key in the environment variable {variable}, which is not exported"
             for variable in cell.key_variables
         ),
-        *(
-            f"it loads the model {model} from the Hugging Face hub, which is not part of it"
-            for model in cell.hub_models
-        ),
+        *(f"it loads the model {model} from the Hugging Face hub, which is not exported" for model in cell.hub_models),
     ]
     console = make_console()
     for line in lines:

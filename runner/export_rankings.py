@@ -1,6 +1,6 @@
-"""python -m runner.export_rankings: what a cell found, as a TREC run or as a submission to the FinanceRAG challenge."""
+"""python -m runner.export_rankings: writes the rankings of a cell as a TREC run or a FinanceRAG submission."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.export_rankings")
@@ -18,11 +18,11 @@ from runner.results import CellResult
 from runner.results.loaded_sweep import LoadedSweep, load
 from runner.results.ranking_formats import RankingFormat, financerag_lines, read_rankings, trec_lines
 
-_DEPTH_OF_SUBMISSIONS = 10  # NDCG@10 is what they are scored by
+_DEPTH_OF_SUBMISSIONS = 10  # submissions are scored by NDCG@10
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0, or 2 after one clear message if anything cannot be used."""
+    """Export the rankings. Return the exit code: 0, or 2 after one clear message if some input cannot be used."""
     options = _parser().parse_args(arguments)
     try:
         if options.depth is not None and options.depth < 1:
@@ -32,7 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
         rankings = read_rankings(sweep.folder_of(cell))
         n_found = sum(bool(ranking.documents) for ranking in rankings)
         if not n_found:
-            raise DataError(f"{cell.cell_id}: no document was found for any question; was it retriever=closed_book?")
+            raise DataError(
+                f"{cell.cell_id}: found no document for any question; did it run with retriever=closed_book?"
+            )
         if options.format is RankingFormat.TREC:
             lines = list(trec_lines(rankings, options.depth, options.tag or cell.cell_id))
         else:
@@ -41,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     except RagGridError as error:
         say_error(error)
         return 2
-    nothing = f"; nothing was found for {len(rankings) - n_found}" if n_found < len(rankings) else ""
+    nothing = f"; found nothing for {len(rankings) - n_found}" if n_found < len(rankings) else ""
     print(f"wrote the rankings of {n_found:,} question(s) of {cell.cell_id} to {options.output}{nothing}")
     return 0
 
@@ -67,6 +69,6 @@ def _cell(sweep: LoadedSweep, text: str | None) -> CellResult:
         axes = ", ".join(sweep.axes())
         raise DataError(
             f"{sweep.name}: has {len(sweep.cells)} finished cells; choose one by --cell, its id or its values of: "
-            f"{axes or 'nothing, none is finished'}"
+            f"{axes or 'nothing, because no cell is finished'}"
         )
     return sweep.cells[0]

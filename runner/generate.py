@@ -1,11 +1,11 @@
-"""python -m runner.generate: a set of questions with gold, made of a corpus.
+"""python -m runner.generate: generates questions with gold from a corpus.
 
 python -m runner.generate corpus.path=my_docs llm=openai out=my_set     the set; see docs/generation.md
-python -m runner.generate check dataset=jsonl dataset.documents=...     the gates alone, on any data set
+python -m runner.generate check dataset=jsonl dataset.documents=...     only the gates, on any data set
 python -m runner.generate --cfg ...                                     the configuration, without running it
 """
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.generate")
@@ -25,20 +25,22 @@ EXIT_NOT_RUN = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 if every cell has what it wants, 1 if one is short, 2 after one clear message if nothing
-    was run, 130 if it was interrupted.
+    """Run the command and return its exit code.
+
+    0 if every cell of topic and task has as many questions as requested, 1 if one is short, 2 after one clear message
+    if nothing was run, 130 if it was interrupted.
     """
-    own = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if own[:1] == ["check"]:
+        if words[:1] == ["check"]:
             from runner.testset.making.gate_check import check
 
-            return check(own[1:])
-        if {"-h", "--help"} & set(own):
+            return check(words[1:])
+        if {"-h", "--help"} & set(words):
             print(__doc__)
             return 0
-        only_shown = "--cfg" in own
-        config = composed([argument for argument in own if argument != "--cfg"])
+        only_shown = "--cfg" in words
+        config = composed([argument for argument in words if argument != "--cfg"])
         if only_shown:
             print(OmegaConf.to_yaml(OmegaConf.create(config)))
             return 0
@@ -47,5 +49,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say_error(error)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
-        say_error("\nInterrupted. Every reply and every finished stage is kept: the same command goes on from here.")
+        say_error("\nInterrupted. Every reply and every finished stage is cached: run the same command to resume.")
         return EXIT_INTERRUPTED

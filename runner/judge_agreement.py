@@ -1,6 +1,6 @@
-"""python -m runner.judge_agreement: validates a judge against human labels, before anyone believes its numbers."""
+"""python -m runner.judge_agreement: validates a judge against human labels before its numbers are trusted."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.judge_agreement")
@@ -35,7 +35,9 @@ _OVERALL = "all metrics"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0; 1 if requests failed (they are left out, counted, and asked again next time); 2 if
+    """Run the command and return its exit code.
+
+    0 is success. 1 means that requests failed: they are left out, counted, and sent again next time. 2 means that
     nothing was run.
     """
     options = _parser().parse_args(arguments)
@@ -56,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
         say_error(error)
         return 2
     except OSError as error:
-        say_error(f"--json: cannot be written: {error}; choose another place")
+        say_error(f"--json: cannot be written: {error}; choose another path")
         return 2
     _show(make_console(), report)
     return 1 if any(entry["n_failed"] for entry in report["metrics"].values()) else 0
@@ -71,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sweep", help="a sweep whose answers are labelled in part: bias and corrected mean of every cell"
     )
-    parser.add_argument("--json", type=Path, help="where the whole report goes, with every disagreement")
+    parser.add_argument("--json", type=Path, help="file for the whole report, with every disagreement")
     add_option(parser)
     parser.add_argument(
         "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
@@ -82,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 def _report(
     rated: Sequence[Rated], items: Sequence[LabelledItem], cells_of: Mapping[tuple[str, str], list[str]]
 ) -> dict[str, Json]:
-    """Agreement by metric, and each disagreement with its answer and the cells of the sweep that gave it."""
+    """Return the agreement by metric, and each disagreement with its answer and the cells of the sweep that gave it."""
     names = list(dict.fromkeys(rating.metric for rating in rated))
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
     entries = {name: _entry(ratings) for name, ratings in groups.items()}
@@ -120,9 +122,9 @@ def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
         "n_questions": found.n_questions,
         "n_failed": n_failed,
         "n_graded": found.n_graded,
-        **_measured("accuracy", found.accuracy),
-        **_measured("kappa", found.kappa),
-        **_measured("weighted_kappa", found.weighted_kappa),
+        **_measure_entry("accuracy", found.accuracy),
+        **_measure_entry("kappa", found.kappa),
+        **_measure_entry("weighted_kappa", found.weighted_kappa),
         "confusion": {
             label: dict(zip(found.classes, row, strict=True))
             for label, row in zip(found.classes, found.confusion.tolist(), strict=True)
@@ -130,12 +132,12 @@ def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
     }
 
 
-def _measured(name: str, measure: Measure) -> dict[str, Json]:
+def _measure_entry(name: str, measure: Measure) -> dict[str, Json]:
     return {name: measure.value, f"{name}_interval": measure.interval}
 
 
 def _without_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
-    """Of several metrics: a distance between the grades of different scales says nothing."""
+    """Drop the measures of grades: a distance between the grades of different scales is meaningless."""
     return {name: value for name, value in entry.items() if name != "n_graded" and "weighted" not in name}
 
 
@@ -145,8 +147,8 @@ def _cell_entry(each: OfCell) -> dict[str, Json]:
 
 
 def _cells_table(entries: Sequence[Mapping[str, Json]]) -> Table:
-    """What people would say of each cell, and how far the judge is from it."""
-    table = Table(title="Cells, as people would grade them", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    """Build the table with the estimated mean of human grades of each cell, and the judge's bias."""
+    table = Table(title="Estimated human grades of the cells", title_justify="left", box=None, padding=(0, 2, 0, 0))
     titles = ("judge's mean", "bias [dim]95% interval[/]", "people's mean [dim]95% interval[/]", "labelled")
     for column in ("metric", "cell", *titles):
         table.add_column(column, justify="left" if column in ("metric", "cell") else "right", no_wrap=True)
@@ -185,7 +187,7 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
     if report["cells"]:
         console.print(_cells_table(report["cells"]))
     if report["n_ties"]:
-        console.print(f"[dim]{report['n_ties']} labels left out: as many people said one thing as another[/]")
+        console.print(f"[dim]{report['n_ties']} labels left out because the votes were tied[/]")
     for reason, n in report["failures"].items():
         console.print(f"failed, left out: {n} x {reason}", markup=False)
     console.print(f"disagreements: {len(report['disagreements'])}")

@@ -1,6 +1,6 @@
-"""python -m runner.judge_training prepare|train|evaluate: a judge that is trained on people's labels."""
+"""python -m runner.judge_training prepare|train|evaluate: trains a judge on human labels."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.judge_training")
@@ -30,8 +30,10 @@ from runner.results import find_sweep
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0; 1 if requests failed (they are left out, counted, and asked again next time); 2 after a
-    message.
+    """Run one command and return its exit code.
+
+    0 is success. 1 means that requests failed: they are left out, counted, and sent again next time. 2 follows one
+    clear message.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -44,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="python -m runner.judge_training", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    preparing = commands.add_parser("prepare", help="labels -> what the judge is asked, and should reply, in splits")
+    preparing = commands.add_parser("prepare", help="turn labels into prompts and replies of the judge, in splits")
     preparing.set_defaults(run=_prepare)
     preparing.add_argument(
         "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
@@ -54,18 +56,18 @@ def _parser() -> argparse.ArgumentParser:
         "--sweep", help="the sweep whose answers were labelled: keeps questions about one document together"
     )
     preparing.add_argument("--split", default="5:1:4", help="shares of train, validation and test (default 5:1:4)")
-    preparing.add_argument("--seed", type=int, default=0, help="of the order in which questions are divided")
+    preparing.add_argument("--seed", type=int, default=0, help="seed of the order in which questions are divided")
     preparing.add_argument("--out", type=Path, required=True, help="the folder to write")
     preparing.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. language=zh")
     _add_training(commands.add_parser("train", help="a LoRA adapter for a causal language model (extra: train)"))
-    evaluating = commands.add_parser("evaluate", help="agreement with the labels held out, before and after")
+    evaluating = commands.add_parser("evaluate", help="agreement with held-out labels, before and after training")
     evaluating.set_defaults(run=_evaluate)
     evaluating.add_argument("--data", type=Path, required=True, help="the folder that `prepare` wrote")
     evaluating.add_argument("--trained", type=Path, required=True, help="the folder that `train` wrote")
     evaluating.add_argument(
-        "--llm", choices=("transformers", "vllm"), default="transformers", help="what runs the model"
+        "--llm", choices=("transformers", "vllm"), default="transformers", help="library that runs the model"
     )
-    evaluating.add_argument("--json", type=Path, help="where the whole report goes")
+    evaluating.add_argument("--json", type=Path, help="file for the whole report")
     evaluating.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.device=cuda:1")
     return parser
 
@@ -75,11 +77,13 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder that `prepare` wrote")
     parser.add_argument("--model", required=True, help="an id of the Hugging Face hub, or a folder")
     parser.add_argument("--revision", default="", help="the commit; empty for a folder")
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write; given again, it goes on")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="the folder to write; an interrupted training in it is resumed"
+    )
     parser.add_argument("--strict", action="store_true", help="pairs that are too long are an error, not left out")
     for field in fields(Settings):
         if field.name not in ("model", "revision"):
-            (kind,) = {own for own in (*get_args(field.type), field.type) if isinstance(own, type)} - {NoneType}
+            (kind,) = {each for each in (*get_args(field.type), field.type) if isinstance(each, type)} - {NoneType}
             shown = "" if field.default is None else f" (default: {field.default})"
             parser.add_argument(
                 f"--{field.name.replace('_', '-')}",
@@ -101,8 +105,8 @@ def _prepare(options: argparse.Namespace) -> int:
     manifest = prepare(asked, options.out)
     console = make_console()
     console.print(prepared_table(manifest))
-    for why, n in manifest.left_out.items():
-        console.print(f"{n} x {why}", markup=False)
+    for reason, n in manifest.left_out.items():
+        console.print(f"{n} x {reason}", markup=False)
     place = shlex.quote(str(options.out))
     _next(console, f"python -m runner.judge_training train --data {place} --model MODEL --out trained_judge")
     return 0
@@ -115,7 +119,7 @@ def _train(options: argparse.Namespace) -> int:
     console.print(losses_table(training))
     if training.too_long:
         console.print(
-            f"left out, as they are too long: {len(training.too_long)}, e.g. {training.too_long[0]}", markup=False
+            f"left out because they are too long: {len(training.too_long)}, e.g. {training.too_long[0]}", markup=False
         )
     data, out, conf = (shlex.quote(str(path)) for path in (options.data, options.out, options.out / "conf"))
     prepared = read_manifest(options.data)
@@ -134,8 +138,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     console = make_console()
     console.print(compared_table(compared))
     *_, overall = compared.values()
-    for why, n in overall.failures.items():
-        console.print(f"failed, left out: {n} x {why}", markup=False)
+    for reason, n in overall.failures.items():
+        console.print(f"failed, left out: {n} x {reason}", markup=False)
     if options.json:
         write_lines(options.json, [json.dumps(as_json(compared), ensure_ascii=False, indent=2)])
     return int(overall.n_failed > 0)

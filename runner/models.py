@@ -1,6 +1,6 @@
-"""python -m runner.models check embedder=... reranker=... llm=...: tries models before a sweep depends on them."""
+"""python -m runner.models check embedder=... reranker=... llm=...: tests models before a sweep depends on them."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.models")
@@ -25,14 +25,17 @@ _ROLES = ("embedder", "expander", "reranker", "llm", "judge", "metrics")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0 if every model can be used, 1 if one cannot, 2 after a message for a command that makes
-    no sense.
+    """Run the command and return its exit code.
+
+    0 if every model can be used, 1 if one cannot, 2 after one clear message if the command is invalid.
     """
     options = _parser().parse_args(arguments)
     try:
         models = dict(_models(build_cell(compose_config(options.overrides))))
         if not models:
-            raise ConfigError("no component with a model is chosen; name one, e.g. embedder=sentence_transformers")
+            raise ConfigError(
+                "overrides: no chosen component has a model; choose one, e.g. embedder=sentence_transformers"
+            )
     except RagGridError as error:
         say_error(error)
         return 2
@@ -47,14 +50,14 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="python -m runner.models", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser("check", help="is it there, how large is it, does it load, what does it say")
+    check = commands.add_parser("check", help="check that models exist, load and reply, and report their sizes")
     check.add_argument("overrides", nargs="+", help="as for python -m runner, e.g. embedder=bge-m3 llm=openai")
-    check.add_argument("--download", action="store_true", help="fetch what is not on this machine")
+    check.add_argument("--download", action="store_true", help="fetch models that are not on this machine")
     return parser
 
 
 def _models(cell: Cell) -> Iterator[tuple[object, str]]:
-    """The components that have a model, each once, with the role in which it was found last."""
+    """Yield each component that has a model once, with the last role in which it occurs."""
     for role in _ROLES:
         yield from ((part, role) for part in parts_of(getattr(cell, role)) if getattr(part, "model", ""))
 
@@ -64,4 +67,4 @@ def _show(console: Console, role: str, trial: Trial) -> None:
     for name, found in trial.lines:
         console.print(f"  {name:<12}{escape(found)}")
     if trial.mistake:
-        console.print(f"  [red]{'mistake':<12}[/]{escape(trial.mistake)}")
+        console.print(f"  [red]{'error':<12}[/]{escape(trial.mistake)}")

@@ -1,6 +1,6 @@
-"""python -m runner.score: scores answers and rankings that any system made, with the metrics of this project."""
+"""python -m runner.score: scores answers and rankings of any system with the metrics of this project."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.score")
@@ -35,7 +35,7 @@ _EMPTY = "empty"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0, or 2 after one clear message if anything cannot be used."""
+    """Score the input. Return the exit code: 0, or 2 after one clear message if some input cannot be used."""
     options = _parser().parse_args(arguments)
     try:
         names = _names(options.metrics)
@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--metrics", required=True, help="names with commas between them, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
-    parser.add_argument("--language", choices=languages(), default="zh", help="by whose words texts are compared")
+    parser.add_argument(
+        "--language", choices=languages(), default="zh", help="language whose word segmentation the metrics use"
+    )
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
     return parser
 
@@ -74,8 +76,10 @@ def _names(argument: str) -> list[str]:
 
 
 def score_lines(lines: Sequence[ScoreLine], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
-    """Scores of all lines by metric. A line that lacks what a metric reads is NOT_APPLICABLE for it. Raises DataError
-    if no line has it.
+    """Return the scores of all lines by metric.
+
+    A line without the fields that a metric reads is NOT_APPLICABLE for it. Raises DataError if no line has these
+    fields.
     """
     by_component: dict[int, Mapping[str, Scored]] = {}
     for name, metric in metrics.items():
@@ -125,27 +129,28 @@ def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
 def _score_rankings(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.ranking is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "ranking and relevant")
-    held = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
-    scores = metric.score_rankings([r.ranking for _, r in held], [r.relevant for _, r in held])
-    return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
+    present = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
+    scores = metric.score_rankings([r.ranking for _, r in present], [r.relevant for _, r in present])
+    return {name: spread(score, [row for row, _ in present], states) for name, score in scores.items()}
 
 
 def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.quest is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "answers_reference and answers_generated")
-    held = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
-    scores = metric.score([quest for _, quest in held])
-    return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
+    present = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
+    scores = metric.score([quest for _, quest in present])
+    return {name: spread(score, [row for row, _ in present], states) for name, score in scores.items()}
 
 
-def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
+def _require_any(states: Sequence[ScoreState], name: str, expected: str) -> None:
     if ScoreState.VALUE not in states:
-        raise DataError(f"--input: no line has what {name} reads. Expected: {wanted}.")
+        raise DataError(f"--input: no line has the fields that {name} reads; expected {expected}")
 
 
 def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:
-    """One output row per line, with null where there is no value and the state that says why. An empty answer, for
-    which CRUD-RAG's BLEU as published has no value, gets the state "empty" there, and counts as 0.
+    """Yield one output row per line, with null and a state where there is no value.
+
+    CRUD-RAG's BLEU as published has no value for an empty answer: the answer gets the state "empty", and counts as 0.
     """
     values = {name: scores.values.tolist() for name, (_, scores) in scored.items()}
     for row, line in enumerate(lines):
@@ -153,21 +158,23 @@ def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[
             "id": line.id,
             "scores": {name: None if values[name][row] != values[name][row] else values[name][row] for name in scored},
             "states": {
-                name: _EMPTY if _is_published_without(metric, line) else scores.states[row].value
+                name: _EMPTY if _is_unscored_as_published(metric, line) else scores.states[row].value
                 for name, (metric, scores) in scored.items()
             },
         }
 
 
-def _is_published_without(metric: Scorer, line: ScoreLine) -> bool:
-    """True for an empty answer with a reference, and a metric for which the published code then has no value."""
+def _is_unscored_as_published(metric: Scorer, line: ScoreLine) -> bool:
+    """Return whether the published code of a metric has no value for this line: an empty answer with a reference."""
     answer = line.answer
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 
 
 def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[str, Json]:
-    """By metric: value, n, n_excluded by state, the 95 % interval [low, high] with its method and the number of groups
-    of lines that it is from; for CRUD-RAG's BLEU also the mean without empty answers, as published, and their number.
+    """Return value, n, n_excluded by state and the 95 % confidence interval [low, high] of each metric.
+
+    Includes the method of the interval and the number of groups of lines that it is from. CRUD-RAG's BLEU also has the
+    mean without empty answers, as published, and their number.
     """
     (entries,) = score_subsets(scored, [list(range(len(lines)))], Intervals(), clusters_of_lines(lines))
     summary = {}
@@ -186,13 +193,12 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[
 
 
 def _without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
-    is_empty = np.array([_is_published_without(scored.metric, line) for line in lines])
+    is_empty = np.array([_is_unscored_as_published(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}
 
 
 def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
-    """A row per metric."""
     table = Table(title=f"{n_lines:,} lines", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("metric", "value", "95% interval", "n", "left out"):
         table.add_column(column, justify="right" if column in ("value", "n") else "left")
@@ -209,11 +215,11 @@ def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
 
 
 def _require_writable(source: Path, *paths: Path | None) -> None:
-    """Raises DataError for files without a folder, and for those that would overwrite `source` or one another."""
+    """Raise DataError for paths without a folder, and for paths that would overwrite `source` or one another."""
     taken = {source.resolve()}
     for path in filter(None, paths):
         if not path.parent.is_dir():
-            raise DataError(f"{path}: the folder {path.parent} does not exist. Make it, or choose another place.")
+            raise DataError(f"{path}: the folder {path.parent} does not exist. Create it, or choose another path.")
         if path.resolve() in taken:
-            raise DataError(f"{path}: is another file of this command, which it would overwrite. Choose another place.")
+            raise DataError(f"{path}: would overwrite another file of this command. Choose another path.")
         taken.add(path.resolve())

@@ -1,6 +1,6 @@
 """python -m runner.store ls | verify | prune"""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.store")
@@ -49,7 +49,7 @@ def _ls(store: Store, console: Console) -> int:
     n_results = sum(map(len, kinds.values()))
     console.print(f"{n_results} results, replies of {len(_files(store, 'replies'))} models and purposes")
     if unfinished := _files(store, "workspaces"):
-        console.print(f"{len(unfinished)} unfinished stages, which go on where they were")
+        console.print(f"{len(unfinished)} unfinished stages, which will be resumed")
     return 0
 
 
@@ -93,17 +93,17 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
     ]
     chosen = [entry for entry in old if entry.manifest.key not in leased.keys]
     size = shown_size(sum(entry.n_bytes for entry in chosen))
-    # Replies, scores of pairs and half-done work do not say which sweep needs them.
+    # Replies, scores of pairs and unfinished work do not record which sweep needs them.
     leftovers = [] if leased.n_runs else _leftovers(store, before, stage)
     if leased.n_runs:
         running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
         console.print(
-            f"{running} running: {len(old) - len(chosen)} results that it needs are kept, and so are all replies, "
-            "scores of pairs and half-done work"
+            f"{running} running: we keep {len(old) - len(chosen)} results that it needs, all replies, "
+            "all scores of pairs and all unfinished work"
         )
     exports = store.half_exports.left()
     for half in exports:
-        size_of_half = f"{shown_size(half.n_bytes)}, those that it shares with the store among them"
+        size_of_half = f"{shown_size(half.n_bytes)}, including files shared with the store"
         console.print(f"left by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
     n_left = f"{len(leftovers) + len(exports)} leftovers of killed runs"
     if dry_run:
@@ -121,18 +121,20 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
 
 
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
-    kept_a_day = [*_files(store, "tmp"), *store.left_locks()]
-    leftovers = [path for path in kept_a_day if _last_changed(path) < time.time() - _DAY_S]
-    leftovers += [probe for probe in left_probes(store) if probe not in leftovers]  # known to be nobody's at once
-    # What was paid for goes only when it is named; what can be had again for a moment's work goes by age.
+    temporary = [*_files(store, "tmp"), *store.left_locks()]
+    leftovers = [path for path in temporary if _last_changed(path) < time.time() - _DAY_S]
+    # belonging to no running process, at any age
+    leftovers += [probe for probe in left_probes(store) if probe not in leftovers]
+    # Replies cost money, so they are deleted only if `stage` names them. Cheap leftovers are deleted by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
         leftovers += [path for path in _files(store, folder) if _last_changed(path) <= before]
     return leftovers
 
 
 def _last_changed(path: Path) -> float:
-    """Of a file, or of a folder and what is in it (what is appended to a file changes that alone); infinity for what is
-    gone, since others may be pruning.
+    """Return the time of the last change of a file, or of a folder and its content.
+
+    Appending to a file does not change its folder. Returns infinity for a path that another process deleted.
     """
     try:
         paths = [path, *path.iterdir()] if path.is_dir() and not path.is_symlink() else [path]
@@ -142,9 +144,9 @@ def _last_changed(path: Path) -> float:
 
 
 def _remove(store: Store, path: Path) -> None:
-    """In one step: whoever works in the folder at this moment finds all of it or nothing."""
+    """Delete a path atomically: a process that uses the folder now sees either all of it or nothing."""
     removed = store.root / "tmp" / uuid.uuid4().hex
-    with suppress(FileNotFoundError):  # others may be pruning
+    with suppress(FileNotFoundError):  # another process may be pruning
         path.rename(removed)
         shutil.rmtree(removed) if removed.is_dir() and not removed.is_symlink() else removed.unlink()
 
@@ -155,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         "--store-dir", default="results/store", help="run.store_dir: a folder, or a bucket (default: %(default)s)"
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("ls", help="what is kept, by stage")
+    commands.add_parser("ls", help="list cached results, by stage")
     verify = commands.add_parser("verify", help="compare every file with its checksum; exit code 1 if one is damaged")
     verify.add_argument("--delete", action="store_true", help="remove damaged results")
     prune = commands.add_parser(
@@ -164,14 +166,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     prune.add_argument("--older-than-days", type=float, default=30.0, help="default: %(default)s; 0 for all")
     prune.add_argument(
-        "--stage", default="", help="only results of this stage, e.g. vectors, or replies: what models answered"
+        "--stage", default="", help="only results of this stage, e.g. vectors, or replies, the answers of models"
     )
-    prune.add_argument("--dry-run", action="store_true", help="say what would go")
+    prune.add_argument("--dry-run", action="store_true", help="only report what would be deleted")
     return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; returns its exit code (2 for a store that is not there, or cannot be read or changed)."""
+    """Run one command and return its exit code. 2 for a store that is missing, or that cannot be read or changed."""
     options = _parser().parse_args(arguments)
     console = make_console()
     store_dir = Path(options.store_dir)
@@ -181,7 +183,7 @@ def main(arguments: list[str] | None = None) -> int:
         if is_bucket(options.store_dir):
             return in_bucket.run(options, console)
         if not (store_dir / "store.json").is_file():
-            raise StoreError(f"{store_dir}: no store here; name one with --store-dir")
+            raise StoreError(f"{store_dir}: this folder is not a store; name one with --store-dir")
         store = Store(store_dir, may_write=_changes(options))
         store.refuse_links()
         return _run(options, store, console)
@@ -189,12 +191,12 @@ def main(arguments: list[str] | None = None) -> int:
         say_error(error)
     except OSError as error:
         place = error.filename or store_dir
-        say_error(f"{place}: {error.strerror or error}; give the command as a user who may read and change the store")
+        say_error(f"{place}: {error.strerror or error}; run the command as a user who may read and change the store")
     return 2
 
 
 def _changes(options: argparse.Namespace) -> bool:
-    """Return whether the command removes anything."""
+    """Return whether the command deletes anything."""
     return options.delete if options.command == "verify" else options.command == "prune" and not options.dry_run
 
 
@@ -205,6 +207,6 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         return _verify(store, console, options.delete)
     known = {path.name for path in _files(store, "entries")} | {"replies"}
     if options.stage and options.stage not in known:
-        say_error(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}")
+        say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(known))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)

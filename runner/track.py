@@ -1,6 +1,6 @@
 """python -m runner.track SWEEP_FOLDER: logs a sweep to MLflow from its results files."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.track")
@@ -20,7 +20,7 @@ from runner.output.tracking import default_uri, samples_line, where_to_look
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Logs the sweep; cells that were logged before are not logged again. Returns the exit code."""
+    """Log the sweep, except cells that were logged before. Return the exit code."""
     parser = CommandParser(prog="python -m runner.track", description="Logs a sweep to MLflow from its results.")
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
@@ -31,14 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
         type=_n_traces,
         default=0,
         metavar="N",
-        help="samples that are logged step by step, the same ones of the best cell, of the first one and of up to two "
-        "that may be as good as the best: a number, e.g. 100, or all (default: none)",
+        help="number of samples to log step by step, of the best cell, of the first cell and of up to two cells "
+        "that may be as good as the best, e.g. 100, or all (default: none)",
     )
     parser.add_argument(
         "--subsets",
         choices=["headline", "all"],
         default="headline",
-        help="the metrics of subsets, tasks and topics: the first five of the leaderboard, or all, with those of "
+        help="the metrics of subsets, tasks and topics: the first five of the leaderboard, or all, including "
         "topic x task (default: %(default)s)",
     )
     add_option(parser)
@@ -55,8 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
         tracker = Tracker(uri, sweep.name, folder, every=options.subsets == "all")
         tracker.log_cells(cells)
         pages, traced = tracker.finish(options.traces)
-    except Exception as error:  # noqa: BLE001 - whatever MLflow raises
-        say_error(f"{uri}: could not be logged to: {told(error)}")
+    except Exception as error:  # noqa: BLE001 - MLflow may raise anything
+        say_error(f"{uri}: could not log the sweep: {told(error)}")
         return 2
     print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, pages.cells)}")
     if options.traces != 0:

@@ -1,1 +1,1 @@
-"""How commands start, print, write files and end."""
+"""Starts commands, prints their output, writes their files and ends them."""

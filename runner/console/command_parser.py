@@ -1,4 +1,4 @@
-"""The parser of our commands' arguments."""
+"""Parser of our commands' arguments."""
 
 import argparse
 from typing import NoReturn
@@ -7,7 +7,7 @@ from components.secrets.mask import masked
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Hides secrets in errors, which repeat arguments. Parsers of sub-commands do so too."""
+    """Parser that hides secrets in errors, which repeat arguments. Parsers of subcommands do so too."""
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the masked message to standard error, and exit with 2."""

@@ -1,5 +1,7 @@
-"""How the commands print. What comes from data, models, servers and paths is shown, and never obeyed: no markup in an
-answer makes a report fail, and no escape sequence in a question reaches the terminal. Secrets are hidden.
+"""Prints the output of commands safely.
+
+Text from data, models, servers and paths is displayed and never interpreted. Markup in an answer breaks no report, and
+no escape sequence in a question reaches the terminal. Secrets are hidden.
 """
 
 import os
@@ -15,31 +17,32 @@ from rich.text import Text
 from components.secrets.mask import masked, shortened, without_secrets
 
 _NOT_SHOWN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line break
-    "\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing round, and with it what a line seems to say
-    "\ud800-\udfff]"  # halves of characters, which no file can hold
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and line break
+    "\u202a-\u202e\u2066-\u2069"  # reverse the direction of writing, and so the apparent meaning of a line
+    "\ud800-\udfff]"  # lone surrogates, which UTF-8 cannot encode
 )
 FORMULA_STARTS = (*"=+-@＝＋－＠", "\t", "\r", "\n")
-"""Starts of texts that a spreadsheet takes for formulas. Excel in Chinese or Japanese reads full-width signs, too."""
+"""Starts of strings that a spreadsheet takes for formulas. Excel in Chinese or Japanese reads full-width signs, too."""
 _TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]")
-"""A tag that was escaped by rich.markup.escape, or one that our own texts use."""
+"""A tag escaped by rich.markup.escape, or a tag that our own messages use."""
 
 
 def printable(text: str) -> str:
-    """The text with what a terminal would obey written as Python writes it, as a backslash and a number."""
+    """Replace characters that a terminal would interpret by Python's escapes."""
     return _NOT_SHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def table_cell(value: object) -> object:
-    """A value for a table that others open: a text that no spreadsheet takes for a formula and no page for a tag."""
+    """Return a value for a table in another program. Spreadsheets see no formula in it, and pages no tag."""
     if not isinstance(value, str):
         return value
     return no_formula(value.replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def no_formula(value: object) -> object:
-    """A value for a CSV file: a printable text, which begins with an apostrophe if a spreadsheet would take it for a
-    formula. Python's writer quotes no carriage return that is not its own, and its reader takes one for a new row.
+    """Return a value for a CSV file. A string is printable, and begins with an apostrophe if it looks like a formula.
+
+    Carriage returns are escaped: Python's writer does not quote them, and its reader takes them for new rows.
     """
     if not isinstance(value, str):
         return value
@@ -48,17 +51,17 @@ def no_formula(value: object) -> object:
 
 
 def one_line(text: str, n_characters: int = 200) -> str:
-    """A text of several lines as one, cut short: replies of models hold line breaks in any number."""
+    """Join the lines of a string and shorten it. Replies of models have any number of line breaks."""
     return shortened(" ".join(text.split()), n_characters)
 
 
 def about(value: float, n_digits: int = 2) -> str:
-    """A number to so many digits, without a power of ten: "0.023", "4.6", "3,200"."""
+    """Format a number to `n_digits` significant digits without an exponent: "0.023", "4.6", "3,200"."""
     return format(Decimal(f"{value:.{n_digits}g}"), ",f")
 
 
 def estimate(n: int) -> str:
-    """A count that is only estimated, to two digits: "850", "6,200", "620,000", "6.2 million"."""
+    """Format an estimated count to two significant digits: "850", "6,200", "620,000", "6.2 million"."""
     for word, unit in (("billion", 10**9), ("million", 10**6)):
         if n >= unit * 0.995:
             return f"{about(n / unit)} {word}"
@@ -66,23 +69,25 @@ def estimate(n: int) -> str:
 
 
 def say_error(error: object) -> None:
-    """A message on standard error, without secrets."""
-    with suppress(OSError):  # of a terminal that was closed: nobody is left to read it
+    """Write a message to standard error, without secrets."""
+    with suppress(OSError):  # a terminal that was closed has no reader
         sys.stderr.write(f"{printable(masked(str(error)))}\n")
 
 
 def make_console() -> Console:
-    """Standard output; in a pipe or a file, lines may be as long as a table needs."""
-    if hasattr(sys.stdout, "reconfigure"):  # what the terminal's encoding lacks is no reason to fail
+    """Return a console for standard output. In a pipe or a file, lines may be as long as a table needs."""
+    if hasattr(sys.stdout, "reconfigure"):  # a character that the terminal's encoding lacks must not raise an error
         sys.stdout.reconfigure(errors="backslashreplace")
     console = SafeConsole()
     return console if console.is_terminal else SafeConsole(width=400, soft_wrap=True)
 
 
 class SafeConsole(Console):
-    """Rich's console, which knows of its markup a few styles alone: [bold], [dim], [italic], [red], [yellow] and [/].
-    All else in brackets is text, so that data without them needs no escaping. A reader that went away (a pipe to
-    `head`, a terminal that was closed) silences it and ends nothing: results are in files.
+    """Rich's console with only a few styles of its markup: [bold], [dim], [italic], [red], [yellow] and [/].
+
+    Everything else in brackets is plain text, so that data without these tags needs no escaping. If the reader of the
+    output goes away (a pipe to `head`, a closed terminal), the console falls silent and the command continues, because
+    results are in files.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -91,23 +96,23 @@ class SafeConsole(Console):
     def render_str(self, text: str, *, style: Any = "", markup: bool | None = None, **options: Any) -> Text:
         is_marked = markup if markup is not None else self._markup
         shown = printable(without_secrets(text))
-        parsed = _styled(shown) if is_marked else Text(shown)
+        parsed = _apply_markup(shown) if is_marked else Text(shown)
         rendered = super().render_str("", style=style, markup=False, **options)
         return rendered.append_text(parsed)
 
     def _check_buffer(self) -> None:
         try:
             super()._check_buffer()
-        except OSError:  # of a terminal that was closed
+        except OSError:  # of a closed terminal
             self._buffer.clear()
             self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python fails at its exit
 
 
-def _styled(text: str) -> Text:
+def _apply_markup(text: str) -> Text:
     styled = Text()
     styles: list[str] = []
     end = 0

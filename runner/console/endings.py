@@ -1,5 +1,6 @@
-"""What ends the command from outside: Ctrl-C, the end of a terminal, that of a batch job or a container. All come as
-signals, and are told to the main thread as a KeyboardInterrupt: see `runner.console.interruptible`.
+"""Signals that end a command: Ctrl-C, a closed terminal, the end of a batch job or a container.
+
+All of them raise KeyboardInterrupt in the main thread: see `runner.console.interruptible`.
 """
 
 import os
@@ -16,29 +17,32 @@ ENDINGS = tuple(
 )
 
 OF_TERMINALS = tuple(number for number in ENDINGS if number is not signal.SIGTERM)
-"""Those that come to all processes of a terminal, whoever is to end them."""
+"""Signals that a terminal sends to all of its processes."""
 
-_AT_ONCE_S = 1.0
+_SAME_INTERRUPT_S = 1.0
 _REPEATED_AFTER_S = 0.05
 
 
 class Interrupt:
-    """A handler: raises KeyboardInterrupt, once for signals that come at once. No `finally` of Python's is safe from
-    one that is raised as it begins, as the second press of Ctrl-C would be.
+    """Signal handler that raises KeyboardInterrupt, once for signals in quick succession.
+
+    A `finally` of Python's is not safe from an interrupt that is raised as it begins, such as a second Ctrl-C.
     """
 
     def __init__(self) -> None:
         self._raised = float("-inf")
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Called by the interpreter."""
-        if time.monotonic() - self._raised > _AT_ONCE_S:
+        """Raise KeyboardInterrupt. Called by the interpreter."""
+        if time.monotonic() - self._raised > _SAME_INTERRUPT_S:
             self._raised = time.monotonic()
             raise KeyboardInterrupt
 
     def repeat_lost(self) -> None:
-        """Python drops an exception within a callback of its own, as when a module is imported: the interrupt would be
-        lost, and the command go on. Raises it once more a moment later, from now on.
+        """Raise interrupts again that Python loses in a callback, as during an import.
+
+        Python drops an exception within its own callbacks, so that the command would go on. The interrupt is raised
+        again shortly after.
         """
         report = sys.unraisablehook
 
@@ -56,17 +60,19 @@ class Interrupt:
 
 @contextmanager
 def endings_deferred(kept_from_children: Collection[signal.Signals] = ()) -> Iterator[None]:
-    """Signals that would end this process count at the end of the context: somebody knows of all that is started in it,
-    and what is ended in it does end. What is ignored stays so.
+    """Defer signals that would end this process to the end of the context.
 
-    Processes that are started meanwhile never get those of `kept_from_children`: this one ends them.
+    So every process that is started in the context is known, and what is being ended does end. Ignored signals stay
+    ignored. Processes that are started in the context never receive the signals `kept_from_children`, because this
+    process ends them.
     """
-    came: list[int] = []
-    handlers = _handlers() if threading.current_thread() is threading.main_thread() else {}  # others get no signals
-    # Blocking alone would not do: where there are other threads, one of them would take the signal, and Python's
-    # handler then interrupt this one. The mask is for what is started, which inherits it.
+    received: list[int] = []
+    # other threads receive no signals
+    handlers = _handlers() if threading.current_thread() is threading.main_thread() else {}
+    # Blocking alone is not enough: another thread would take the signal, and Python's handler would then interrupt this
+    # thread. Started processes inherit the mask.
     for number in handlers:
-        signal.signal(number, lambda number, _: came.append(number))
+        signal.signal(number, lambda number, _: received.append(number))
     can_block = kept_from_children and hasattr(signal, "pthread_sigmask")
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, kept_from_children) if can_block else None
     try:
@@ -76,11 +82,11 @@ def endings_deferred(kept_from_children: Collection[signal.Signals] = ()) -> Ite
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 def _handlers() -> dict[signal.Signals, "signal._HANDLER"]:
-    """Those that can be put back, of signals that are not ignored."""
+    """Return the handlers that can be restored, of signals that are not ignored."""
     handlers = {number: signal.getsignal(number) for number in ENDINGS}
     return {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}

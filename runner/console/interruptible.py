@@ -1,4 +1,4 @@
-"""Runs a command so that Ctrl-C, SIGTERM and SIGHUP end it in order, also while its modules are loaded."""
+"""Runs a command so that Ctrl-C, SIGTERM and SIGHUP end it cleanly, even while its modules are loaded."""
 
 import atexit
 import gc
@@ -13,17 +13,17 @@ from runner.console.endings import ENDINGS, Interrupt
 from runner.console.standard_output import guard_standard_output, is_output_lost
 
 EXIT_INTERRUPTED = 130
-"""The exit code, as that of shells."""
+"""Exit code, the same as that of shells."""
 
 EXIT_OUTPUT_LOST = 1
 EXIT_NOT_RUN = 2
 
 
 def run_main(module: str, *arguments: object) -> None:
-    """Load `module`, call its `main` with the arguments, and exit with the code that it returns. Logs, warnings and
-    tracebacks hide secrets.
+    """Load `module`, call its `main` with the arguments, and exit with the code that it returns.
 
-    Exit with 130 after one line if the command is interrupted, which includes the time in which `module` is loaded.
+    Logs, warnings and tracebacks hide secrets. Exits with 130 after one line if the command is interrupted, even while
+    `module` is loaded.
     """
     run_interruptibly(lambda: _load_and_call(module, arguments), "\nInterrupted.\n")
 
@@ -36,23 +36,24 @@ def _load_and_call(module: str, arguments: tuple[object, ...]) -> None:
 
 
 def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
-    """Call `command`; write `line` to standard error and exit with 130 if it is interrupted.
+    """Call `command`. If it is interrupted, write `line` to standard error and exit with 130.
 
-    Exit with 1 if the command succeeded and standard output could not be written, as on a full disk. Exit with 2 after
+    Exit with 1 if the command succeeded but standard output could not be written, as on a full disk. Exit with 2 after
     one line if the locale's encoding lacks a character of a file name or an argument.
     """
     _open_missing_streams()
     guard_standard_output()
-    _end_as_with_ctrl_c()
-    atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
+    _end_like_ctrl_c()
+    # A last garbage collection takes half a second, and the process frees its memory anyway.
+    atexit.register(gc.freeze)
     try:
         _call(command)
     except KeyboardInterrupt:
-        with suppress(OSError):  # of a terminal that was closed
+        with suppress(OSError):  # of a closed terminal
             sys.stderr.write(line)
         sys.exit(EXIT_INTERRUPTED)
     finally:
-        _end_at_once_from_now_on()
+        _end_immediately()
 
 
 def _call(command: Callable[[], object]) -> None:
@@ -75,31 +76,32 @@ def _call(command: Callable[[], object]) -> None:
 
 
 def _open_missing_streams() -> None:
-    """Where a daemon has started this without some of them, so that no file that is opened takes their place."""
+    """Open the standard streams that a daemon did not, so that no other file gets their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - the lowest number that is free
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - the lowest free number
 
 
-def _end_as_with_ctrl_c() -> None:
-    """So that a batch system, a container or a closed terminal leaves results that say how far the sweep came. What is
-    ignored, as under nohup, stays so.
+def _end_like_ctrl_c() -> None:
+    """Let other signals end the command as Ctrl-C does, so that its results record how far it came.
+
+    These come from a batch system, a container or a closed terminal. Ignored signals, as under nohup, stay ignored.
     """
     interrupt = Interrupt()
     interrupt.repeat_lost()
     for number in ENDINGS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)
-    # The last that is done: after that Python has no handlers any more, and would end by the signal.
+    # Runs last: after it, Python has no handlers any more, and a signal would end the process.
     atexit.register(_set_handlers, signal.SIG_IGN)
 
 
-def _end_at_once_from_now_on() -> None:
-    """Who presses Ctrl-C again while the interpreter ends, and waits for threads perhaps, need not wait for that."""
+def _end_immediately() -> None:
+    """Make a further Ctrl-C end the process immediately, even while the interpreter waits for threads."""
     with suppress(OSError):
         sys.stdout.flush()
-    # Python remembers an interrupt within code that is made from a text, as that of dataclasses is, until the next such
-    # code, and would end by the signal though it was caught.
+    # Python remembers an interrupt within generated code, such as that of dataclasses, until it next runs such code. It
+    # would then end by the signal, although the interrupt was caught.
     exec("")  # noqa: S102
     _set_handlers(lambda *_: os._exit(EXIT_INTERRUPTED))
 

@@ -1,7 +1,8 @@
-"""Finds our own packages before what a user's working directory holds: a folder `conf/` is common, and `python -m` puts
-the working directory first. Where it is last, it adds nothing to installed packages without an `__init__.py` either.
+"""Finds our own packages before packages of the same names in a user's working directory.
 
-`analysis` is not among them: nothing here imports it, and a user's package of that name stays theirs.
+A folder `conf/` is common, and `python -m` puts the working directory first on the path. If it is last, it does not
+extend installed namespace packages either. `analysis` is not included: no module here imports it, so that a user's
+package of that name still works.
 """
 
 import sys
@@ -16,24 +17,25 @@ NAMES = frozenset({"components", "conf", "runner", "sweeps"})
 
 
 class OwnPackages(MetaPathFinder):
-    """Answers for `NAMES` alone, with the packages beside this one."""
+    """Finds the packages in `NAMES`, beside this one."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for what is not ours: the other finders are asked then."""
+        """Return the spec of our package; None for other names, for which Python asks the other finders."""
         return PathFinder.find_spec(fullname, [str(ROOT)]) if fullname in NAMES else None
 
 
 class InstalledNamespaces(MetaPathFinder):
-    """Answers for packages without an `__init__.py`, such as `google`, of which the working directory has a folder too.
-    Python takes one with an `__init__.py`, wherever on the path that is.
+    """Finds installed namespace packages, such as `google`, that also have a folder in the working directory.
+
+    Python itself prefers packages with an `__init__.py`, anywhere on the path.
     """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None where the working directory is not last, or where no such package is installed."""
+        """Return the spec; None if the working directory is not last, or if no such package is installed."""
         if path is not None or not sys.path or not _is_here(sys.path[-1]):
             return None
         if not Path(sys.path[-1], fullname).is_dir():
@@ -41,19 +43,19 @@ class InstalledNamespaces(MetaPathFinder):
         spec = PathFinder.find_spec(fullname, sys.path[:-1])
         if spec is None or spec.loader is not None or spec.submodule_search_locations is None:
             return None
-        spec.submodule_search_locations = list(spec.submodule_search_locations)  # that of a namespace grows
+        spec.submodule_search_locations = list(spec.submodule_search_locations)  # the path of a namespace package grows
         return spec
 
 
 def _is_here(place: str) -> bool:
     try:
         return place == str(Path.cwd())
-    except FileNotFoundError:  # it was removed
+    except FileNotFoundError:  # it was deleted
         return False
 
 
 def find_own_packages_first() -> None:
-    """From now on. Raises ImportError if another package of one of the names is loaded already."""
+    """Install the finders. Raises ImportError if another package of one of the names is loaded already."""
     for name in sorted(NAMES & sys.modules.keys()):
         file = getattr(sys.modules[name], "__file__", None)
         if file is None or Path(file).resolve().parent != ROOT / name:

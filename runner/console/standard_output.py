@@ -1,4 +1,4 @@
-"""Standard output of a command: a reader that went away and a disk that is full end no command with a traceback."""
+"""Protects standard output: neither a reader that went away nor a full disk causes a traceback."""
 
 import errno
 import io
@@ -7,20 +7,20 @@ import sys
 from contextlib import suppress
 
 _READER_IS_GONE = frozenset({errno.EPIPE, errno.EIO})
-"""A pipe to `head` that has read enough, and a terminal that was closed."""
+"""Errors of a pipe whose reader has read enough, such as `head`, and of a closed terminal."""
 
 
 class StandardOutput(io.TextIOWrapper):
-    """Standard output that escapes what its encoding lacks, and drops what cannot be written.
+    """Standard output that escapes characters that its encoding lacks, and drops text that cannot be written.
 
     The first failure to write is reported on standard error, unless the reader went away.
     """
 
     is_lost = False
-    """True if something was lost for which a reader may still wait, as on a full disk."""
+    """True if output was lost that a reader may still expect, as on a full disk."""
 
     def write(self, text: str) -> int:
-        """Return the length of the text."""
+        """Write the text, and return its length."""
         try:
             return super().write(text)
         except OSError as error:
@@ -28,7 +28,7 @@ class StandardOutput(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Raise nothing for a disk that is full."""
+        """Flush without raising an error, even on a full disk."""
         try:
             super().flush()
         except OSError as error:
@@ -43,7 +43,7 @@ class StandardOutput(io.TextIOWrapper):
 
 
 def guard_standard_output() -> None:
-    """Replace `sys.stdout` by a `StandardOutput`. Leaves streams that are no files as they are."""
+    """Replace `sys.stdout` by a `StandardOutput`, unless it is not a file."""
     stream = sys.stdout
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, StandardOutput):
         return
@@ -55,7 +55,7 @@ def guard_standard_output() -> None:
 
 
 def is_output_lost() -> bool:
-    """Flush standard output, and return whether something could not be written that a reader may wait for."""
+    """Flush standard output, and return whether output was lost that a reader may still expect."""
     with suppress(ValueError):  # it was closed
         sys.stdout.flush()
     return isinstance(sys.stdout, StandardOutput) and sys.stdout.is_lost

@@ -1,4 +1,4 @@
-"""What the pictures of results have in common: text in SVG, in any script."""
+"""Helpers for text in SVG figures, in any script."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ FONTS = "DejaVu Sans, Verdana, Noto Sans, Noto Sans CJK SC, PingFang SC, Microso
 
 @lru_cache(maxsize=10_000)
 def text(plain: str) -> str:
-    """As text of an XML file, which cannot hold control characters."""
+    """Escape a string for XML, which cannot contain control characters."""
     return escape(_NOT_IN_XML.sub("\ufffd", whole_characters(plain)))
 
 
@@ -21,10 +21,10 @@ _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 @lru_cache(maxsize=10_000)
 def text_width(label: str) -> int:
-    """About how wide a row's label is: the fonts are those of the one who looks at it."""
+    """Estimate the width of a label in pixels. The actual fonts depend on the viewer."""
     return round(sum(12 if is_wide_character(character) else 7 for character in label))
 
 
 def is_wide_character(character: str) -> bool:
-    """True for one that is as wide as two Latin letters."""
+    """Return whether a character is as wide as two Latin letters."""
     return unicodedata.east_asian_width(character) in "WF"

@@ -1,4 +1,4 @@
-"""Why replies of a language model could not be read, in kinds that can be counted."""
+"""Counts the reasons for unreadable replies of a language model."""
 
 import re
 from collections import Counter
@@ -15,12 +15,13 @@ _KINDS: dict[str, str] = {
     AnswerState.REFUSED: "refused",
 }
 _REASON = re.compile(r"cannot be read:\s*(?:\((\w+) reply\))?\s*")
-"""The start of a reason that `components.asking` gives: the state of a reply that did not end well, then the reply."""
+"""Start of a reason from `components.asking`: the state of a reply that did not end normally, then the reply."""
 
 
 def reasons_of(unread: Iterable[str]) -> tuple[dict[str, int], str]:
-    """Count reasons by kind, the commonest first, and return the commonest single one of the commonest kind. Without
-    reasons both are empty.
+    """Count reasons by kind, commonest first, and return the commonest single reason of the commonest kind.
+
+    Both are empty without reasons.
     """
     singles = Counter(unread)
     kinds: Counter[str] = Counter()
@@ -32,9 +33,10 @@ def reasons_of(unread: Iterable[str]) -> tuple[dict[str, int], str]:
 
 
 def unread_cause(counts: Mapping[str, Json], n_characters: int = 200) -> str:
-    """E.g. "most often cut off at max_new_tokens: 18 of 20, e.g. {"grade":". `counts` are as in `CellResult.judges`;
-    steps of retrieval, and cells of earlier versions, count no kinds, so that no number is given for them. "" if
-    nothing is known.
+    """Return the commonest cause, such as "most often cut off at max_new_tokens: 18 of 20, e.g. {"grade":".
+
+    `counts` are as in `CellResult.judges`. Steps of retrieval, and cells of earlier versions, do not count kinds, so
+    that no number is given. Returns "" if nothing is known.
     """
     reason = str(counts.get("commonest") or "")
     reply = one_line(_REASON.sub("", reason, count=1), n_characters)

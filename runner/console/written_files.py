@@ -1,4 +1,4 @@
-"""Files of lines that commands write for other programs."""
+"""Writes files for other programs."""
 
 import os
 import uuid
@@ -9,15 +9,16 @@ from components.errors import DataError
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Writes the whole file or none of it: see `write_whole`. Raises DataError."""
+    """Write a file atomically: see `write_whole`. Raises DataError."""
     try:
         write_whole(path, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
+        raise DataError(f"{path}: cannot be written ({error.strerror}). Choose another path.") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file in one step: a reader never sees half of it, and where the disk is full the file before it stays.
+    """Write a file atomically: a reader never sees part of it, and on a full disk the previous file remains.
+
     A link is replaced, not followed. Raises OSError.
     """
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
@@ -29,7 +30,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Returns when the disk has a file, or the names in a folder. Raises OSError."""
+    """Wait until a file, or the entries of a folder, are on disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,1 +1,1 @@
-"""From a command line to a sweep: Hydra stops here."""
+"""Composes the jobs of a command line and runs them as a sweep. Only this package uses Hydra."""

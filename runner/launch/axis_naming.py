@@ -1,4 +1,4 @@
-"""What names a cell: the option of every group, settings that most sweeps vary, and whatever was overridden."""
+"""Axes of a cell: the option of every group, settings that most sweeps vary, and everything that was overridden."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def job_of(config: DictConfig) -> Job:
-    """A composed configuration (with its `hydra` node) as plain data, with the axes that name it."""
+    """Return a composed configuration (with its `hydra` node) as plain data, with its axes."""
     hydra = config.hydra
     plain = plain_of(config)
     choices: Json = OmegaConf.to_container(hydra.runtime.choices)
@@ -33,59 +33,63 @@ def job_of(config: DictConfig) -> Job:
 
 
 def plain_of(config: DictConfig) -> dict[str, Json]:
-    """Resolved, without the node `hydra`."""
-    own = OmegaConf.masked_copy(config, [str(name) for name in config if name != "hydra"])
-    fill_open(own)
-    return {str(name): plain_part(own, str(name)) for name in own}
+    """Resolve a configuration, without the node `hydra`."""
+    task = OmegaConf.masked_copy(config, [str(name) for name in config if name != "hydra"])
+    fill_open(task)
+    return {str(name): plain_part(task, str(name)) for name in task}
 
 
 def fill_open(config: DictConfig) -> None:
-    """Puts the cell's own in each place that an option leaves open and nobody chose something for: `llm: ???` becomes
-    `${llm}`. Were that in the option itself, what is chosen there (`+llm@expander.llm=openai`) would be merged with it.
+    """Fill each place that an option leaves open with the cell's component of that name, unless the user set it.
+
+    `llm: ???` becomes `${llm}`. If the option itself contained that reference, a component chosen there
+    (`+llm@expander.llm=openai`) would be merged with the cell's.
     """
-    for place in _left_open(OmegaConf.to_container(config)):
+    for place in _open_places(OmegaConf.to_container(config)):
         OmegaConf.update(config, place, f"${{{place.rpartition('.')[2]}}}")
 
 
-def _left_open(node: Json, above: str = "") -> Iterator[str]:
-    """Dotted places inside groups that hold no value yet."""
+def _open_places(node: Json, above: str = "") -> Iterator[str]:
+    """Yield the dotted places inside groups that have no value yet."""
     for name, value in node.items():
         if isinstance(value, Mapping):
-            yield from _left_open(value, f"{above}{name}.")
+            yield from _open_places(value, f"{above}{name}.")
         elif value == MISSING and above:
             yield f"{above}{name}"
 
 
 def plain_part(config: DictConfig, name: str) -> Json:
-    """What is under one name at the top, resolved."""
+    """Resolve the node of one top-level name."""
     node = config[name]
     return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
 def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Json]:
-    """By name: first the groups, in the order of the cell's fields, then `named_settings`, then what was overridden.
+    """Return the axes by name: groups in the order of the cell's fields, then `named_settings`, then overrides.
 
-    `config` is plain and resolved, `choices` are Hydra's (the option of every group), `overrides` the cell's.
+    `config` is plain and resolved, `choices` are Hydra's (the option of every group), `overrides` are the cell's.
     """
     names = [*_named_settings(), *map(key_of, overrides)]
     axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
-        _, _, place = name.rpartition("@")  # an option that goes to a place of its own: "llm@judge.llm"
+        _, _, place = name.rpartition("@")  # an option for another place: "llm@judge.llm"
         if place.split(".")[0] in _axis_fields() and place not in choices:
-            axes[place] = choices.get(name) or _shown(_select(config, place))
+            axes[place] = choices.get(name) or _axis_value(_select(config, place))
     return axes
 
 
 @cache
 def _axis_fields() -> tuple[str, ...]:
-    """The fields of a cell that can be axes: all but the settings of the run."""
+    """Return the fields of a cell that can be axes: all but the settings of the run."""
     return tuple(field.name for field in fields(Cell) if field.name not in settings_fields())
 
 
 @cache
 def _named_settings() -> tuple[str, ...]:
-    """Axes whether or not they are overridden, so that cells of several sweeps can be compared: the numbers and words
-    that most classes of a role have (a chunker's size, say), and those that belong to no role, as top_k.
+    """Return axes that every cell has, overridden or not, so that cells of several sweeps can be compared.
+
+    They are the numbers and words that most classes of a role have, such as a chunker's size, and those without a role,
+    such as top_k.
     """
     groups = {folder.name for folder in files("conf").iterdir() if folder.is_dir()}
     shared = [f"{group}.{name}" for group in _axis_fields() if group in groups for name in _shared_by_classes(group)]
@@ -93,8 +97,10 @@ def _named_settings() -> tuple[str, ...]:
 
 
 def _shared_by_classes(group: str) -> list[str]:
-    """Nothing for a role with one class: what that has is the class's own. What an option leaves open ("") counts as
-    not there: places of files, and names of models, which the option tells.
+    """Return the fields that most classes of a role have; none for a role with a single class.
+
+    A field that an option leaves open ("") does not count. Such fields are paths and names of models, which the option
+    implies.
     """
     by_class: dict[str, Config] = {}
     for file in files("conf").joinpath(group).iterdir():
@@ -113,14 +119,14 @@ def _shared_by_classes(group: str) -> list[str]:
 
 
 def _select(config: Config, place: str) -> Json:
-    """What is at a dotted place; None where there is nothing, as after a deletion."""
+    """Return the value at a dotted place; None if the place does not exist, as after a deletion."""
     found: Json = config
     for name in place.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
 
 
-def _shown(value: Json) -> Json:
-    """A component goes by the name of its class, so that it is readable as a parameter."""
+def _axis_value(value: Json) -> Json:
+    """Return a value as an axis. A component is named by its class, so that it is readable as a parameter."""
     is_component = isinstance(value, Mapping) and "_target_" in value
     return value["_target_"].rpartition(".")[2] if is_component else level(value)

@@ -1,4 +1,4 @@
-"""Values of one axis, checked before Hydra writes them out: on some it fails an assertion, on others it takes hours."""
+"""Checks the values of an axis before Hydra expands them. Some fail an assertion in Hydra, others take it hours."""
 
 from decimal import Decimal
 from math import ceil
@@ -10,11 +10,11 @@ from runner.launch.grid_sweeper import require_fewer_cells
 
 
 def check_axis(override: Override, max_cells: int) -> None:
-    """Raises ConfigError for an axis without values, for one with more than `max_cells`, and for an interval."""
+    """Raise ConfigError for an axis without values, with more than `max_cells` values, or with an interval."""
     if override.value_type is ValueType.INTERVAL_SWEEP:
         raise ConfigError(
             [
-                f"{override.input_line}: a grid takes no values from an interval; write them out, as in "
+                f"{override.input_line}: got an interval, expected single values; list them, as in "
                 f"{override.get_key_element()}=64,128, or as range(64,129,step=64)"
             ]
         )
@@ -30,7 +30,7 @@ def check_axis(override: Override, max_cells: int) -> None:
 
 
 def _n_values(override: Override) -> int:
-    """Return 0 for a range that never begins or never ends."""
+    """Return the number of values, 0 for a range that never begins or never ends."""
     found = override.value()
     assert isinstance(found, RangeSweep)
     start, stop, step = Decimal(found.start or 0), Decimal(found.stop or 0), Decimal(found.step)

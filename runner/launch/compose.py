@@ -1,4 +1,4 @@
-"""The configuration that a command line asks for, composed as `python -m runner` composes it, without running it."""
+"""Composes the configuration of a command line as `python -m runner` does, without running it."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import key_of, refuse_secrets
 
 _MOST_OPTIONS = 4
-"""Of a group, in a message."""
+"""At most this many options of a group are listed in a message."""
 
 
 def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
-    """Plain and resolved. Raises ConfigError with Hydra's own message for an option or key that does not exist.
+    """Compose a configuration and resolve it. Raises ConfigError with Hydra's message for an unknown option or key.
 
-    Options of a user's own are found with the override `hydra.searchpath=[file://my_conf]`.
+    The override `hydra.searchpath=[file://my_conf]` adds a folder with custom options.
     """
     refuse_secrets(overrides)
     grid_launcher.register()
@@ -36,35 +36,37 @@ def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
 
 
 def causes(error: Exception) -> list[str]:
-    """The messages of one of Hydra's errors and of what caused it, which often says more."""
+    """Return the messages of one of Hydra's errors and of its cause, which often says more."""
     return [str(cause) for cause in (error, error.__cause__) if cause]
 
 
-def told(error: Exception, overrides: Sequence[str]) -> str:
-    """One of Hydra's errors about `overrides` as a message that says what to do about it."""
+def explain_error(error: Exception, overrides: Sequence[str]) -> str:
+    """Turn one of Hydra's errors about `overrides` into a message that says what to do."""
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if replaced := _replaced_settings(overrides):
         return replaced
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
     if lacking := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
-        return f"{lacking[2]}: takes the value of {_not_there(lacking[1])}"
-    if "Error resolving interpolation '${language}'" in message:  # Hydra composes what is added before all else
+        return f"{lacking[2]}: takes the value of {_missing_field(lacking[1])}"
+    if "Error resolving interpolation '${language}'" in message:  # Hydra composes added options before all else
         return (
-            "an option that is added (+group@place=option) cannot follow `language`; choose it at a place that the "
+            "an added option (+group@place=option) cannot depend on `language`; choose it at a place that the "
             "YAML of the group names (group@place=option), as in reranker=cascade "
             "reranker@reranker.steps.last=llm_listwise"
         )
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
-    missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, one above it, or one within the value
+    missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, a parent, or a place inside the value
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
-        return f"{unknown[1]}: {missing[1]} is not there yet; to add it, begin with a plus: +{unknown[1]}=..."
-    # Otherwise Hydra's own advice, to append the key with a plus, would lead to the next error.
+        return f"{unknown[1]}: {missing[1]} does not exist yet; to add it, begin with a plus: +{unknown[1]}=..."
+    # Otherwise Hydra would advise to append the key with a plus, which leads to the next error.
     return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1], overrides)) or message
 
 
 def _replaced_settings(overrides: Sequence[str]) -> str:
-    """A message about an override such as run=x, which gives a node of settings a plain value; "" without one."""
+    """Return a message about an override such as run=x, which sets a node of settings to a plain value; ""
+    without one.
+    """
     given = {key_of(each): each.partition("=")[2] for each in overrides}
     plain = {key: value for key, value in given.items() if "." not in key and not value.startswith("{")}
     settings = compose_config([]) if plain else {}
@@ -75,29 +77,28 @@ def _replaced_settings(overrides: Sequence[str]) -> str:
     return ""
 
 
-def _not_there(key: str) -> str:
-    """What to do about a field that another one needs."""
+def _missing_field(key: str) -> str:
+    """Describe a missing field that another field refers to, and the options that have it."""
     group, _, field = key.partition(".")
     having = [f"{group}={option}" for option, fields in _fields_of_options(group) if field in fields]
-    return f"{key}, which is not there{'; expected ' if having else ''}{' or '.join(having)}"
+    return f"{key}, which does not exist{'; expected ' if having else ''}{' or '.join(having)}"
 
 
 def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
-    """About a key that is not there for all jobs, since `missing`, itself or one above it, is not; "" if nothing is
-    like it.
+    """Return advice about a key that not all jobs have, because `missing`, the key or a parent, does not exist.
+
+    Returns "" if nothing resembles it.
     """
     group, _, field = missing.partition(".")
     fields_of_options = dict(_fields_of_options(group))
-    chosen = _chosen(group, overrides)
+    chosen = _chosen_options(group, overrides)
     having = [option for option, fields in fields_of_options.items() if field in fields]
     if having:
         more = f" and {len(having) - _MOST_OPTIONS} more" if len(having) > _MOST_OPTIONS else ""
         options = f"{', '.join(having[:_MOST_OPTIONS])}{more}"
         if len(chosen) == 1:
-            return f"{key}: {group}={chosen[0]} has no such field, but {options}"
-        return (
-            f"{key}: not every {group} that is chosen has this field, but {options}; sweep it with such options alone"
-        )
+            return f"{key}: {group}={chosen[0]} has no such field, only {options} has"
+        return f"{key}: not every chosen {group} has this field, only {options}; sweep it with these options only"
     of_chosen = [f"{group}.{name}" for option in chosen for name in fields_of_options.get(option, ())]
     known = [
         *dotted_names(compose_config([])),
@@ -107,25 +108,26 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
     return f"{key}: unknown; did you mean {close[0]}?" if close else ""
 
 
-def _chosen(group: str, overrides: Sequence[str]) -> list[str]:
-    """The options of a group that are named; none for what is chosen by default."""
+def _chosen_options(group: str, overrides: Sequence[str]) -> list[str]:
+    """Return the options of a group that the overrides name; none for a default."""
     values = [each.partition("=")[2] for each in overrides if key_of(each) == group]
     return values[-1].split(",") if values else []
 
 
 def _fields_of_options(group: str) -> Iterator[tuple[str, Collection[str]]]:
-    """The dotted names of the fields of each of our options of a group; nothing for what is no group."""
+    """Yield our options of a group with the dotted names of their fields; nothing for a name that is not a group."""
     folder = files("conf").joinpath(group)
     for file in sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else ():
         if file.is_file() and file.name.endswith(".yaml"):
             option: Json = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-            # What other options fill, such as "steps.light" in "/reranker@steps.light", stands in their YAML alone.
+            # Fields that other options fill, such as "steps.light" in "/reranker@steps.light", are only named in the
+            # YAML.
             parts = re.findall(r"@([\w.]+)", str(option.get("defaults", "")))
             yield file.name.removesuffix(".yaml"), {*dotted_names(option), *parts} - {"defaults", "_target_", "_here_"}
 
 
 def dotted_names(node: Mapping[str, Json], above: str = "") -> Iterator[str]:
-    """Dotted names of all groups and fields."""
+    """Yield the dotted names of all groups and fields."""
     for name, value in node.items():
         yield f"{above}{name}"
         if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""The configurations of a sweep's jobs, and the files that tell of them.
+"""Composes the configurations of a sweep's jobs, and writes their files.
 
-A composition takes 20 ms, which is long for hundreds of cells: jobs that choose the same options share one and the
-parts of it that their values do not reach, and equal parts of their files share a text.
+A composition takes 20 ms, which is long for hundreds of cells. Jobs that choose the same options share one composition,
+and the parts of it that their values do not change. Equal parts of their files are formatted once.
 """
 
 import copy
@@ -28,12 +28,12 @@ from runner.pipeline.planned import Job
 CONFIG_FOLDER = ".hydra"
 _NO_VALUE = object()
 _REFERENCE = re.compile(r"\$\{(\w+)(?:\.[^:{}]*)?\}")
-"""An interpolation that names a place from the top, without a resolver or another one within."""
+"""An interpolation that names an absolute place, without a resolver or a nested interpolation."""
 
 
 @dataclass(frozen=True)
 class ComposedJob:
-    """A job with its configuration as Hydra made it, which is not resolved, and its folder within the sweep's."""
+    """A job with its unresolved configuration as Hydra composed it, and its folder within the sweep's folder."""
 
     job: Job
     config: dict[str, Json]
@@ -51,13 +51,13 @@ class JobComposer:
         self._composed: dict[tuple[str, ...], _Composition] = {}
 
     def compose(self, overrides: Sequence[str], number: int) -> ComposedJob:
-        """Job `number`. Raises what Hydra raises for an override that does not fit."""
+        """Compose job `number`. Raises Hydra's errors for an invalid override."""
         parsed = [self._parse(override) for override in overrides]
         values = [override for override in parsed if self._sets_value(override)]
         try:
             composition = self._composition([str(each.input_line) for each in parsed if not self._sets_value(each)])
             plain, unresolved = composition.with_values(values)
-        except (HydraException, OmegaConfBaseException):  # composed whole: it may fit in the order in which it is given
+        except (HydraException, OmegaConfBaseException):  # compose all overrides in the given order, which may be valid
             composition = self._composition(overrides)
             plain, unresolved = composition.with_values([])
         task_overrides = tuple(filter_overrides(overrides))
@@ -67,12 +67,12 @@ class JobComposer:
     def _composition(self, options: Sequence[str]) -> "_Composition":
         key = tuple(options)
         if key not in self._composed:
-            is_whole_sweep = key == self._options_of_sweep  # then no axis chooses options, and Hydra composed it before
-            config = copy.deepcopy(self._master) if is_whole_sweep else self._composed_by_hydra(options)
+            is_whole_sweep = key == self._options_of_sweep  # no axis chooses options, so that Hydra composed it before
+            config = copy.deepcopy(self._master) if is_whole_sweep else self._compose_by_hydra(options)
             self._composed[key] = _Composition(config)
         return self._composed[key]
 
-    def _composed_by_hydra(self, options: Sequence[str]) -> DictConfig:
+    def _compose_by_hydra(self, options: Sequence[str]) -> DictConfig:
         config: DictConfig = self._config_loader.load_sweep_config(self._master, list(options))
         return config
 
@@ -83,8 +83,10 @@ class JobComposer:
         return tuple(str(each.input_line) for each in parsed if not self._sets_value(each))
 
     def _sets_value(self, override: Override) -> bool:
-        """True for "a.b=value" and "top_k=value", and for nothing that chooses an option, adds or removes: a key with
-        dots is no group, nor is one that has a plain value in the configuration.
+        """Return whether an override only sets a value, as "a.b=value" and "top_k=value" do.
+
+        Overrides that choose an option, add or remove something do not. A key with dots is not a group, and neither is
+        a key with a plain value in the configuration.
         """
         if override.is_add() or override.is_force_add() or override.is_delete() or override.package is not None:
             return False
@@ -96,8 +98,9 @@ class JobComposer:
 
 
 class _Composition:
-    """What Hydra composed for some options. It takes the configuration over, for a copy would take a sixth of the time
-    that Hydra takes.
+    """A configuration that Hydra composed for some options.
+
+    It takes ownership of the configuration, because a copy would take a sixth of the time of a composition.
     """
 
     def __init__(self, config: DictConfig) -> None:
@@ -108,28 +111,32 @@ class _Composition:
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
 
     def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
-        """The configuration in which these are set, resolved and not. Raises OmegaConfBaseException.
+        """Return the configuration with these values, resolved and unresolved. Raises OmegaConfBaseException.
 
-        They are set in place and put back, which takes a tenth of a copy, unless nodes come or go with them.
+        Values are set in place and restored, which takes a tenth of the time of a copy. If nodes appear or disappear, a
+        copy is used.
         """
         before = [(override.key_or_group, _value_at(self._task, override.key_or_group)) for override in values]
         if any(old is _NO_VALUE for _, old in before) or any(isinstance(each.value(), dict | list) for each in values):
             copied = copy.deepcopy(self._task)
             _set_all(copied, values)
-            return plain_of(copied), _unresolved(copied)
-        unresolved = self._as_it_is
+            return plain_of(copied), _unresolved_config(copied)
+        unresolved = self._plain_task
         try:
             _set_all(self._task, values)
-            resolved = self._resolved(values)
+            resolved = self._resolve(values)
         finally:
             for key, old in before:
                 OmegaConf.update(self._task, key, old)
         for override in values:
-            unresolved = _changed(unresolved, override.key_or_group.split("."), override.value())
+            unresolved = _with_value(unresolved, override.key_or_group.split("."), override.value())
         return resolved, unresolved
 
-    def _resolved(self, values: Sequence[Override]) -> dict[str, Json]:
-        """With the values that are set now. A part is made once for all jobs that set the same where it comes from."""
+    def _resolve(self, values: Sequence[Override]) -> dict[str, Json]:
+        """Resolve the configuration with the current values.
+
+        A part is resolved once for all jobs that set the same values among its sources.
+        """
         if any("${" in override.input_line for override in values):
             return plain_of(self._task)
         resolved: dict[str, Json] = {}
@@ -142,14 +149,14 @@ class _Composition:
 
     @cached_property
     def _sources(self) -> dict[str, set[str]]:
-        return _sources(self._as_it_is)
+        return _sources(self._plain_task)
 
     @cached_property
-    def _as_it_is(self) -> dict[str, Json]:
-        return _unresolved(self._task)
+    def _plain_task(self) -> dict[str, Json]:
+        return _unresolved_config(self._task)
 
     def folder_of(self, overrides: list[Override], number: int) -> Path:
-        """`hydra.sweep.subdir` of a job, and Hydra's folder in it."""
+        """Return the folder of a job, `hydra.sweep.subdir`, and Hydra's folder in it."""
         job = self._hydra.job
         with open_dict(job):
             job.override_dirname = get_overrides_dirname(overrides=overrides, **self._dirname_settings)
@@ -162,20 +169,23 @@ class _Composition:
 
 
 def composed_job(config: DictConfig, job: Job, folder: Path) -> ComposedJob:
-    """One that Hydra composed."""
+    """Return a job that Hydra itself composed."""
     overrides: Json = OmegaConf.to_container(config.hydra.overrides.task)
-    unresolved = {name: node for name, node in _unresolved(config).items() if name != "hydra"}
+    unresolved = {name: node for name, node in _unresolved_config(config).items() if name != "hydra"}
     return ComposedJob(job, unresolved, tuple(overrides), folder)
 
 
 def write_sweep_jobs(master: DictConfig, jobs: Sequence[ComposedJob], sweep_dir: Path) -> None:
-    """What Hydra would keep of a sweep: its own configuration of it as multirun.yaml, and each job's."""
+    """Write the files that Hydra would write for a sweep: multirun.yaml, and the files of each job."""
     write_jobs(jobs, sweep_dir)
-    (sweep_dir / "multirun.yaml").write_text(_safe(OmegaConf.to_yaml(master)), encoding="utf-8")
+    (sweep_dir / "multirun.yaml").write_text(_mask(OmegaConf.to_yaml(master)), encoding="utf-8")
 
 
 def write_jobs(jobs: Sequence[ComposedJob], sweep_dir: Path) -> None:
-    """What Hydra would keep of each job: its configuration and its overrides. We write them, once they are accepted."""
+    """Write the files that Hydra would write for each job: its configuration and its overrides.
+
+    We write them only after the jobs were accepted.
+    """
     texts: dict[str, str] = {}
     for job in jobs:
         folder = sweep_dir / job.folder
@@ -187,20 +197,20 @@ def write_jobs(jobs: Sequence[ComposedJob], sweep_dir: Path) -> None:
 
 
 def _yaml(part: dict[str, Json] | list[str], texts: dict[str, str]) -> str:
-    """As OmegaConf writes it; `texts` are those of parts that were written before."""
+    """Format a part as OmegaConf does. `texts` caches the parts that were formatted before."""
     key = repr(part)
     if key not in texts:
-        texts[key] = _safe(OmegaConf.to_yaml(OmegaConf.create(part)))
+        texts[key] = _mask(OmegaConf.to_yaml(OmegaConf.create(part)))
     return texts[key]
 
 
-def _safe(text: str) -> str:
-    """A configuration with a secret was refused. This is for what nobody checks, such as settings of Hydra's own."""
+def _mask(text: str) -> str:
+    """Mask secrets in settings that no check covers, such as Hydra's own. Configurations with a secret were refused."""
     return without_secrets(text)
 
 
 def _without_hydra(config: DictConfig) -> DictConfig:
-    """One with the same nodes, which belong to it from now on; the node `hydra` of the other one still finds them."""
+    """Return a configuration that takes over all nodes except `hydra`, which can still refer to them."""
     task = OmegaConf.create()
     with flag_override(task, "no_deepcopy_set_nodes", True):
         for name in config:
@@ -215,14 +225,15 @@ def _set_all(config: DictConfig, values: Sequence[Override]) -> None:
         OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
 
 
-def _unresolved(config: DictConfig) -> dict[str, Json]:
+def _unresolved_config(config: DictConfig) -> dict[str, Json]:
     plain: Json = OmegaConf.to_container(config, enum_to_str=True)
     return dict(plain)
 
 
 def _sources(config: Mapping[str, Json]) -> dict[str, set[str]]:
-    """For each name at the top, those whose values it may take, itself among them: what interpolations below it name,
-    and what theirs do. All, where an interpolation is not so plain that this can be told.
+    """Map each top-level name to the names whose values it may use, including itself.
+
+    It follows interpolations transitively. A name with a complex interpolation may use all names.
     """
     sources: dict[str, set[str]] = {}
     for name, part in config.items():
@@ -236,14 +247,14 @@ def _sources(config: Mapping[str, Json]) -> dict[str, set[str]]:
     return sources
 
 
-def _changed(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
-    """A copy with another value at a place; what does not change is shared."""
+def _with_value(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
+    """Return a copy with another value at a place. Unchanged parts are shared."""
     name, *below = place
-    return {**config, name: _changed(config[name], below, value) if below else value}
+    return {**config, name: _with_value(config[name], below, value) if below else value}
 
 
 def _value_at(config: DictConfig, key: str) -> Json:
-    """The plain value at a dotted key, an interpolation as it is written; `_NO_VALUE` where there is none."""
+    """Return the plain value at a dotted key, interpolations unresolved; `_NO_VALUE` if it does not exist."""
     node: Json = config
     for name in key.split("."):
         node = node._get_node(name) if isinstance(node, DictConfig) and not node._is_none() else None

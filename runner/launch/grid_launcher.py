@@ -1,6 +1,6 @@
-"""A Hydra launcher that sees the whole grid: it composes every job first, plans them together, then runs the plan.
+"""Hydra launcher for the whole grid: composes all jobs first, plans them together, then runs the plan.
 
-Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...): they run cell by cell and share the store.
+Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...). They run cell by cell and share the store.
 """
 
 import sys
@@ -27,7 +27,7 @@ from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jo
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.installed_plugins import load_installed_plugins
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
-from runner.launch.quick_defaults import make_no_unused_maps
+from runner.launch.quick_defaults import skip_unused_maps
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
 from runner.pipeline.planned import Job
@@ -44,16 +44,18 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self._run_jobs: Callable[[Sequence[Job], str, Sequence[str], Keep], int] = run_sweep
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Hydra hands over what it has. The task function is not called: if it has a `run_jobs`, that takes all jobs in
-        the place of `run_sweep`.
+        """Store the context that Hydra passes. The task function is not called.
+
+        If it has an attribute `run_jobs`, this runs all jobs instead of `run_sweep`.
         """
         self._config = config
         self._run_jobs = getattr(task_function, "run_jobs", run_sweep)
         self._composer = JobComposer(hydra_context.config_loader, config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Runs all jobs as one sweep, and ends the process with its exit code unless that is 0 or more batches may
-        follow: then `exit_code` is the largest of all.
+        """Run all jobs as one sweep, and end the process with its exit code.
+
+        Returns instead if the code is 0, or if more batches may follow. `exit_code` is the largest code so far.
         """
         assert self._config is not None
         assert self._composer is not None
@@ -65,10 +67,10 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self.exit_code = max(self.exit_code, code)
         if code and (self.ends_process or code in (EXIT_OVER_BUDGET, EXIT_INTERRUPTED)):
             raise SystemExit(code)
-        return [_returned(each) for each in composed]
+        return [_job_return(each) for each in composed]
 
     def launch_all(self, batches: Sequence[Sequence[Sequence[str]]]) -> list[Sequence[JobReturn]]:
-        """Runs all batches, also behind one with a failed cell, and then ends the process with their exit code."""
+        """Run all batches, even after a failed cell, and then end the process with the largest exit code."""
         self.ends_process = False
         returned: list[Sequence[JobReturn]] = []
         for batch in batches:
@@ -78,8 +80,8 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         return returned
 
 
-def _planning(launcher: Launcher, of_hydra: Mapping[str, Any]) -> Launcher:
-    """The launcher; ours where no cell is run: another one would have nothing to do but to plan each cell by itself."""
+def _planning_launcher(launcher: Launcher, of_hydra: Mapping[str, Any]) -> Launcher:
+    """Return our launcher for a plan, or else the given one. Other launchers would plan each cell by itself."""
     if not of_hydra["config"].run.plan_only or isinstance(launcher, GridLauncher):
         return launcher
     planner = GridLauncher()
@@ -88,10 +90,11 @@ def _planning(launcher: Launcher, of_hydra: Mapping[str, Any]) -> Launcher:
 
 
 def make_grid_sweeper() -> type:
-    """Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`). All jobs
-    are composed and checked before any is run, and under our launcher nothing is written before that.
+    """Create Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`).
 
-    Made late: Hydra loads its own plugins anew when it first looks for plugins, which unmakes earlier subclasses.
+    All jobs are composed and checked before any is run. Under our launcher nothing is written before that. The class is
+    created late, because Hydra reloads its plugins on its first search for plugins, which invalidates earlier
+    subclasses.
     """
     Plugins.instance()
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -112,12 +115,14 @@ def make_grid_sweeper() -> type:
 
         def setup(self, **of_hydra: Any) -> None:
             super().setup(**of_hydra)
-            self.launcher: Any = _planning(self.launcher, of_hydra)
+            self.launcher: Any = _planning_launcher(self.launcher, of_hydra)
 
         def split_arguments(self, overrides: list[Override], max_batch_size: int | None) -> list[list[list[str]]]:
-            """Batches of jobs. Hydra itself writes out the values of each axis; of two overrides the later counts."""
+            """Return batches of jobs. Hydra itself expands the values of each axis; the later of two overrides
+            counts.
+            """
             axes: dict[str, list[str]] = {}
-            with _mistakes_on_the_command_line():
+            with _hydra_errors():
                 for override in overrides:
                     check_axis(override, self._max_cells)
                     (values,) = BasicSweeper.split_arguments([override], None)
@@ -126,7 +131,7 @@ def make_grid_sweeper() -> type:
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
 
         def sweep(self, arguments: list[str]) -> Any:
-            """Checks all jobs, then runs them."""
+            """Check all jobs, then run them."""
             launcher = self.launcher
             if not isinstance(launcher, GridLauncher):
                 _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
@@ -140,30 +145,32 @@ def make_grid_sweeper() -> type:
             )
 
         def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
-            """Nothing: all jobs were composed before."""
+            """Accept the batch: all jobs were composed before."""
 
     return GridSweeper
 
 
 def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) -> None:
-    """Of all cells that Hydra's other launchers are going to run: Hydra writes their configurations down before it runs
-    them, and a refused one, which may hold a secret where none belongs, must not be kept.
+    """Check all cells that Hydra's other launchers will run.
+
+    Hydra writes configurations to disk before it runs them, and a refused configuration, which may contain a secret,
+    must not be written.
     """
     overrides = [each for batch in batches for each in batch]
-    with _mistakes_on_the_command_line():
+    with _hydra_errors():
         check_jobs([composer.compose(each, number).job for number, each in enumerate(overrides)])
 
 
 @contextmanager
-def _mistakes_on_the_command_line() -> Iterator[None]:
-    """Our errors as what they are to Hydra."""
+def _hydra_errors() -> Iterator[None]:
+    """Convert our errors to Hydra's."""
     try:
         yield
     except ConfigError as error:
         raise HydraException(str(error)) from None
 
 
-def _returned(composed: ComposedJob) -> JobReturn:
+def _job_return(composed: ComposedJob) -> JobReturn:
     returned = JobReturn(overrides=composed.overrides, working_dir=str(Path.cwd()), task_name="runner")
     returned.status = JobStatus.COMPLETED
     returned.return_value = None
@@ -171,12 +178,12 @@ def _returned(composed: ComposedJob) -> JobReturn:
 
 
 def register() -> None:
-    """Makes `hydra/launcher=grid` and `hydra/sweeper=grid` known to Hydra.
+    """Register `hydra/launcher=grid` and `hydra/sweeper=grid` with Hydra.
 
-    Hydra takes plugins from modules under `hydra_plugins` alone, so the classes get a module of that name made here: no
-    file has to be installed into a namespace that other distributions share.
+    Hydra only accepts plugins from modules under `hydra_plugins`. So we create a module of that name here, and install
+    no file into a namespace that other distributions share.
     """
-    make_no_unused_maps()
+    skip_unused_maps()
     name = "hydra_plugins.rag_grid"
     load_installed_plugins()
     sys.modules[name] = ModuleType(name)

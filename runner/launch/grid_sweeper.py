@@ -1,4 +1,4 @@
-"""Which jobs a sweep asks for: its axes crossed, advanced together, or varied one at a time around a base."""
+"""Expands a sweep to jobs: its axes are crossed, advanced together, or varied one at a time around a base."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from math import prod
 from components.errors import ConfigError
 
 Axes = Mapping[str, Sequence[str]]
-"""Overrides by key, e.g. {"top_k": ["top_k=2", "top_k=8"]}; one that is not swept has a single one."""
+"""Overrides by key, e.g. {"top_k": ["top_k=2", "top_k=8"]}. A key that is not swept has a single override."""
 
 Step = tuple[str, ...]
 
 
 @dataclass
 class SweeperSettings:
-    """`hydra.sweeper`: what Hydra's basic sweeper has, and how our axes go together. Hydra checks the types."""
+    """`hydra.sweeper`: the fields of Hydra's basic sweeper, and how our axes combine. Hydra checks the types."""
 
     _target_: str = "hydra_plugins.rag_grid.GridSweeper"
     max_batch_size: int | None = None
@@ -28,45 +28,45 @@ class SweeperSettings:
 def expand(
     axes: Axes, coupled: Sequence[Sequence[str]], *, one_at_a_time: bool, max_cells: int = SweeperSettings.max_cells
 ) -> list[list[str]]:
-    """The overrides of every job, each in the order of `axes`; the first axis varies slowest.
+    """Return the overrides of every job, each in the order of `axes`. The first axis varies slowest.
 
-    The axes of a group in `coupled` advance together, from the place of the group's first axis. With `one_at_a_time`
-    the first values of all axes are the base, which comes first; the other jobs differ from it in one axis, or in one
-    group of coupled ones. Raises ConfigError for groups that cannot be formed, and for more than `max_cells` jobs.
+    The axes of a group in `coupled` advance together, at the place of the group's first axis. With `one_at_a_time`, the
+    first values of all axes are the base, which comes first. Each other job differs from the base in one axis or in one
+    group of coupled axes. Raises ConfigError for invalid groups, and for more than `max_cells` jobs.
     """
     groups = _groups(axes, coupled)
     lengths = [len(axes[group[0]]) for group in groups]
     require_fewer_cells(1 + sum(n - 1 for n in lengths) if one_at_a_time else prod(lengths), max_cells)
     steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
     keys = [key for group in groups for key in group]
-    jobs = _around_the_first(steps) if one_at_a_time else product(*steps)
+    jobs = _one_at_a_time(steps) if one_at_a_time else product(*steps)
     return [_in_order(axes, keys, [override for step in job for override in step]) for job in jobs]
 
 
 def require_fewer_cells(n_cells: int, max_cells: int) -> None:
-    """Raises ConfigError for more cells than a sweep may have."""
+    """Raise ConfigError for more cells than a sweep may have."""
     if n_cells > max_cells:
         raise ConfigError(
             [
-                f"the sweep asks for {n_cells:,} cells, more than hydra.sweeper.max_cells={max_cells} allows; take "
+                f"the sweep has {n_cells:,} cells, more than hydra.sweeper.max_cells={max_cells} allows; use "
                 f"fewer values, or raise the limit: hydra.sweeper.max_cells={n_cells}"
             ]
         )
 
 
-def _around_the_first(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
+def _one_at_a_time(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
     base = [step[0] for step in steps]
     return [base, *([*base[:i], step, *base[i + 1 :]] for i, own in enumerate(steps) for step in own[1:])]
 
 
 def _in_order(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
-    """Overrides, which are of `keys`, in the order of the axes: of two for one thing Hydra lets the later win."""
+    """Sort overrides, which belong to `keys`, in the order of the axes: Hydra lets the last of several win."""
     by_key = dict(zip(keys, overrides, strict=True))
     return [by_key[key] for key in axes]
 
 
 def _groups(axes: Axes, coupled: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """The keys that advance together, in the order of the axes; those that are not coupled stand alone."""
+    """Return the keys that advance together, in the order of the axes. Uncoupled keys form groups of one."""
     _check(axes, coupled)
     key_of = {_name(key): key for key in axes}
     group_of = {key_of[name]: tuple(key_of[name] for name in group) for group in coupled for name in group}
@@ -81,13 +81,13 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
         where = f"hydra.sweeper.coupled: [{', '.join(group)}]"
         for name in group:
             if name in seen:
-                mistakes.append(f"{where}: {name} is coupled twice; expected it in one group, once")
+                mistakes.append(f"{where}: {name} is coupled twice; expected each axis in one group, once")
             seen.add(name)
         single = [name for name in group if n_values.get(name, 0) < 2]
         mistakes += [f"{where}: {_not_swept(name, n_values)}" for name in single]
         if not single and len({n_values[name] for name in group}) > 1:
             counts = ", ".join(f"{name} has {n_values[name]} values" for name in group)
-            mistakes.append(f"{where}: {counts}; axes that advance together need equally many")
+            mistakes.append(f"{where}: {counts}; axes that advance together need equal numbers of values")
     if mistakes:
         raise ConfigError(mistakes)
 
@@ -98,5 +98,5 @@ def _not_swept(name: str, n_values: Mapping[str, int]) -> str:
 
 
 def _name(key: str) -> str:
-    """The key as a user thinks of it, without Hydra's mark for adding a value."""
+    """Return the key as a user thinks of it, without Hydra's mark for adding a value."""
     return key.lstrip("+")

@@ -1,4 +1,4 @@
-"""Which metric ranks the cells of a sweep."""
+"""Chooses the metric that ranks the cells of a sweep."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -13,15 +13,15 @@ from runner.pipeline.scoring.given_answerable import gives_passages
 from runner.results.leaderboard_order import HEADLINES
 
 _CONTAINS = "contains_all"
-_OTHER = "(run.headline names another metric)"
+_OTHER_HINT = "(run.headline names another metric)"
 
 
 def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]]:
-    """Return the metric that ranks the planned cells, "" for the usual order, and a line that says why; no
-    line where a user named the metric, or the order is the usual one.
+    """Return the metric that ranks the planned cells, "" for the default order, and a line that explains it.
 
-    It is that of `headline_of`, unless metrics of retrieval would rank by less than half of the samples, because the
-    others have no gold: then it is the first metric of answers that at least half of the samples can have.
+    There is no line if the user named the metric or the order is the default. The metric is that of `headline_of`, with
+    one exception. If less than half of the samples have gold, and the metric is one of retrieval, it is the first
+    metric of answers that at least half of the samples can have.
     """
     own = [cell.request.cell for cell in cells]
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
@@ -31,13 +31,13 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     if not name or own[0].run.headline:
         return name, []
     if name == _CONTAINS:
-        return name, [f"ranked by {name}: the questions list what an answer must contain {_OTHER}"]
+        return name, [f"ranked by {name}: the questions list what an answer must contain {_OTHER_HINT}"]
     n_samples = sum(each.n_samples for each in data.values())
     n_gold = sum(_n_with_gold(each) for each in data.values())
     if 2 * n_gold < n_samples and (answers := _of_answers(cells, next(iter(data.values())), store)):
         few = f"only {n_gold:,} of {n_samples:,} samples have gold in the corpus, which {name} needs"
-        return answers, [f"ranked by {answers}: {few} {_OTHER}"]
-    return name, [f"ranked by {name}: no language model answers or judges {_OTHER}"]
+        return answers, [f"ranked by {answers}: {few} {_OTHER_HINT}"]
+    return name, [f"ranked by {name}: no language model answers or judges {_OTHER_HINT}"]
 
 
 def _n_with_gold(data: Data) -> int:
@@ -45,7 +45,7 @@ def _n_with_gold(data: Data) -> int:
 
 
 def _of_answers(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
-    """The first metric of answers that half of the samples of a data set can have; "" if there is no such."""
+    """Return the first metric of answers that half of the samples of a data set can have; "" without one."""
     if all(cell.request.cell.llm.answers_from is AnswersFrom.NOTHING for cell in cells):
         return ""
     metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
@@ -55,11 +55,11 @@ def _of_answers(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
 
 
 def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:
-    """What `run.headline` names. If it names nothing: "" for the usual order, with two exceptions.
+    """Return `run.headline`, or if it is empty, "" for the default order, with two exceptions.
 
-    Where no language model answers or judges, the first metric of retrieval, as what a baseline writes says little
-    about a pipeline; but not where passages are given, as metrics of retrieval then measure what was given. Where
-    answers rank the cells, and the data set says what they must contain (`has_answer_parts`), `contains_all`.
+    If no language model answers or judges, it is the first metric of retrieval, because the answers of a baseline say
+    little about a pipeline. This does not apply to given passages, for which retrieval metrics only measure the input.
+    If answers rank the cells, and the data set lists what they must contain (`has_answer_parts`), it is `contains_all`.
     """
     if named := cells[0].run.headline:
         return named
@@ -74,7 +74,7 @@ def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str
 
 
 def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
-    """A `run.headline` that no cell computes, or that ranks nothing."""
+    """Return an error for a `run.headline` that no cell computes, or that cannot rank cells."""
     named = cells[0].run.headline if cells else ""
     if not named:
         return []
@@ -83,7 +83,7 @@ def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
     if directions.get(named) is not None:
         return []
     if named in directions:
-        return [f"run.headline: got {named}, of which neither larger nor smaller is better, so it ranks no cells"]
+        return [f"run.headline: got {named}, expected a metric that ranks cells; of {named}, no direction is better"]
     close = get_close_matches(named, directions, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"computed are {', '.join(directions)}"
+    hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(directions)}"
     return [f"run.headline: got {named!r}, which no cell computes; {hint}"]

@@ -1,7 +1,7 @@
 """Refuses code and secrets in Hydra's own nodes, before Hydra imports the code or names a folder after the secret.
 
-Hydra builds callbacks, launchers and sweepers from `_target_`, and handlers of logs from `class` and `()`. A
-configuration may name ours, those that Hydra ships, and classes of packages that `run.plugins` names.
+Hydra builds callbacks, launchers and sweepers from `_target_`, and log handlers from `class` and `()`. A configuration
+may name our classes, classes that Hydra ships, and classes of packages in `run.plugins`.
 """
 
 import os
@@ -21,7 +21,7 @@ from runner.engine.plugins.trusted import is_within
 from runner.launch.log_code import log_mistakes
 
 _BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
-"""Composed for programs of ours that run no cells, where Hydra puts it in by itself."""
+"""Hydra inserts this sweeper by itself for our programs that run no cells."""
 
 SHIPPED: Mapping[str, frozenset[str]] = {
     "launcher": frozenset(
@@ -43,7 +43,7 @@ SHIPPED: Mapping[str, frozenset[str]] = {
 
 _UNFIT: Mapping[str, str] = {
     "sweeper": (
-        "a plugin's sweeper, which picks each batch of cells by the numbers that the batch before returned; cells here "
+        "a plugin's sweeper, which chooses each batch of cells by the results of the previous batch; cells here "
         "are planned together and return no number. Leave hydra/sweeper out and list the values of each axis: "
         "chunk.size=64,128. For one change at a time add hydra.sweeper.one_at_a_time=true"
     ),
@@ -52,13 +52,13 @@ _UNFIT: Mapping[str, str] = {
         "executor=slurm or executor=ray instead; to try it anyway add run.plugins=[hydra_plugins]"
     ),
 }
-"""Why plugins of Hydra that others wrote are refused, by Hydra's node."""
+"""Reasons to refuse third-party plugins of Hydra, by Hydra's node."""
 
 LOGS = ("hydra_logging", "job_logging")
 _GUARDED = (*SHIPPED, *LOGS)
 
 _LATE = "${hydra.runtime.output_dir}"
-"""The one value that Hydra sets after composition and that its own logging refers to: an absolute path."""
+"""The only value that Hydra sets after composition and that its own logging refers to: an absolute path."""
 
 _MADE_BY_HYDRA = ("runtime", "overrides")
 """Nodes that no configuration sets. The overrides were searched for secrets before."""
@@ -67,10 +67,11 @@ _DEEPEST = 50
 
 
 def require_known_code(config: DictConfig) -> None:
-    """Checks the node `hydra` of a composed configuration. Values of the checked nodes that are interpolations are
-    replaced by what they resolve to, so that Hydra builds what was checked. Raises HydraException with every mistake.
-    A secret is the only mistake that is reported, because the others quote values. From now on, the variables that the
-    configuration names for keys count as secret.
+    """Check the node `hydra` of a composed configuration.
+
+    Interpolations in the checked nodes are replaced by their values, so that Hydra builds what was checked. The
+    variables that the configuration names for keys count as secret from now on. Raises HydraException with every error.
+    If there is a secret, only secrets are reported, because other errors quote values.
     """
     _mark_variables(config)
     if secrets := list(_secret_mistakes(config)):
@@ -89,14 +90,16 @@ def require_known_code(config: DictConfig) -> None:
 
 
 def _mark_variables(config: DictConfig) -> None:
-    """Axes of a preset, which the sweeper's node holds, may name some too."""
+    """Mark the variables that the configuration names for keys. Axes of a preset, in the sweeper's node, may
+    name some.
+    """
     nodes = [config._get_node(name) for name in config if name != "hydra"]
     for variable in named_variables([_as_written(node) for node in (*nodes, config.hydra._get_node("sweeper"))]):
         mark_variable(variable)
 
 
 def _as_written(node: Any) -> Json:
-    """The value with its interpolations; `OmegaConf.to_container` takes many times as long."""
+    """Return the value without resolving interpolations. `OmegaConf.to_container` is many times slower."""
     content = None if node is None else node._value()
     if isinstance(content, dict):
         return {str(key): _as_written(below) for key, below in content.items()}
@@ -104,7 +107,10 @@ def _as_written(node: Any) -> Json:
 
 
 def _secret_mistakes(config: DictConfig) -> Iterator[str]:
-    """Folders, log files and help texts are named by these nodes, and an interpolation may read a variable into one."""
+    """Yield errors for secrets. Folders, log files and help texts are named after values of these nodes.
+
+    An interpolation may read an environment variable into a node.
+    """
     reader = _Reader()
     nodes = [name for name in config.hydra if name not in _MADE_BY_HYDRA]
     plain = {name: reader.plain(config.hydra._get_node(name), f"hydra.{name}") for name in nodes}
@@ -113,7 +119,7 @@ def _secret_mistakes(config: DictConfig) -> Iterator[str]:
 
 
 def _plugins_of(config: DictConfig) -> tuple[str, ...]:
-    """The packages that the configuration names; none if it does not name them as it should, which building reports."""
+    """Return the packages in `run.plugins`; none if the entry is malformed, which building reports."""
     try:
         found = OmegaConf.select(config, "run.plugins" if "run" in config else "plugins")
     except OmegaConfBaseException:
@@ -141,47 +147,49 @@ def _mistakes_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Itera
 
 
 class _Reader:
-    """Reads nodes as plain values, with interpolations resolved, and collects mistakes."""
+    """Reads nodes as plain values, with interpolations resolved, and collects errors."""
 
     def __init__(self) -> None:
         self.mistakes: list[str] = []
         self.has_resolved = False
 
     def plain(self, node: Any, place: str, depth: int = 0) -> Json:
-        """The value; None for one that is missing or was refused."""
+        """Return the value; None if it is missing or was refused."""
         if node is None or node._is_none() or node._is_missing():
             return None
         if depth > _DEEPEST:
-            self._refuse(place, "refers to itself; write the value")
+            self._refuse(place, "refers to itself; write out the value")
             return None
         if node._is_interpolation():
-            return self._resolved(node, place, depth)
+            return self._resolve(node, place, depth)
         if isinstance(node, DictConfig):
             return {str(key): self.plain(node._get_node(key), _below(place, key), depth + 1) for key in node}
         if isinstance(node, ListConfig):
             return [self.plain(node._get_node(i), f"{place}[{i}]", depth + 1) for i in range(len(node))]
         return node._value()
 
-    def _resolved(self, node: Any, place: str, depth: int) -> Json:
+    def _resolve(self, node: Any, place: str, depth: int) -> Json:
         self.has_resolved = True
         text = str(node._value())
         try:
             found = node._dereference_node()
         except (OmegaConfBaseException, RecursionError):
             if not text.replace("${hydra:", "${hydra.").startswith(_LATE):
-                self._refuse(place, f"got {text!r}, which cannot be resolved before Hydra builds it; write the value")
+                self._refuse(
+                    place, f"got {text!r}, which cannot be resolved before Hydra builds it; write out the value"
+                )
             return text
         value = self.plain(found, place, depth + 1)
         if isinstance(value, str) and "${" in value:
-            self._refuse(place, f"got {text!r}, which resolves to another interpolation; write the value")
+            self._refuse(place, f"got {text!r}, which resolves to another interpolation; write out the value")
         return value
 
-    def _refuse(self, place: str, why: str) -> None:
-        self.mistakes.append(f"{place}: {why}")
+    def _refuse(self, place: str, problem: str) -> None:
+        self.mistakes.append(f"{place}: {problem}")
 
 
 def _below(place: str, key: object) -> str:
-    """Keys of YAML may be numbers."""
+    """Append a key, which may be a number in YAML, to a place."""
     return f"{place}.{key}"
 
 
@@ -211,17 +219,23 @@ def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) 
 
 
 def _unlimited_sweepers(config: DictConfig) -> list[str]:
-    """Hydra's own sweeper writes down all cells before anybody counts them. What has no executor runs no cells."""
+    """Return an error for Hydra's own sweeper, which expands all cells before they are counted.
+
+    Programs without an executor run no cells.
+    """
     if "executor" not in config or config.hydra.sweeper.get("_target_") != _BASIC_SWEEPER:
         return []
     return [
-        "hydra/sweeper: got basic, which puts no limit on the number of cells; leave hydra/sweeper out: grid, the "
+        "hydra/sweeper: got basic, which does not limit the number of cells; leave hydra/sweeper out: grid, the "
         "default, takes the same axes and stops at hydra.sweeper.max_cells"
     ]
 
 
 def _base_of(name: str) -> type:
-    """The class that a user's class for one of Hydra's nodes extends. Imported late: Hydra loads its plugins again."""
+    """Return the base class that a custom class for one of Hydra's nodes must extend.
+
+    Imported late, because Hydra reloads its plugins.
+    """
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.experimental.callback import Callback
     from hydra.plugins.launcher import Launcher
@@ -233,7 +247,7 @@ def _base_of(name: str) -> type:
 def _nested_targets(value: Json, place: str) -> Iterator[str]:
     for key, below in _items(value):
         if key == "_target_":
-            yield f"{place}._target_: got {below!r}; within this node Hydra builds nothing else: remove it"
+            yield f"{place}._target_: got {below!r}; Hydra builds nothing else within this node; remove it"
         yield from _nested_targets(below, f"{place}.{key}")
 
 
@@ -245,7 +259,7 @@ def _items(value: Json) -> Iterator[tuple[object, Json]]:
 
 
 def _stray_targets(node: Any, place: str) -> Iterator[str]:
-    """Other nodes of Hydra build nothing: a `_target_` there is a mistake."""
+    """Yield an error for each `_target_` in nodes of Hydra that build nothing."""
     if node is None or node._is_none() or node._is_missing() or node._is_interpolation():
         return
     if isinstance(node, DictConfig):
@@ -259,7 +273,10 @@ def _stray_targets(node: Any, place: str) -> Iterator[str]:
 
 
 def _variable_mistakes(config: DictConfig) -> Iterator[str]:
-    """PATH and PYTHONPATH decide which programs run. Variables that `env_copy` names keep their values."""
+    """Yield an error for each environment variable that the configuration would change.
+
+    PATH and PYTHONPATH decide which programs run. Variables in `env_copy` keep their values.
+    """
     reader = _Reader()
     found = reader.plain(config.hydra.job._get_node("env_set"), "hydra.job.env_set")
     yield from reader.mistakes

@@ -1,4 +1,4 @@
-"""Folders in Hydra's settings. Results go to `run.results_dir`; a setting that names another place is refused."""
+"""Checks the folders in Hydra's settings. Results go to `run.results_dir`; other places are refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +14,10 @@ _IN_RESULTS = "${run.results_dir}/"
 
 
 def require_results_folder(config: DictConfig) -> None:
-    """Checks `hydra.run.dir` and `hydra.sweep.dir` of a composed configuration that has a `run.results_dir`. The second
-    may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places, and for a `run` that is
-    no mapping.
+    """Check `hydra.run.dir` and `hydra.sweep.dir` of a composed configuration that has a `run.results_dir`.
+
+    `hydra.sweep.dir` may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places, and for
+    a `run` that is not a mapping.
     """
     if "run" not in config:
         return
@@ -32,7 +33,7 @@ def require_results_folder(config: DictConfig) -> None:
 def _run_mistakes(config: DictConfig) -> Iterator[str]:
     written: Any = config.hydra.run._get_node("dir")._value()
     if written != ".":
-        yield f"hydra.run.dir: got {written!r}, which moves no results; set run.results_dir={written} instead"
+        yield f"hydra.run.dir: got {written!r}, which does not move results; set run.results_dir={written} instead"
 
 
 def _sweep_mistakes(config: DictConfig) -> Iterator[str]:

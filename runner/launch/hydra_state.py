@@ -1,4 +1,4 @@
-"""Hydra's settings of the process, which a user's program may have made before it calls us."""
+"""Preserves Hydra's global state in the process, which a user's program may have set before it calls us."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,45 +18,46 @@ from components.errors import ConfigError
 from runner.launch.parts_loader import PartsLoader
 from runner.launch.preset_source import CONF
 
-_OF_A_RUN = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
+_RUN_STATE = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
 
 
 @contextmanager
 def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
-    """Hydra over `conf` (with the presets, where it is the runner's), and `config_dir` if there is one. What Hydra was
-    set to is put back at the end.
+    """Run Hydra over `conf` (with our presets, if it is the runner's) and `config_dir`, and restore its state at the
+    end.
 
-    Raises ConfigError for a folder that is not there.
+    Raises ConfigError if the folder does not exist.
     """
     instances: dict[Any, Any] = Singleton._instances
-    before = {kind: instances.pop(kind) for kind in _OF_A_RUN if kind in instances}
+    before = {kind: instances.pop(kind) for kind in _RUN_STATE if kind in instances}
     try:
         setbase("1.3")
-        with made_in_parts():
-            own = Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
-        yield own
+        with composing_by_parts():
+            hydra = Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
+        yield hydra
     finally:
-        for kind in _OF_A_RUN:
+        for kind in _RUN_STATE:
             instances.pop(kind, None)
         instances.update(before)
 
 
 @contextmanager
-def made_in_parts() -> Iterator[None]:
-    """What is made of Hydra within the context composes by `PartsLoader`."""
-    theirs = hydra_app.ConfigLoaderImpl
+def composing_by_parts() -> Iterator[None]:
+    """Let Hydra objects that are created within the context compose by `PartsLoader`."""
+    original = hydra_app.ConfigLoaderImpl
     hydra_app.ConfigLoaderImpl = PartsLoader
     try:
         yield
     finally:
-        hydra_app.ConfigLoaderImpl = theirs
+        hydra_app.ConfigLoaderImpl = original
 
 
 @contextmanager
 def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
-    """For a command with these arguments: Hydra composes no configuration just to see whether `hydra.mode` in it makes
-    it a sweep, which takes as long as all else before the plan. With -m it is one anyhow. Without, only an override of
-    Hydra's settings or a configuration of the user's own could say so: then Hydra looks.
+    """Decide by these arguments whether a command is a sweep, without composing a configuration for `hydra.mode`.
+
+    That composition takes as long as everything else before the plan. With -m the command is a sweep anyway. Without
+    -m, only an override of Hydra's settings or a custom configuration could make it one. Hydra composes in these cases.
     """
     is_sweep = "-m" in arguments or "--multirun" in arguments
     if not is_sweep and any(argument.startswith("-") or "hydra" in argument for argument in arguments):

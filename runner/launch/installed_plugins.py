@@ -1,5 +1,7 @@
-"""Hydra imports everything in `hydra_plugins`, wherever that is. The working directory does not count here: it may hold
-somebody else's files.
+"""Loads installed plugins of Hydra.
+
+Hydra imports everything in `hydra_plugins` on the path. We exclude the working directory, which may contain unrelated
+files.
 """
 
 import os
@@ -13,17 +15,17 @@ _NAME = "hydra_plugins"
 
 
 def load_installed_plugins() -> None:
-    """Loads the package `hydra_plugins` as it is installed, an empty one if no plugin is. Leaves a loaded one as is."""
+    """Load the package `hydra_plugins` as installed, empty without plugins, unless it is loaded already."""
     if _NAME not in sys.modules:
-        sys.modules[_NAME] = _installed()
+        sys.modules[_NAME] = _load_package()
 
 
-def _installed() -> ModuleType:
+def _load_package() -> ModuleType:
     spec = PathFinder.find_spec(_NAME, [place for place in sys.path if not _is_here(place)])
     module = ModuleType(_NAME) if spec is None else module_from_spec(spec)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(module)
-    # A list, for the path of a namespace grows with `sys.path`.
+    # A list, because the path of a namespace package grows with `sys.path`.
     module.__path__ = list(spec.submodule_search_locations or ()) if spec else []
     return module
 
@@ -31,5 +33,5 @@ def _installed() -> ModuleType:
 def _is_here(place: str) -> bool:
     try:
         return Path(place or os.curdir).samefile(os.curdir)
-    except OSError:  # one of them was removed
+    except OSError:  # one of the folders was deleted
         return False

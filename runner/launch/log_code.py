@@ -1,4 +1,4 @@
-"""Checks what a configuration of Python's logging names: handlers, formatters and filters may be any callable."""
+"""Checks the names in a configuration of Python's logging. Its handlers, formatters and filters may be any callable."""
 
 import logging
 import logging.handlers
@@ -21,8 +21,9 @@ SHIPPED: Mapping[str, frozenset[str]] = {
     "formatters": frozenset({"logging.Formatter", "colorlog.ColoredFormatter"}),
     "filters": frozenset({"logging.Filter"}),
 }
-"""Classes that a configuration may name without `run.plugins`, by section. Handlers that send records elsewhere are not
-among them.
+"""Classes that a configuration may name without `run.plugins`, by section.
+
+Handlers that send records elsewhere are not among them.
 """
 
 _BASES: Mapping[str, type] = {
@@ -32,30 +33,30 @@ _BASES: Mapping[str, type] = {
 }
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _MAKERS = ("()", "class")
-"""Keys that name a class: the first may name any callable."""
+"""Keys that name a class. The first may name any callable."""
 
 _REFUSED = ("_target_", ".")
-"""The second sets attributes of what was built, a file's name among them."""
+"""Keys that are refused. The second sets attributes of the built object, such as the name of a file."""
 
 _FILE = "filename"
 _SUFFIX = ".log"
-"""No shell and no interpreter runs such a file."""
+"""Neither a shell nor an interpreter runs a file with this suffix."""
 
 
 def log_mistakes(settings: Json, place: str, plugins: Sequence[str]) -> Iterator[str]:
-    """Mistakes of a node such as `hydra.job_logging`, resolved; none of one that sets up nothing."""
+    """Yield errors of a resolved node such as `hydra.job_logging`; none if the node sets up nothing."""
     yield from _value_mistakes(settings, place, 0)
     if not isinstance(settings, Mapping):
         return
     for section, shipped in SHIPPED.items():
         nodes = settings.get(section)
         for name, node in nodes.items() if isinstance(nodes, Mapping) else ():
-            own = f"{place}.{section}.{name}"
+            where = f"{place}.{section}.{name}"
             for key in _MAKERS:
                 if isinstance(node, Mapping) and key in node:
-                    yield from _maker_mistakes(node[key], f"{own}.{key}", section, shipped, plugins)
+                    yield from _maker_mistakes(node[key], f"{where}.{key}", section, shipped, plugins)
             if isinstance(node, Mapping) and not str(node.get(_FILE, _SUFFIX)).endswith(_SUFFIX):
-                yield f"{own}.{_FILE}: got {node[_FILE]!r}, expected a name that ends in {_SUFFIX}"
+                yield f"{where}.{_FILE}: got {node[_FILE]!r}, expected a name that ends in {_SUFFIX}"
 
 
 def _maker_mistakes(
@@ -71,7 +72,7 @@ def _maker_mistakes(
 
 
 def _value_mistakes(value: Json, place: str, depth: int) -> Iterator[str]:
-    """Names of objects (`ext://`, `cfg://`), and keys that name a class where no section has them."""
+    """Yield errors for names of objects (`ext://`, `cfg://`), and for keys that name a class outside a section."""
     if isinstance(value, str) and value.startswith(("ext://", "cfg://")) and value not in _STREAMS:
         yield f"{place}: got {value!r}, expected {' or '.join(_STREAMS)}"
     if isinstance(value, Mapping):
@@ -85,4 +86,4 @@ def _value_mistakes(value: Json, place: str, depth: int) -> Iterator[str]:
 
 
 _DEPTH_OF_NODES = 2
-"""Of `handlers.console`, below the node that is checked."""
+"""Depth of a node such as `handlers.console`, below the node that is checked."""

@@ -1,4 +1,4 @@
-"""One model, tried: is it there, how large is it, does it load, and what does it make of a line of text."""
+"""Tries one model: does it exist, how large is it, does it load, and does it process a line of text?"""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +22,9 @@ _MEGABYTE = 1e6
 
 @dataclass(frozen=True)
 class Trial:
-    """What was found out, line by line: (what, found). `mistake` is why the model cannot be used, "" if it can."""
+    """The findings about a model, as lines (name, value). `mistake` is the error that prevents its use, ""
+    without one.
+    """
 
     model: str
     lines: tuple[tuple[str, str], ...]
@@ -30,27 +32,27 @@ class Trial:
 
 
 def try_model(component: object, *, download: bool) -> Trial:
-    """Tries a component that has a field `model`. What is on a hub alone is fetched only with `download`."""
+    """Try a component that has a field `model`. Models on a hub are downloaded only with `download`."""
     lines: list[tuple[str, str]] = []
     mistake = ""
     try:
         lines += _place(component, download=download)
         if isinstance(component, ReadsTokens):
             limit = component.token_limit()
-            lines += [("reads", f"{limit:,} tokens at once" if limit else "texts of any length")]
+            lines += [("reads", f"up to {limit:,} tokens" if limit else "texts of any length")]
         started = time.perf_counter()
-        said = _said_by(component)
-        lines += [("first line", f"{said} (loading included: {time.perf_counter() - started:.1f} s)")]
+        output = _first_output(component)
+        lines += [("first line", f"{output} (loading included: {time.perf_counter() - started:.1f} s)")]
     except RagGridError as error:
         mistake = str(error)
     return Trial(str(getattr(component, "model", "")), tuple(lines), mistake)
 
 
 def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:
-    """Where the model is, how large, and how much it reads. Raises ComponentError if it is nowhere near."""
+    """Return the place and size of the model. Raises ComponentError if it is not on this machine."""
     model = str(getattr(component, "model", ""))
     if hasattr(component, "class_path"):
-        yield "class", component.class_path  # it knows by itself where its model is
+        yield "class", component.class_path  # the class itself locates its model
         return
     if hasattr(component, "base_url"):
         yield "server", host_of(component.base_url)
@@ -61,8 +63,8 @@ def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:
         yield from _size(files)
     elif not download:
         raise ComponentError(
-            f"{model} is not on this machine. Fetch it with: hf download {model} --revision {revision}; or give "
-            "--download, or let the first sweep that uses it fetch it"
+            f"{model} is not on this machine. Download it with: hf download {model} --revision {revision}; or use "
+            "--download, or let the first sweep that uses it download it"
         )
 
 
@@ -73,20 +75,22 @@ def _size(files: ModelFiles) -> Iterator[tuple[str, str]]:
         yield "parameters", f"{files.n_parameters:,}"
 
 
-def _said_by(component: object) -> str:
-    """What the model makes of a line. Raises ComponentError if it makes nothing of it."""
+def _first_output(component: object) -> str:
+    """Return the model's output for a line of text. Raises ComponentError without an output."""
     if isinstance(component, Embedder):
-        return _embedded(component)
+        return _try_embedder(component)
     if isinstance(component, Reranker):
-        return _reranked(component)
+        return _try_reranker(component)
     if isinstance(component, LLM):
-        return _answered(component)
+        return _try_llm(component)
     if isinstance(component, AnswerMetric):
-        return _scored(component)
-    raise ComponentError(f"{type(component).__name__}: no role in which a model can be tried")
+        return _try_metric(component)
+    raise ComponentError(
+        f"{type(component).__name__}: is not an embedder, reranker, LLM or answer metric, so its model cannot be tried"
+    )
 
 
-def _embedded(embedder: Embedder) -> str:
+def _try_embedder(embedder: Embedder) -> str:
     state = embedder.fit(Passages(PASSAGES))
     query = embedder.embed_queries(Passages([QUESTION]), state)
     chunks = embedder.embed_chunks(Passages(PASSAGES), state)
@@ -94,13 +98,13 @@ def _embedded(embedder: Embedder) -> str:
     return f"{query.shape[1]} dimensions; cosine {right:.3f} to the passage that answers, {wrong:.3f} to another"
 
 
-def _reranked(reranker: Reranker) -> str:
+def _try_reranker(reranker: Reranker) -> str:
     pairs = np.array([[0, 0], [0, 1]], dtype=np.int32)
     right, wrong = reranker.score(Passages([QUESTION]), Passages(PASSAGES), pairs).tolist()
     return f"{right:.3f} for the passage that answers, {wrong:.3f} for another"
 
 
-def _answered(llm: LLM) -> str:
+def _try_llm(llm: LLM) -> str:
     request = Request("check", (Message("user", QUESTION),), _SAMPLE, ())
     (answer,) = checked_answers(llm, [request])
     if answer.state is AnswerState.ERROR:
@@ -109,6 +113,6 @@ def _answered(llm: LLM) -> str:
     return f"{answer.text!r} ({answer.state.value}, {tokens} tokens)"
 
 
-def _scored(metric: AnswerMetric) -> str:
+def _try_metric(metric: AnswerMetric) -> str:
     scores = metric.score_answers([_SAMPLE], TextsWithUnits([PASSAGES[0]]), TextsWithUnits(_SAMPLE.references))
     return ", ".join(f"{name} {found.values[0]:.3f}" for name, found in scores.items())

@@ -1,4 +1,4 @@
-"""Overrides as people type them, made readable to Hydra."""
+"""Makes overrides as users type them readable to Hydra."""
 
 import re
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from components.text.brackets import depth_of_brackets
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
 _QUOTED_OR_NESTED = re.compile(r"['\"\[\]{}$\\]")
 _DEEPEST = 50
-"""Brackets within each other in an override: Hydra's parser calls itself for each of them."""
+"""At most this many nested brackets in an override: Hydra's parser recurses into each of them."""
 
 
 def readable(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with quotes around values that Hydra's grammar has no place for, such as paths in Chinese or with
-    brackets; a comma still separates values. Options and what Hydra can read stay as they are.
+    """Return the arguments, with quotes around values that Hydra's grammar does not allow, such as paths in Chinese.
 
-    Raises ConfigError for an override without a key, for one that is nested too deeply to be parsed, and for one that
-    holds a secret, which is not repeated: whatever comes later may quote the override.
+    A comma still separates values. Options, and values that Hydra can read, stay unchanged. Raises ConfigError for an
+    override without a key, for one that is nested too deeply to be parsed, and for one that contains a secret. Secrets
+    have to be refused first, because any later message may quote an override.
     """
     refuse_secrets(arguments)
     mistakes = [
@@ -32,18 +32,19 @@ def readable(arguments: Sequence[str]) -> list[str]:
         if argument.lstrip("+~").startswith("=")
     ]
     mistakes += [
-        f"{key_of(argument)}: got a value with {depth:,} brackets within each other, expected at most {_DEEPEST}"
+        f"{key_of(argument)}: got a value with {depth:,} nested brackets, expected at most {_DEEPEST}"
         for argument in arguments
         if (depth := depth_of_brackets(argument)) > _DEEPEST
     ]
     if mistakes:
         raise ConfigError(mistakes)
-    return [argument if _is_readable(argument) else _quoted(argument) for argument in arguments]
+    return [argument if _is_readable(argument) else _quote_values(argument) for argument in arguments]
 
 
 def refuse_strays(overrides: Sequence[str]) -> None:
-    """Raises ConfigError for words that set nothing. Mostly they belong to a list that was typed with blanks:
-    "chunk.size=64, 128" reaches the command as two words.
+    """Raise ConfigError for words that set nothing.
+
+    Most are part of a list that was typed with blanks: "chunk.size=64, 128" reaches the command as two words.
     """
     mistakes: dict[str, str] = {}
     axis = whole = ""
@@ -60,8 +61,9 @@ def refuse_strays(overrides: Sequence[str]) -> None:
 
 
 def refuse_secrets(arguments: Sequence[str]) -> None:
-    """Raises ConfigError for overrides that hold secrets. From now on, the variables that overrides name for keys count
-    as secret.
+    """Raise ConfigError for overrides that contain secrets.
+
+    The variables that overrides name for keys count as secret from now on.
     """
     for variable in named_variables(dict(argument.split("=", 1) for argument in arguments if "=" in argument)):
         mark_variable(variable)
@@ -72,7 +74,7 @@ def refuse_secrets(arguments: Sequence[str]) -> None:
 
 
 def key_of(override: str) -> str:
-    """Whose value it sets, adds or removes: "chunk.size" of "+chunk.size=64"."""
+    """Return the key that an override sets, adds or removes: "chunk.size" of "+chunk.size=64"."""
     return override.lstrip("+~").partition("=")[0]
 
 
@@ -86,8 +88,10 @@ def _is_readable(argument: str) -> bool:
     return True
 
 
-def _quoted(argument: str) -> str:
-    """As it is where quotes or lists are in it: what it means is not for us to guess, and Hydra says what is wrong."""
+def _quote_values(argument: str) -> str:
+    """Quote the values of an argument. Values with quotes or lists stay unchanged, because Hydra reports their
+    errors.
+    """
     key, _, value = argument.partition("=")
     if _QUOTED_OR_NESTED.search(value):
         return argument

@@ -1,9 +1,9 @@
-"""Hydra's composition of a configuration, each part of it once.
+"""Composes Hydra's configurations from parts, each composed once.
 
-Hydra merges three dozen files for each choice of options, in 60 ms. What a file brings lies below its package, nearly
-always in one of the configuration's top-level parts (`retriever`, `hydra`, ...): a part that the same files make is the
-same, whatever was chosen for the others. Hydra says which files they are, and in which order; parts that were made
-before are taken from then.
+Hydra merges three dozen files for each choice of options, in 60 ms. The content of a file is below its package, nearly
+always in one of the configuration's top-level parts (`retriever`, `hydra`, ...). A part that is merged from the same
+files does not depend on the choices for other parts. Hydra determines the files and their order, and we reuse the
+parts that were composed before.
 """
 
 import copy
@@ -35,19 +35,23 @@ _OF_PACKAGES = ("group", "pkg", "structured")
 
 
 class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
-    """Composes what Hydra's own loader does. Files are taken not to change while it lives, and those of packages while
-    the process does; nodes of Hydra's store may be registered anew.
+    """Composes the same configurations as Hydra's own loader.
+
+    Files are assumed not to change during the loader's lifetime, and files of packages during the process. Nodes of
+    Hydra's store may be registered again.
     """
 
     def __init__(self, config_search_path: ConfigSearchPath) -> None:
         super().__init__(config_search_path)
-        self.repository = _LoadedOnce(config_search_path)
+        self.repository = _CachingRepository(config_search_path)
 
     def load_configuration(
         self, config_name: str | None, overrides: list[str], *arguments: Any, **options: Any
     ) -> DictConfig:
-        """As Hydra's. Raises HydraException for code that Hydra would run and nobody named (see `hydra_code`), for a
-        folder that is not used (see `hydra_folders`), and for an option that is no name, such as `chunk=null`.
+        """Compose a configuration: see Hydra.
+
+        Raises HydraException for code that Hydra would run and the user did not name (see `hydra_code`), for a folder
+        that is not used (see `hydra_folders`), and for an option that is not a name, such as `chunk=null`.
         """
         self._require_named_options(overrides)
         config: DictConfig = super().load_configuration(config_name, overrides, *arguments, **options)
@@ -68,76 +72,78 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         if not may_use_private_parts(HYDRA):
             plain: DictConfig = super()._compose_config_from_defaults_list(defaults, repo)
             return plain
-        made = repo.delegate.made
+        cache = repo.delegate.cache
         composed = DictConfig({})
         with flag_override(composed, "no_deepcopy_set_nodes", True):
             for name, files in _files_of_parts(defaults, repo).items():
                 key = ("part", name, *((each.config_path, each.package) for each in files))
-                if key not in made:
+                if key not in cache:
                     if len(files) > 1 and self._merges_into_another(files, repo):
                         whole: DictConfig = super()._compose_config_from_defaults_list(defaults, repo)
                         return whole
-                    made[key] = self._make(name, files, repo)
-                part = pickle.loads(made[key])  # noqa: S301 - this process made it
+                    cache[key] = self._compose_part(name, files, repo)
+                part = pickle.loads(cache[key])  # noqa: S301 - this process created it
                 if part is not None:
                     composed[name] = part
         return composed
 
-    def _make(self, name: str, files: list[ResultDefault], repo: IConfigRepository) -> bytes:
+    def _compose_part(self, name: str, files: list[ResultDefault], repo: IConfigRepository) -> bytes:
         part = super()._compose_config_from_defaults_list(files, repo)._get_node(name)
-        if part is not None:  # lists of defaults are gone
+        if part is not None:  # None for lists of defaults, which are removed
             part._set_parent(None)
         return pickle.dumps(part)
 
     def _merges_into_another(self, files: Sequence[ResultDefault], repo: IConfigRepository) -> bool:
-        """True if one of the files has a mapping where one before it has a reference: Hydra then begins from a copy of
-        what is referred to, which may lie in another part.
+        """Return whether a file has a mapping where an earlier file has a reference.
+
+        Hydra then starts from a copy of the referenced node, which may be in another part.
         """
         configs = [self._load_single_config(each, repo).config for each in files]
         return any(_fills_a_reference(later, earlier) for earlier, later in combinations(configs, 2))
 
 
-class _LoadedOnce(ConfigRepository):  # type: ignore[misc]
-    """Hydra's repository for many compositions, each of which changes what it is given. Keeps what they have made."""
+class _CachingRepository(ConfigRepository):  # type: ignore[misc]
+    """Hydra's repository for many compositions, each of which modifies its input. Caches files and parts."""
 
     def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:
         super().initialize_sources(read_as_data(config_search_path))
         places = tuple((source.scheme(), source.provider, source.path) for source in self.sources)
         is_packaged = all(scheme in _OF_PACKAGES for scheme, *_ in places)
-        self.made = _made_from(places) if is_packaged else {}
+        self.cache = _cache_of(places) if is_packaged else {}
 
-    def __deepcopy__(self, memo: object) -> "_LoadedOnce":
-        """One that may be given other sources. What was made of these is shared."""
+    def __deepcopy__(self, memo: object) -> "_CachingRepository":
+        """Return a repository that may be given other sources. Parts composed from the current ones are shared."""
         return copy.copy(self)
 
     def load_config(self, config_path: str) -> ConfigResult | None:
         key = ("file", config_path)
-        if key not in self.made:
+        if key not in self.cache:
             try:
-                self.made[key] = pickle.dumps(super().load_config(config_path))
+                self.cache[key] = pickle.dumps(super().load_config(config_path))
             except (yaml.YAMLError, UnicodeDecodeError) as error:
-                what = " ".join(str(error).split())
-                raise HydraException(f"{config_path}: is not YAML that can be read ({what}); mend the file") from error
-        return pickle.loads(self.made[key])  # noqa: S301 - this process made it
+                problem = " ".join(str(error).split())
+                raise HydraException(f"{config_path}: cannot be read as YAML ({problem}); fix the file") from error
+        return pickle.loads(self.cache[key])  # noqa: S301 - this process created it
 
 
-_kept: dict[tuple[object, ...], tuple[Pickles, list[ConfigNode]]] = {}
+_caches: dict[tuple[object, ...], tuple[Pickles, list[ConfigNode]]] = {}
 
 
-def _made_from(places: tuple[tuple[str, ...], ...]) -> Pickles:
-    """One for all loaders that look in the same places, until a program registers other nodes with Hydra."""
-    nodes = list(_registered(ConfigStore.instance().repo))
-    made, _ = _kept.setdefault((places, *map(id, nodes)), ({}, nodes))  # what is kept shares its id with no other
-    return made
+def _cache_of(places: tuple[tuple[str, ...], ...]) -> Pickles:
+    """Return the cache of all loaders that search the same places. It ends when a program registers other nodes."""
+    nodes = list(_registered_nodes(ConfigStore.instance().repo))
+    # the cache keeps the nodes alive, so their ids stay unique
+    cache, _ = _caches.setdefault((places, *map(id, nodes)), ({}, nodes))
+    return cache
 
 
-def _registered(repo: dict[str, Any]) -> Iterator[ConfigNode]:
+def _registered_nodes(repo: dict[str, Any]) -> Iterator[ConfigNode]:
     for found in repo.values():
-        yield from _registered(found) if isinstance(found, dict) else [found]
+        yield from _registered_nodes(found) if isinstance(found, dict) else [found]
 
 
 def _files_of_parts(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:
-    """For each top-level name the files that bring something to it, in the order in which they are merged."""
+    """Map each top-level name to the files that contribute to it, in the order in which they are merged."""
     files: dict[str, list[ResultDefault]] = {}
     for each in defaults:
         names = [each.package.partition(".")[0]] if each.package else repo.load_config(each.config_path).config

@@ -1,4 +1,4 @@
-"""What most sweeps load before their first stage is done, for the fork server that their workers are copies of."""
+"""Packages that most sweeps load before their first stage ends, for the fork server that workers are copied from."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,7 +10,7 @@ from runner.engine import environment
 PRELOADS: Sequence[Callable[[], object]] = (
     partial(import_module, "pandas"),  # pyarrow looks for it
     partial(import_module, "rjieba"),
-    partial(Cl100k().token_ends, ["word"]),  # its vocabulary
+    partial(Cl100k().token_ends, ["word"]),  # loads its vocabulary
     partial(import_module, "scipy.sparse.csgraph"),
     partial(import_module, "scipy.special"),
     partial(import_module, "sacrebleu.metrics.bleu"),
@@ -19,6 +19,7 @@ PRELOADS: Sequence[Callable[[], object]] = (
     partial(import_module, "scipy.stats"),
     partial(import_module, "sklearn.utils.extmath"),
 )
-"""Those that the most sweeps need come first: what is not loaded when the first worker is wanted, workers load. All of
-it only loads: what starts threads, as a parallel loop does, could not be forked any more.
+"""Loaders in order of importance: workers load by themselves what is missing when the first worker is started.
+
+Loaders must not start threads, as a parallel loop does, because the process could then not be forked.
 """

@@ -1,8 +1,8 @@
 """Reads the comment at the top of a preset, and compares the paper's parts in it with the cells of a sweep.
 
-A head has a line that says what the preset is, and sections, each a line "# Name: ..." that indented lines continue:
-`Paper` lists the paper's parts as overrides, `Instead` those that the preset replaces, `Differs` what no setting here
-makes equal, and `Needs` what must be there before it runs.
+The comment has a line that describes the preset, and sections. Each section is a line "# Name: ..." that indented lines
+continue. `Paper` lists the paper's parts as overrides, `Instead` the parts that the preset replaces, `Differs` the
+differences that no setting can remove, and `Needs` the requirements.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,10 @@ _SECTIONS = ("Paper", "Instead", "Differs", "Needs")
 
 @dataclass(frozen=True)
 class PresetHead:
-    """`about` is the first line without its `command`. `paper` and `instead` are empty for a preset that follows no
-    paper. `differs` and `needs` are sentences, "" where the head has none.
+    """Parsed comment of a preset.
+
+    `about` is the first line without its `command`. `paper` and `instead` are empty for a preset without a paper.
+    `differs` and `needs` are sentences, "" if missing.
     """
 
     name: str
@@ -34,14 +36,16 @@ class PresetHead:
 
 
 def read_head(name: str) -> PresetHead | None:
-    """The head of our preset of that name; None if we have none, as for a user's own."""
+    """Read the head of our preset of that name; None for a custom preset."""
     file = files("sweeps").joinpath(f"{name}.yaml")
-    return _parsed(name, file.read_text(encoding="utf-8")) if file.is_file() else None
+    return _parse_head(name, file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
 def preset_lines(overrides: Sequence[str], jobs: Sequence[Job]) -> Iterator[str]:
-    """What the plan says of the presets among the overrides of a sweep with these jobs: how the cells differ from the
-    paper, and what they need. Empty for presets that need nothing and follow no paper.
+    """Yield the plan's lines about the presets among the overrides: how cells differ from the paper, and what they
+    need.
+
+    Presets that need nothing and have no paper have no lines.
     """
     for name in _presets(overrides):
         head = read_head(name)
@@ -51,13 +55,13 @@ def preset_lines(overrides: Sequence[str], jobs: Sequence[Job]) -> Iterator[str]
 
 
 def replaced_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
-    """Values of the cells that the paper does not have, of the parts that it names."""
+    """Return the values of the cells that the paper does not have, by the parts that it names."""
     found = {name: _others(_values(jobs, name), values) for name, values in head.paper.items()}
     return {name: others for name, others in found.items() if others}
 
 
 def missing_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
-    """Values of the paper that no cell has, of the parts that the cells do not replace."""
+    """Return the values of the paper that no cell has, by the parts that the cells do not replace."""
     replaced = replaced_parts(head, jobs)
     found = {name: _others(values, _values(jobs, name)) for name, values in head.paper.items() if name not in replaced}
     return {name: others for name, others in found.items() if others}
@@ -67,31 +71,31 @@ def _facts(head: PresetHead, jobs: Sequence[Job]) -> Iterator[tuple[str, str]]:
     replaced = replaced_parts(head, jobs)
     yield (
         "not the paper's",
-        ", ".join(f"{_written(name, own)} (paper: {','.join(head.paper[name])})" for name, own in replaced.items()),
+        ", ".join(f"{_override(name, own)} (paper: {','.join(head.paper[name])})" for name, own in replaced.items()),
     )
-    yield "in the paper and not here", " ".join(_written(*item) for item in missing_parts(head, jobs).items())
-    yield "only a part of the data", ", ".join(_drawn(jobs))
+    yield "in the paper and not here", " ".join(_override(*item) for item in missing_parts(head, jobs).items())
+    yield "only a part of the data", ", ".join(_limits(jobs))
     yield "differs from the paper", head.differs
     yield "needs", head.needs
 
 
-def _drawn(jobs: Sequence[Job]) -> Iterator[str]:
+def _limits(jobs: Sequence[Job]) -> Iterator[str]:
     for name in ("dataset.limit", "dataset.max_documents"):
         if values := [value for value in _values(jobs, name) if value != "None"]:
-            yield _written(name, values)
+            yield _override(name, values)
 
 
-def _written(name: str, values: Sequence[str]) -> str:
+def _override(name: str, values: Sequence[str]) -> str:
     return f"{name}={','.join(values)}"
 
 
 def _presets(overrides: Sequence[str]) -> list[str]:
-    """Names after sweeps=, of which Hydra takes several in brackets."""
+    """Return the names after sweeps=. Hydra accepts several in brackets."""
     chosen = [value for key, _, value in (each.partition("=") for each in overrides) if key.lstrip("+") == "sweeps"]
     return [name.strip() for value in chosen for name in value.strip("[]").split(",")]
 
 
-def _parsed(name: str, text: str) -> PresetHead:
+def _parse_head(name: str, text: str) -> PresetHead:
     comments = [line.removeprefix("# ") for line in text.splitlines()[1:] if line.startswith("#")]
     about, _, command = comments[0].partition("   ")
     sections = dict.fromkeys(_SECTIONS, "")
@@ -110,7 +114,7 @@ def _parts(text: str) -> Parts:
 
 
 def _values(jobs: Sequence[Job], name: str) -> list[str]:
-    """Distinct values of a part in the cells: the option of a group, else the setting."""
+    """Return the distinct values of a part in the cells: the option of a group, or else the setting."""
     return list(dict.fromkeys(str(job.axes[name] if name in job.axes else _setting(job.config, name)) for job in jobs))
 
 
@@ -122,7 +126,7 @@ def _setting(config: Mapping[str, Json], name: str) -> Json:
 
 
 def _others(values: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Values that are not among the known ones; numbers are compared as such."""
+    """Return the values that are not among the known ones. Numbers are compared by value."""
     numbers = {_normal(value) for value in known}
     return tuple(value for value in values if _normal(value) not in numbers)
 

@@ -1,4 +1,4 @@
-"""Where Hydra finds our configuration: `conf`, and the package `sweeps` as one more group of it: `+sweeps=smoke`."""
+"""Sources of our configuration for Hydra: `conf`, and the package `sweeps` as one more group: `+sweeps=smoke`."""
 
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
@@ -21,7 +21,7 @@ class PackageAsGroup(ConfigSource):  # type: ignore[misc]
 
     @staticmethod
     def scheme() -> str:
-        """Of its entries in the search path."""
+        """Return the scheme of its entries in the search path."""
         return "group"
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -44,13 +44,13 @@ class PackageAsGroup(ConfigSource):  # type: ignore[misc]
         return [] if config_path or results_filter is ObjectType.CONFIG else [self.path]
 
     def _option(self, config_path: str) -> str:
-        """Empty for what is not in the group."""
+        """Return the option of a path, "" if the path is not in the group."""
         group, _, option = config_path.partition("/")
         return option if group == self.path else ""
 
 
 class PresetSearchPath(SearchPathPlugin):  # type: ignore[misc]
-    """Adds the presets where our configuration is composed, not for other Hydra apps of the process."""
+    """Adds the presets to the search path of our configuration, and not to other Hydra apps of the process."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         if search_path.find_last_match(SearchPathQuery(provider=None, path=CONF)) >= 0:

@@ -1,4 +1,4 @@
-"""What `python -m runner -m` does, for a program: errors are raised, and the results returned."""
+"""Runs sweeps from a program as `python -m runner -m` does. Raises errors and returns results."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError, StoreError
 from runner.launch import grid_launcher
-from runner.launch.compose import told
+from runner.launch.compose import explain_error
 from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import readable, refuse_strays
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
@@ -21,14 +21,14 @@ from runner.pipeline.planned import Job
 from runner.results.loaded_sweep import LoadedSweep, load
 
 _one_at_a_time = threading.RLock()
-"""Hydra and the command line are the whole process's: sweeps of several threads wait for each other."""
+"""Sweeps of several threads run one after another: Hydra and the command line are global to the process."""
 
 
 def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> LoadedSweep:
-    """See `runner.run`."""
+    """Run a sweep: see `runner.run`."""
     if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise ConfigError(
-            f"overrides: got {overrides!r}, expected a list of texts, e.g. ['chunk.size=64,128', 'top_k=5']"
+            f"overrides: got {overrides!r}, expected a list of strings, e.g. ['chunk.size=64,128', 'top_k=5']"
         )
     overrides = readable(overrides)
     refuse_strays(overrides)
@@ -37,41 +37,43 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     try:
         with _one_at_a_time, own_hydra(config_dir) as hydra, _command_line(overrides):
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
-    except SystemExit:  # a cell failed, which its result tells, or the user interrupted
+    except SystemExit:  # a cell failed, which its result records, or the user interrupted
         if jobs.exit_code is None:
-            raise  # by a component of the user's, before anything was run
+            raise  # raised by a custom component before anything ran
         if jobs.exit_code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt from None
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(told(error, overrides)) from error
+        raise ConfigError(explain_error(error, overrides)) from error
     except OSError as error:
-        raise StoreError(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir") from error
+        raise StoreError(f"run.results_dir: cannot write to it: {error}; choose another run.results_dir") from error
     assert jobs.folder is not None
     is_planned_only = not (jobs.folder / "sweep.json").exists()
     return LoadedSweep(jobs.folder, ()) if is_planned_only else load(jobs.folder)
 
 
 class _Jobs:
-    """What Hydra takes for the task: our launcher hands all jobs to `run_jobs` at once."""
+    """Task function for Hydra: our launcher passes all jobs to `run_jobs` together."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
         self.exit_code: int | None = None
 
     def run_jobs(self, jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep) -> int:
-        """The exit code of the sweep. Raises what it was refused for."""
+        """Run the sweep and return its exit code. Raises its errors."""
         self.folder = Path(jobs[0].config["run"]["results_dir"]).absolute() / sweep_id
         self.exit_code = start_sweep(jobs, sweep_id, overrides, keep)
         return self.exit_code
 
     def __call__(self, config: DictConfig) -> Any:
-        """From another launcher."""
-        raise ConfigError("hydra/launcher: got another one, expected grid: a program runs the whole sweep at once")
+        """Refuse other launchers, which call the task function for each job."""
+        raise ConfigError(
+            "hydra/launcher: got another launcher, expected grid: a program runs the whole sweep together"
+        )
 
 
 @contextmanager
 def _command_line(overrides: Sequence[str]) -> Iterator[None]:
-    """The command that does the same stands in the results, as with `python -m runner`: it is read from `sys.argv`."""
+    """Set `sys.argv` to the equivalent command, which the results record."""
     before = sys.argv
     sys.argv = [before[0] if before else "", "-m", *overrides]
     try:

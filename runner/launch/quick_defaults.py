@@ -1,4 +1,4 @@
-"""Hydra composes in two thirds of the time without what it makes and throws away unread."""
+"""Speeds up Hydra's composition by a third: skips objects that Hydra creates and never reads."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,9 +10,11 @@ from runner.console.private_parts import HYDRA, may_use_private_parts
 _interpolation_map = defaults_list._create_interpolation_map
 
 
-def make_no_unused_maps() -> None:
-    """For each file that it loads Hydra makes a configuration of all options that are chosen so far, for interpolations
-    such as `llm: ${language}` in the file's own list of defaults. Here it makes one where there are any.
+def skip_unused_maps() -> None:
+    """Make Hydra create interpolation maps only where they are needed.
+
+    For each file, Hydra creates a configuration of all options chosen so far, for interpolations such as `llm:
+    ${language}` in the file's list of defaults. We create it only if the list has interpolations.
     """
     if may_use_private_parts(HYDRA):
         defaults_list._create_interpolation_map = _map_where_needed

@@ -1,4 +1,4 @@
-"""From composed configurations to typed cells, with the mistakes of all of them reported together."""
+"""Builds typed cells from composed configurations, and reports the errors of all of them together."""
 
 import logging
 from collections.abc import Sequence
@@ -21,22 +21,26 @@ log = logging.getLogger(__name__)
 
 @cache
 def settings_fields() -> tuple[str, ...]:
-    """The fields of a cell that change no result: their types say that they are no axis."""
+    """Return the fields of a cell that change no result. Their types have `is_axis` False."""
     return tuple(name for name, kind in get_type_hints(Cell).items() if not getattr(kind, "is_axis", True))
 
 
-def _unheeded(cell: Cell, job: Job) -> list[str]:
-    """Settings that somebody gave for an executor which does not heed them. One that a preset holds is none: it may be
-    meant for other executors, and is told when this one starts.
+def _ignored_settings(cell: Cell, job: Job) -> list[str]:
+    """Return errors for settings that the user set and the chosen executor ignores.
+
+    Ignored settings of a preset are not errors. They may be for other executors, and this executor reports them when it
+    starts.
     """
     given = [f"{key_of(override)}." for override in job.overrides]
-    told = {f"executor.{name}": why for name, why in cell.executor.unheeded().items()}
-    return [f"{name}: {why}" for name, why in told.items() if any(f"{name}.".startswith(key) for key in given)]
+    ignored = {f"executor.{name}": reason for name, reason in cell.executor.unheeded().items()}
+    return [f"{name}: {reason}" for name, reason in ignored.items() if any(f"{name}.".startswith(key) for key in given)]
 
 
 def _refuse_secrets(jobs: Sequence[Job]) -> None:
-    """Before anything else, so that no later mistake repeats a secret. Raises ConfigError. Parts that cells share are
-    searched once. From now on, the variables that the configuration names for keys count as secret.
+    """Refuse secrets first, so that no later error repeats one. Raises ConfigError.
+
+    Parts that cells share are searched once. The variables that the configuration names for keys count as secret from
+    now on.
     """
     parts = {id(part): {name: part} for job in jobs for name, part in job.config.items()}
     for variable in {variable for part in parts.values() for variable in named_variables(part)}:
@@ -48,12 +52,14 @@ def _refuse_secrets(jobs: Sequence[Job]) -> None:
 
 
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
-    """Typed cells, of users' code as it is now. Raises ConfigError with the mistakes of all jobs, equal ones once."""
+    """Build typed cells with the current version of custom code. Raises ConfigError with the distinct errors of all
+    jobs.
+    """
     _refuse_secrets(jobs)
     for package in load_plugins({package for job in jobs for package in plugins_of(job.config)}):
         log.warning(
-            "%s: loaded again, as its files or those of packages connected by imports are or may be newer than the "
-            "code that was imported",
+            "%s: reloaded, because its files, or files of packages connected by imports, may be newer than the "
+            "imported code",
             package,
         )
     requests: list[CellRequest] = []
@@ -63,14 +69,14 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
         try:
             cell = builder.build(job.config)
             requests.append(CellRequest(cell, job))
-            mistakes += _unheeded(cell, job)
+            mistakes += _ignored_settings(cell, job)
         except ConfigError as error:
             mistakes += error.mistakes
     for field in settings_fields():
         if any(getattr(request.cell, field) != getattr(requests[0].cell, field) for request in requests):
             mistakes.append(
-                f"{field}.*: differs between cells; these settings belong to the sweep and take one value: start a "
-                "sweep for each"
+                f"{field}.*: differs between cells, but these settings apply to the whole sweep; start a separate "
+                "sweep for each value"
             )
     mistakes += headline_mistakes([request.cell for request in requests])
     if mistakes:

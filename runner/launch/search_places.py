@@ -1,4 +1,7 @@
-"""Places of configuration files. Hydra imports a package to read the files in it: here only our own are imported."""
+"""Resolves the places of configuration files without importing packages of others.
+
+Hydra imports a package to read the files in it.
+"""
 
 import copy
 from importlib.util import find_spec
@@ -15,9 +18,7 @@ _KNOWN = frozenset({"conf", "sweeps", "runner", "hydra", "hydra_plugins"})
 
 
 def read_as_data(search_path: ConfigSearchPath) -> ConfigSearchPath:
-    """The search path with folders in the place of other people's packages. Raises HydraException for a package that
-    does not exist.
-    """
+    """Replace packages of others in the search path by their folders. Raises HydraException for an unknown package."""
     changed = copy.deepcopy(search_path)
     for element in changed.get_path():
         if element.path:
@@ -41,9 +42,9 @@ def _as_folder(place: str) -> str:
 
 
 def _folders_of(package: str) -> list[str]:
-    """A package's folders, found without importing it."""
+    """Return a package's folders, without importing it."""
     try:
         spec = find_spec(package) if package.isidentifier() else None
-    except ValueError:  # a module that was made by hand has no spec
+    except ValueError:  # a module that was created by hand has no spec
         return []
     return list(spec.submodule_search_locations or ()) if spec else []

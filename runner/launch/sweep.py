@@ -1,4 +1,4 @@
-"""One sweep from its configurations to its results: check, load, plan, run, write, log, report."""
+"""Runs one sweep from its configurations to its results: check, load, plan, run, write, log, report."""
 
 import os
 import shlex
@@ -51,19 +51,19 @@ EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_OVER_BUDGET, EXIT_INTERRUPTED = 0,
 
 
 class CellFailed(Exception):
-    """A cell that one of Hydra's other launchers ran ended with a failure; Hydra runs the others before it says so."""
+    """A cell that one of Hydra's other launchers ran has failed. Hydra runs the other cells before it reports this."""
 
 
 class BrokenOff(StoreError):
-    """Store or results could not be written after the first stages had run: finished stages are kept."""
+    """The store or the results could not be written after the first stages had run. Finished stages are cached."""
 
 
 Keep = Callable[[Path], None]
-"""Writes what a sweep was asked for into its folder."""
+"""Writes the configuration of a sweep into its folder."""
 
 
 def keep_nothing(sweep_dir: Path) -> None:
-    """For sweeps that leave their results alone."""
+    """Write nothing, for sweeps that do not record their configuration."""
 
 
 def run_sweep(
@@ -74,8 +74,10 @@ def run_sweep(
     *,
     is_part: bool = False,
 ) -> int:
-    """As `start_sweep`, with what it raises as one message: returns the exit code, 1 if the run broke off, 2 if nothing
-    was run, 3 if a budget was reached.
+    """Run a sweep: see `start_sweep`. Report its errors as one message, and return the exit code.
+
+    In addition to the codes of `start_sweep`, returns 1 if the run broke off, 2 if nothing was run, 3 if a budget was
+    reached.
     """
     try:
         return start_sweep(jobs, sweep_id, overrides, keep, is_part=is_part)
@@ -101,11 +103,11 @@ def start_sweep(
     *,
     is_part: bool = False,
 ) -> int:
-    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 130 interrupted. Raises RagGridError.
+    """Run all cells, and return the exit code: 0 success, 1 a cell failed, 130 interrupted. Raises RagGridError.
 
-    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record. `keep` is called once
-    the configuration and the data are accepted: a refused one, which may hold a secret where none belongs, is not kept.
-    `is_part`: other processes run other cells of the sweep, and spend from one budget with this one.
+    `sweep_id` names the results folder. `overrides` are the overrides of the whole sweep, for the record. `keep` is
+    called after the configuration and the data were accepted, because a refused configuration may contain a secret.
+    `is_part`: other processes run other cells of the sweep, and share its budget.
     """
     try:
         requests = check_jobs(jobs)
@@ -116,7 +118,7 @@ def start_sweep(
 
 
 class RunningSweep:
-    """A sweep under way: where its results go, and which cells are done."""
+    """A sweep in progress: the place of its results, and the cells that are done."""
 
     def __init__(
         self,
@@ -128,26 +130,26 @@ class RunningSweep:
         *,
         is_part: bool = False,
     ) -> None:
-        """Checks that results and store can be written. Raises StoreError."""
+        """Check that results and store can be written. Raises StoreError."""
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run
         self._executor = cell.executor
         self._name = cell.experiment.name
         self._prices = cell.prices
-        self._makes_report = cell.run.report and not is_part  # a part of the sweep is nothing to report on
+        self._makes_report = cell.run.report and not is_part  # part of a sweep has no report
         self._headline = ""
         self._preset_lines = [] if is_part else list(preset_lines(overrides, [request.job for request in requests]))
         self._console = console
         self._sweep_id = sweep_id
         self._overrides = tuple(overrides)
         self._keep = keep
-        self._shown_dir = _made(Path(cell.run.results_dir)) / sweep_id
-        # A component may change the working directory: paths are relative to what it is now.
+        self._shown_dir = _create_folder(Path(cell.run.results_dir)) / sweep_id
+        # Resolved now, because a component may change the working directory.
         self._sweep_dir = self._shown_dir.absolute()
         self._started = _now()
         self._store = open_store(cell.run.store_dir, cell.run.cache_dir, uuid.uuid4().hex)
-        # What one command spends, in all batches of the sweep and all of its workers.
+        # Records the spending of one command, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
@@ -155,14 +157,16 @@ class RunningSweep:
         self._has_begun = False
 
     def run(self) -> int:
-        """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
+        """Run all steps in order, and return the exit code. Raises StoreError if results cannot be stored or
+        written.
+        """
         if not self._run.plan_only:
             self._tracker.prepare()
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
-            self._headline, why = planned_headline(plan.cells, self._store)
+            self._headline, reasons = planned_headline(plan.cells, self._store)
             show_plan(self._console, plan, by_stage=self._run.plan_only)
-            for line in (*why, *bound_lines(plan.plan, self._run.budget, self._prices)):
+            for line in (*reasons, *bound_lines(plan.plan, self._run.budget, self._prices)):
                 self._console.print(f"      {line}", markup=False)
             for line in self._preset_lines:
                 self._console.print(line, markup=False, highlight=False)
@@ -175,14 +179,14 @@ class RunningSweep:
                 self._console.print(line, markup=False)
             return EXIT_OK
         except OSError as error:
-            raise (BrokenOff if self._has_begun else StoreError)(self._blame(error)) from error
+            raise (BrokenOff if self._has_begun else StoreError)(self._describe_refusal(error)) from error
         except StoreError as error:
             if self._has_begun:
                 raise BrokenOff(str(error)) from error
             raise
 
     def _warn(self, plan: SweepPlan) -> None:
-        """Raises ComponentError if a model cannot be reached, unless the plan is all that is wanted."""
+        """Print warnings about long texts. Raises ComponentError if a model is unreachable, except for a plan."""
         try:
             for line in too_long_ahead(plan.cells, self._store):
                 self._console.print(line, style="yellow", markup=False)
@@ -191,19 +195,19 @@ class RunningSweep:
                 raise
             self._console.print(str(error), style="yellow", markup=False)
 
-    def _blame(self, error: OSError) -> str:
-        """Where the system refused, and what to do about it."""
+    def _describe_refusal(self, error: OSError) -> str:
+        """Describe the place that the system refused, and what to do."""
         cause = error.strerror or str(error)
-        place = error.filename2 or error.filename  # of two, the one that is written
+        place = error.filename2 or error.filename  # the path that was written, if there are two
         if place and Path(place).is_relative_to(self._store.root):
             if isinstance(error, FileNotFoundError):
-                return f"run.store_dir: {place} was removed while the sweep went on; give the same command again"
+                return f"run.store_dir: {place} was deleted during the sweep; run the same command again"
             return (
-                f"run.store_dir: {place} cannot be used: {cause}. Mend its permissions, remove it if it is "
-                "not of the store, or choose another run.store_dir"
+                f"run.store_dir: {place} cannot be used: {cause}. Fix its permissions, delete it if it does "
+                "not belong to the store, or choose another run.store_dir"
             )
         return (
-            f"run.results_dir: cannot write in {self._shown_dir}: {cause}; finished stages are kept in "
+            f"run.results_dir: cannot write to {self._shown_dir}: {cause}; finished stages are cached in "
             f"{self._store.root}. Choose another run.results_dir or free some space"
         )
 
@@ -214,18 +218,18 @@ class RunningSweep:
                 self._begin(plan)
                 self._execute(plan)
         except KeyboardInterrupt:
-            with suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not wait for what is being logged
+            with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for the log
                 self._end(plan, INTERRUPTED)
             self._console.print(
-                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done, every finished stage is kept. "
-                "The same command goes on from here."
+                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done; finished stages are cached. "
+                "Run the same command to resume."
             )
             return EXIT_INTERRUPTED
         except BudgetReached as reached:
             self._end(plan, INTERRUPTED)
             n_done = f"{len(self._done)} of {len(plan.cells)} cells"
             raise BudgetReached(stopped_line(str(reached), self._gate.spent, self._prices, n_done)) from reached
-        except BaseException:  # results that say RUNNING would do so for ever
+        except BaseException:  # otherwise the results would stay RUNNING forever
             self._end(plan, INTERRUPTED)
             raise
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
@@ -234,9 +238,9 @@ class RunningSweep:
         self._end(plan, FAILED if failed else OK)
         if lost:
             raise StoreError(
-                f"run.results_dir: the results of {len(lost)} of {len(plan.cells)} cells are gone from "
-                f"{self._shown_dir}, removed while the sweep went on. Give the same command again: finished stages "
-                "that are still kept are not computed again"
+                f"run.results_dir: the results of {len(lost)} of {len(plan.cells)} cells were deleted from "
+                f"{self._shown_dir}, during the sweep. Run the same command again: finished stages "
+                "that are still cached are not computed again"
             )
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK
@@ -250,13 +254,13 @@ class RunningSweep:
         self._has_begun = True
 
     def _execute(self, plan: SweepPlan) -> None:
-        """Runs stages; a cell is written and logged as soon as its last stage ends."""
+        """Run the stages. A cell is written and logged as soon as its last stage ends."""
         by_result = {cell.graph.result.key: cell for cell in plan.cells}
         order = plan.plan.order
         to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
         progress = StageProgress(self._console, order, self._run.progress)
-        # Workers are forked here, before the progress bar starts a thread of its own.
+        # Workers are forked here, before the progress bar starts a thread.
         settings = self._executor, self._run.workers, progress.within, self._gate, self._sweep_dir
         with running(order, self._store, *settings) as ended:
             for key, cell in by_result.items():
@@ -283,7 +287,7 @@ class RunningSweep:
             results.write_sweep(self._sweep_dir, self._describe(plan, status))
         if status == INTERRUPTED:
             self._tracker.finish(_LOGGING_AFTER_INTERRUPT_S)
-        elif not self._makes_report:  # which is logged too
+        elif not self._makes_report:  # the report is logged too
             self._tracker.ask_to_finish()
 
     def _describe(self, plan: SweepPlan, status: str) -> SweepResult:
@@ -302,7 +306,7 @@ class RunningSweep:
         )
 
     def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Json]:
-        """A cell without a result has the status of the sweep."""
+        """Describe a cell. Without a result, it has the status of the sweep."""
         result = self._done.get(cell.cell_id)
         return {
             "cell_id": cell.cell_id,
@@ -313,8 +317,10 @@ class RunningSweep:
             "same_as": [list(request.job.overrides) for request in cell.same_as],
         }
 
-    def _ended(self) -> Iterator[CellResult]:
-        """All cells of the sweep that ended; those of other processes, which Hydra's own launchers start, are read."""
+    def _finished_cells(self) -> Iterator[CellResult]:
+        """Yield all finished cells of the sweep. Cells of other processes, which Hydra's own launchers start,
+        are read.
+        """
         for folder in results.cell_folders(self._sweep_dir):
             yield self._done.get(folder.name) or ranked_part(results.read_cell(folder), self._headline)
 
@@ -335,11 +341,11 @@ class RunningSweep:
         terminal.show_failures(self._console, cells)
 
     def _report(self) -> None:
-        cells = list(self._ended())
+        cells = list(self._finished_cells())
         try:
             self._show(cells)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nothing of the sweep depends on its report
-            say_error(f"the results are complete, but cannot be shown: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - nothing of the sweep depends on its report
+            say_error(f"the results are complete, but could not be displayed: {type(error).__name__}: {error}")
         for line in money_lines(cells, self._gate.spent, self._prices):
             self._console.print(line, markup=False)
         self._console.print(f"results:  {self._shown_dir}")
@@ -352,7 +358,7 @@ class RunningSweep:
             self._console.print(line, soft_wrap=True)
 
     def _write_report(self) -> bool:
-        """Whether it was written; if not, says why."""
+        """Write the report, and return whether that succeeded. Print the reason if not."""
         if error := write_report(self._sweep_dir):
             self._console.print(
                 f"no report was written ({error}); the results are complete", style="yellow", markup=False
@@ -362,12 +368,12 @@ class RunningSweep:
         return True
 
 
-def _made(results_dir: Path) -> Path:
+def _create_folder(results_dir: Path) -> Path:
     try:
         results_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"run.results_dir: cannot make the folder {results_dir}: {error.strerror or error}; choose another "
+            f"run.results_dir: cannot create the folder {results_dir}: {error.strerror or error}; choose another "
             "run.results_dir"
         ) from error
     return results_dir

@@ -1,9 +1,9 @@
-"""From a resolved configuration to typed components: checks everything first, and reports all mistakes at once.
+"""Builds typed components from a resolved configuration. Checks everything first, and reports all errors together.
 
-`_target_` names a component, an executor or a class of a package that `run.plugins` names: a configuration runs no
-other code. `hydra_code` says the same of Hydra's own nodes. A node is compared with the dataclass that its `_target_`
-names, both ways: a key that is no field and a field that has neither key nor default are mistakes; values are coerced
-to the field's type.
+`_target_` names a component, an executor or a class of a package listed in `run.plugins`. A configuration runs no other
+code; `hydra_code` enforces the same for Hydra's own nodes. A node is compared with the dataclass that its `_target_`
+names, in both directions. A key that is not a field is an error, and so is a field that has neither key nor default.
+Values are coerced to the type of the field.
 """
 
 import dataclasses
@@ -33,34 +33,38 @@ from runner.pipeline.combination_mistakes import combination_mistakes
 
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
-"""Where classes of a kind are that is no role of the pipeline."""
+"""Packages with the classes of a kind that is not a role of the pipeline."""
 _LONGEST_QUOTE = 300
-"""Characters of a value that a mistake repeats."""
+"""At most this many characters of a value are repeated in an error."""
 _OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose one that has them: embedder=bge-m3-heads"}
-"""What to type for a kind that few options of a group are of."""
+"""Overrides to suggest for a kind that only a few options of a group implement."""
 _PRIMITIVES = (bool, int, float, str)
 _NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
 _UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
-"""NUL, which no path may contain, and surrogates, which no UTF-8 file can hold. A shell's argument has a surrogate for
-each byte that is not UTF-8.
+"""NUL, which no path may contain, and surrogates, which UTF-8 cannot encode.
+
+A command-line argument has a surrogate for each byte that is not UTF-8.
 """
 _LARGEST = 2**63 - 1
-"""What arrays and files hold of a whole number."""
+"""Largest whole number that arrays and files can hold."""
 
-Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
-Built = Any  # what a node becomes: of the type that its annotation names
+Annotation = Any  # the type of a field, as `get_type_hints` returns it: a class, a union, a tuple of ...
+Built = Any  # the object built from a node, of the type that its annotation names
 
 
 class _Invalid(Exception):
-    """A value that cannot be built; its mistakes are in the list already."""
+    """A value that cannot be built. Its errors are already in the list."""
 
 
 def build_cell(config: Mapping[str, Json]) -> Cell:
-    """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
+    """Build the components of one cell from a plain, resolved configuration.
+
+    Raises ConfigError with every error found.
+    """
     return CellBuilder().build(config)
 
 
-_TAKEN_TOGETHER = (
+_COMBINED_FIELDS = (
     "top_k",
     "retriever",
     "expander",
@@ -77,38 +81,40 @@ _TAKEN_TOGETHER = (
 
 
 class CellBuilder:
-    """Builds the cells of a sweep, which share most of their parts: equal ones are built once."""
+    """Builds the cells of a sweep. They share most of their parts, and equal parts are built once."""
 
     def __init__(self) -> None:
         self._built: dict[str, Built] = {}
 
     def build(self, config: Mapping[str, Json]) -> Cell:
-        """As `build_cell`."""
+        """Build one cell: see `build_cell`."""
         builder = _Builder(plugins_of(config), self._built)
         values = builder.field_values(Cell, config, "")
         mistakes = [
             *builder.mistakes,
-            *combination_mistakes(**{name: values.get(name) for name in _TAKEN_TOGETHER}),
+            *combination_mistakes(**{name: values.get(name) for name in _COMBINED_FIELDS}),
         ]
         if mistakes:
             raise ConfigError(list(dict.fromkeys(mistakes)))
         return Cell(**values)
 
 
-def build_component(node: Mapping[str, Json], wanted: type, path: str, plugins: Sequence[str] = ()) -> Built:
-    """One component that satisfies the protocol `wanted`; `path` is the node's place. `plugins` are the packages whose
-    classes it may name besides ours: see `plugins_of`. Raises ConfigError.
+def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> Built:
+    """Build one component that satisfies the protocol `expected`. `path` is the place of the node.
+
+    `plugins` are packages whose classes the node may name besides ours: see `plugins_of`. Raises ConfigError.
     """
     builder = _Builder(plugins)
-    component = builder.build(node, wanted, path)
+    component = builder.build(node, expected, path)
     if builder.mistakes:
         raise ConfigError(list(dict.fromkeys(builder.mistakes)))
     return component
 
 
 def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
-    """The packages that a configuration's `run.plugins` names; none if it does not name them as it should, which
-    building a cell reports.
+    """Return the packages that `run.plugins` of a configuration names.
+
+    Returns none if the entry is malformed, which building a cell reports.
     """
     run = config.get("run")
     plugins = run.get("plugins") if isinstance(run, Mapping) else ()
@@ -116,8 +122,9 @@ def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 class _Builder:
-    """Collects mistakes, each with the path of the key it is about. `built` are components that were built before, by
-    their path and what is written there.
+    """Collects errors, each with the path of the key that it concerns.
+
+    `built` caches components by their path and their node.
     """
 
     def __init__(self, plugins: Sequence[str] = (), built: dict[str, Built] | None = None) -> None:
@@ -126,54 +133,54 @@ class _Builder:
         self._plugins = tuple(plugins)
         self._packages_refused: set[str] = set()
 
-    def build(self, value: Json, wanted: Annotation, path: str) -> Built:
-        """`value` as the type `wanted`; None after adding to `mistakes` if that is not possible."""
+    def build(self, value: Json, expected: Annotation, path: str) -> Built:
+        """Return `value` as the type `expected`, or None after adding errors to `mistakes`."""
         try:
-            return self._build(value, wanted, path)
+            return self._build(value, expected, path)
         except _Invalid:
             return None
 
-    def _build(self, value: Json, wanted: Annotation, path: str) -> Built:
-        origin: Annotation = get_origin(wanted)
+    def _build(self, value: Json, expected: Annotation, path: str) -> Built:
+        origin: Annotation = get_origin(expected)
         if origin in (typing.Union, types.UnionType):
-            return self._optional(value, get_args(wanted), path)
+            return self._optional(value, get_args(expected), path)
         if origin is tuple:
-            return self._tuple(value, get_args(wanted)[0], path)
+            return self._tuple(value, get_args(expected)[0], path)
         if origin in (dict, Mapping):
             if not isinstance(value, Mapping):
                 raise self._refuse(path, value, "a mapping")
-            return {str(key): self.build(item, get_args(wanted)[1], f"{path}.{key}") for key, item in value.items()}
-        if isinstance(wanted, type) and issubclass(wanted, Enum):
-            return self._enum(value, wanted, path)
-        if wanted in _PRIMITIVES:
-            return self._primitive(value, wanted, path)
-        if not isinstance(wanted, type):
-            return self._unreadable(wanted, path)
-        return self._component(value, (wanted,), path)
+            return {str(key): self.build(item, get_args(expected)[1], f"{path}.{key}") for key, item in value.items()}
+        if isinstance(expected, type) and issubclass(expected, Enum):
+            return self._enum(value, expected, path)
+        if expected in _PRIMITIVES:
+            return self._primitive(value, expected, path)
+        if not isinstance(expected, type):
+            return self._unreadable(expected, path)
+        return self._component(value, (expected,), path)
 
-    def _unreadable(self, wanted: Annotation, path: str) -> Built:
-        """For a class of a user's: the types that ours have can all be read."""
+    def _unreadable(self, expected: Annotation, path: str) -> Built:
+        """Report a type that YAML cannot express. Only custom classes have such types."""
         self.mistakes.append(
-            f"{path}: its class gives it the type {wanted}, which no YAML is read as; expected there: bool, int, "
+            f"{path}: its class declares the type {expected}, which YAML cannot express; expected: bool, int, "
             "float, str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
         )
         raise _Invalid
 
-    def _refuse(self, path: str, value: Json, wanted: str) -> _Invalid:
+    def _refuse(self, path: str, value: Json, expected: str) -> _Invalid:
         got = shortened(repr(value), _LONGEST_QUOTE)
-        self.mistakes.append(f"{path}: got {got} ({type(value).__name__}), expected {wanted}")
+        self.mistakes.append(f"{path}: got {got} ({type(value).__name__}), expected {expected}")
         return _Invalid()
 
     def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
         if value is None and type(None) in options:
             return None
-        wanted, *others = [option for option in options if option is not type(None)]
-        if others and wanted in _PRIMITIVES:
-            return self._one_of(value, (wanted, *others), path)
-        return self._component(value, (wanted, *others), path) if others else self._build(value, wanted, path)
+        expected, *others = [option for option in options if option is not type(None)]
+        if others and expected in _PRIMITIVES:
+            return self._one_of(value, (expected, *others), path)
+        return self._component(value, (expected, *others), path) if others else self._build(value, expected, path)
 
     def _one_of(self, value: Json, options: tuple[Annotation, ...], path: str) -> Json:
-        """A plain value, as it is."""
+        """Return a plain value unchanged."""
         if type(value) in options:
             return self._primitive(value, type(value), path)
         raise self._refuse(path, value, " or ".join(_type_name(option) for option in options))
@@ -183,17 +190,17 @@ class _Builder:
             raise self._refuse(path, value, f"a list of {_type_name(item)}, e.g. [{value}]")
         return tuple(self.build(each, item, f"{path}[{i}]") for i, each in enumerate(value))
 
-    def _enum(self, value: Json, wanted: type[Enum], path: str) -> Enum:
-        for member in wanted:
+    def _enum(self, value: Json, expected: type[Enum], path: str) -> Enum:
+        for member in expected:
             if value in (member.value, member):
                 return member
-        raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in wanted)}")
+        raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in expected)}")
 
-    def _primitive(self, value: Json, wanted: type, path: str) -> Built:
-        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+    def _primitive(self, value: Json, expected: type, path: str) -> Built:
+        if expected is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
-        if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
-            raise self._refuse(path, value, _type_name(wanted) + _hint(value, path))
+        if type(value) is not expected or (isinstance(value, float) and not math.isfinite(value)):
+            raise self._refuse(path, value, _type_name(expected) + _hint(value, path))
         if isinstance(value, int) and abs(value) > _LARGEST:
             raise self._refuse(path, value, f"a whole number of at most {_LARGEST}")
         if isinstance(value, str) and _UNUSABLE.search(value):
@@ -201,59 +208,57 @@ class _Builder:
         return value
 
     def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
-        """Of one of the kinds, which are several only for protocols."""
+        """Build a component of one of the kinds. Only protocols come as several kinds."""
         written = f"{path}: {node!r}"
         if written in self._built:
             return self._built[written]
-        component = self._checked(node, kinds, path)
-        if not self.mistakes:  # which are told of every cell
+        component = self._check_and_build(node, kinds, path)
+        if not self.mistakes:  # errors have to be reported for every cell
             self._built[written] = component
         return component
 
-    def _checked(self, node: Json, kinds: Sequence[type], path: str) -> Built:
-        wanted = kinds[0]
+    def _check_and_build(self, node: Json, kinds: Sequence[type], path: str) -> Built:
+        expected = kinds[0]
         if not isinstance(node, Mapping):
             raise self._refuse(path or "the configuration", node, f"a mapping for {_names(kinds)}")
-        is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
-        cls = wanted if is_settings else self._class(node, wanted, path)
+        is_settings = dataclasses.is_dataclass(expected) and "_target_" not in node
+        cls = expected if is_settings else self._class(node, expected, path)
         component = self._construct(cls, node, path)
-        nearest = max(kinds, key=lambda kind: (not _lacking(component, kind), _n_shared(component, kind)))
-        if not is_settings and (lacking := _lacking(component, nearest)):
-            of_which = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
+        nearest = max(kinds, key=lambda kind: (not _missing_members(component, kind), _n_shared(component, kind)))
+        if not is_settings and (lacking := _missing_members(component, nearest)):
+            of_kind = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
             what = (
-                f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}{_OPTIONS.get(nearest, '')}"
+                f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_kind}{_OPTIONS.get(nearest, '')}"
             )
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         try:
-            self.mistakes += [_placed(path, mistake) for mistake in getattr(component, "check", list)()]
-        except OSError as error:  # such as a model's name that is too long for the path that `check` looks for
+            self.mistakes += [_with_path(path, mistake) for mistake in getattr(component, "check", list)()]
+        except OSError as error:  # such as a model name that is too long for the path that `check` looks for
             name = shortened(repr(error.filename), _LONGEST_QUOTE)
             self.mistakes.append(f"{path}: cannot look for {name}: {error.strerror}")
         return component
 
-    def _class(self, node: Mapping[str, Json], wanted: type, path: str) -> type:
+    def _class(self, node: Mapping[str, Json], expected: type, path: str) -> type:
         target = node.get("_target_")
-        roots = (_ROOTS_OF.get(wanted, _ROOT), *self._plugins)
+        roots = (_ROOTS_OF.get(expected, _ROOT), *self._plugins)
         if not isinstance(target, str) or not is_within(target, roots):
-            raise self._stranger(target, roots, path)
+            raise self._refuse_package(target, roots, path)
         module, _, name = target.rpartition(".")
         try:
             ensure_loaded(self._plugins)
             found = getattr(importlib.import_module(module), name)
-        except Exception as error:  # a module of a user's may raise anything
+        except Exception as error:  # a custom module may raise anything
             what = f"a class that can be imported ({type(error).__name__}: {error})"
             raise self._refuse(f"{path}._target_", target, what) from error
         if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
         if not has_code(found):
-            what = (
-                "a class in a file, e.g. my_package/parts.py: an edit of this one could not be told from what is kept"
-            )
+            what = "a class in a file, e.g. my_package/parts.py: the cache would not notice an edit of this one"
             raise self._refuse(f"{path}._target_", target, what)
         return found
 
-    def _stranger(self, target: Json, allowed: Sequence[str], path: str) -> _Invalid:
-        """Once for each package: its other classes have the same cause and the same remedy."""
+    def _refuse_package(self, target: Json, allowed: Sequence[str], path: str) -> _Invalid:
+        """Report a class of an unknown package, once per package: its other classes have the same cause and remedy."""
         package = package_of(target)
         if package in self._packages_refused:
             return _Invalid()
@@ -268,12 +273,12 @@ class _Builder:
             raise _Invalid
         try:
             return cls(**values)
-        except (TypeError, ValueError) as error:  # of a user's class: ours have a `check` instead
-            self.mistakes.append(f"{path}: {cls.__name__} cannot be made of these values: {error}")
+        except (TypeError, ValueError) as error:  # raised by a custom class: ours have a `check` instead
+            self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {error}")
             raise _Invalid from error
 
     def field_values(self, cls: type, node: Mapping[str, Json], path: str) -> dict[str, Json]:
-        """The fields of a dataclass from the keys of a node; what is wrong with either is added to `mistakes`."""
+        """Build the fields of a dataclass from the keys of a node, adding all errors to `mistakes`."""
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
@@ -298,26 +303,28 @@ def _has_default(field: "dataclasses.Field[Any]") -> bool:
 
 
 def _is_frozen(cls: type) -> bool:
-    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # of every dataclass
+    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # every dataclass has them
 
 
-def _placed(path: str, mistake: str) -> str:
-    """A mistake of a component with the path to it: of a field ("depth: got 0"), or of all of it ("... needs ...")."""
+def _with_path(path: str, mistake: str) -> str:
+    """Prefix an error of a component with its path. It concerns a field ("depth: got 0") or the component ("... needs
+    ...").
+    """
     if not path:
         return mistake
     is_of_a_field = mistake.split(maxsplit=1)[0].endswith(":")
     return f"{path}.{mistake}" if is_of_a_field else f"{path}: {mistake}"
 
 
-def _lacking(component: object, wanted: type) -> list[str]:
-    """The members of the protocol `wanted` that a component does not have; for a class, that it is none of it."""
-    if not getattr(wanted, "_is_protocol", False):
-        return [] if isinstance(component, wanted) else [f"the base class {wanted.__name__}"]
-    return [name for name in _members(wanted) if not hasattr(component, name)]
+def _missing_members(component: object, expected: type) -> list[str]:
+    """Return the members of the protocol `expected` that a component lacks, or the base class that it does not have."""
+    if not getattr(expected, "_is_protocol", False):
+        return [] if isinstance(component, expected) else [f"the base class {expected.__name__}"]
+    return [name for name in _members(expected) if not hasattr(component, name)]
 
 
-def _n_shared(component: object, wanted: type) -> int:
-    return sum(hasattr(component, name) for name in _members(wanted))
+def _n_shared(component: object, expected: type) -> int:
+    return sum(hasattr(component, name) for name in _members(expected))
 
 
 def _members(protocol: type) -> list[str]:
@@ -333,16 +340,16 @@ def _names(kinds: Sequence[type]) -> str:
 
 
 def _hint(value: Json, path: str) -> str:
-    """What was probably meant by a text in the place of a number: several values."""
+    """Guess what a string in place of a number was meant to be: several values, or an interval."""
     if not isinstance(value, str) or not path:
         return ""
     if value.startswith("interval("):
-        return f"; a grid takes no intervals: write the values, as in {path}=64,128"
+        return f"; a grid takes no intervals: list the values, as in {path}=64,128"
     if not _NUMBERS.fullmatch(value):
         return ""
     return f"; several values have commas and no blanks: {path}={','.join(value.split())}"
 
 
-def _type_name(wanted: Annotation) -> str:
-    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-    return names.get(wanted) or str(getattr(wanted, "__name__", wanted))
+def _type_name(expected: Annotation) -> str:
+    names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+    return names.get(expected) or str(getattr(expected, "__name__", expected))

@@ -18,8 +18,8 @@ from runner.pipeline.settings import ExperimentSettings, LanguageSettings, RunSe
 class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     """The components of one cell. Field names are the names of the configuration groups.
 
-    Each room of the pipeline declares the components that its steps need. `repeat` and `judge_repeat` number draws: a
-    language model answers, or judges, the same once more.
+    Each subpackage of the pipeline declares the components of its own steps. `repeat` and `judge_repeat` number draws:
+    further answers of a model, or judgements of a judge, for the same input.
     """
 
     top_k: int
@@ -34,6 +34,6 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
 
     @property
     def computed_metrics(self) -> dict[str, Metric]:
-        """Every metric of the cell, judged ones included, under each name that it computes."""
+        """Every metric of the cell, including judged ones, under each name that it computes."""
         components = (*self.metrics.scores.values(), *self.judge.scores.values())
         return {name: metric for metric in components for name in metric.names}

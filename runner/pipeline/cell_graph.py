@@ -1,4 +1,4 @@
-"""The graph of stages that joins the components of a cell.
+"""The graph of stages that connects the components of a cell.
 
     data ─┬─ corpus ─┬─ segments ── chunks ─┬─ vectors ── vector_index ── dense_hits ──┐
           │          └─ block_terms ────────┴─ sparse_index ───────────── sparse_hits ─┴─ fused_hits ── reranked_hits
@@ -9,13 +9,13 @@
                                               └──────────── result ─────────────────────┴─── answers ─┴─ prompts
                                                       answer_scores, judged_scores ─────────────┘
 
-Each room of the pipeline has one function that this module calls: texts, hits, ranking, answers, scores. A new step is
-one file in its room, and there a field and the line that joins it.
+Each subpackage of the pipeline has one function that this module calls, for texts, hits, ranking, answers and scores. A
+new step is one file in its subpackage, a field there, and the line that connects it.
 
 The refined corpus replaces the corpus for all steps that search and read. Headers and parents replace the chunks that
-are searched. Results and scores are in places of the original texts. From `segments` to `sparse_index` and `vectors` a
-stage covers a block of documents: see `runner.pipeline.corpus.partition`. `top_k` first appears at the context, the
-prompt at the prompts, the model at the answers: cells that differ in nothing else share all stages before them.
+are searched. Results and scores refer to places in the original texts. From `segments` to `sparse_index` and `vectors`,
+a stage covers a block of documents: see `runner.pipeline.corpus.partition`. `top_k` first appears at the context, the
+prompt at the prompts, and the model at the answers. Cells that differ only in these share all earlier stages.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -33,7 +33,7 @@ from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import InOriginal, gold_in, told_in_original
+from runner.pipeline.corpus.original_places import InOriginal, gold_in, places_in_original
 from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
@@ -49,8 +49,9 @@ from runner.pipeline.search.hit_ranks import HitRanks
 
 @dataclass(frozen=True)
 class Graph:
-    """The stages of one cell: all others are upstream of `result`. `passages` are what the prompts hold, `used` the
-    fields of the cell that count.
+    """The stages of one cell. All of them are upstream of `result`.
+
+    `passages` are the passages in the prompts. `used` names the fields of the cell that affect the result.
     """
 
     data: Data
@@ -60,17 +61,17 @@ class Graph:
 
 
 def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
-    """Return all stages of a cell; `pool` is the loaded data set of its examples, None if it shows none."""
+    """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, None without examples."""
     recorder = _Recorder(_with_groups(cell))
     read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
-    retrieved = _retrieved(read, data) if read.retriever.arms else _closed_book(data)
+    retrieved = _retrieval_of(read, data) if read.retriever.arms else _closed_book(data)
     answered = answers_of(read, data, retrieved.passages, pool)
     result = _result(read, data, retrieved, answered)
     return Graph(data, result, retrieved.passages, frozenset(recorder.used()))
 
 
 def _with_groups(cell: Cell) -> Cell:
-    """The cell with the data set's groups of samples in its intervals."""
+    """Return the cell with the data set's grouping of samples in its confidence intervals."""
     groups = groups_of(cell.dataset)
     if groups is Groups.DOCUMENT:
         return cell
@@ -79,15 +80,15 @@ def _with_groups(cell: Cell) -> Cell:
 
 @dataclass(frozen=True)
 class _Retrieval:
-    """The passages of the prompts, the part of retrieval that results show, and what the metrics read of it."""
+    """The passages of the prompts, the part of retrieval that results show, and the inputs of retrieval metrics."""
 
     passages: PromptPassages
     shown: Retrieved | NothingRetrieved
     scored: MetricInputs
 
 
-def _retrieved(cell: Cell, data: Data) -> _Retrieval:
-    """From the documents to the passages of the prompts."""
+def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
+    """Build the stages from the documents to the passages of the prompts."""
     picking = picking_arm(cell)
     texts = texts_of(cell, data, picking)
     gold = gold_in(texts.refined, data.samples)
@@ -95,17 +96,17 @@ def _retrieved(cell: Cell, data: Data) -> _Retrieval:
     found = found_hits(cell, texts, gold)
     ranked = ranked_hits(cell, texts, found, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    places = told_in_original(texts.refined, texts.chunks, ranked.hits, context)
+    places = places_in_original(texts.refined, texts.chunks, ranked.hits, context)
     answerable = ranked.reported
     if gives_passages(picking):
         answerable = GivenAnswerable(ranked.reported, texts.original, places.chunks, places.context)
     scored = MetricInputs(ranked.reported, answerable, texts.original, places, copies)
     return _Retrieval(
-        passages_of(cell, texts, context), _shown(cell, texts, found, ranked, places, gold, copies), scored
+        passages_of(cell, texts, context), _shown_retrieval(cell, texts, found, ranked, places, gold, copies), scored
     )
 
 
-def _shown(
+def _shown_retrieval(
     cell: Cell,
     texts: Texts,
     found: FoundHits,
@@ -114,7 +115,7 @@ def _shown(
     gold: Stage[SampleSet],
     copies: FoundCopies | NoCopies,
 ) -> Retrieved:
-    """The part of retrieval that results show."""
+    """Collect the stages of retrieval that results show."""
     cut = () if picking_arm(cell) else cut_texts(cell.retriever, *texts.searched, found.queries)
     return Retrieved(
         found.queries,
@@ -134,7 +135,7 @@ def _shown(
 
 
 def _closed_book(data: Data) -> _Retrieval:
-    """The model answers from its own knowledge."""
+    """Build the retrieval of a cell whose model answers from its own knowledge."""
     scored = MetricInputs(data.samples, data.samples, data.corpus, None, NoCopies())
     return _Retrieval(no_passages(data), NothingRetrieved(), scored)
 
@@ -149,7 +150,7 @@ def _result(cell: Cell, data: Data, retrieved: _Retrieval, answered: CellAnswers
 
 
 class _Recorder:
-    """A cell that remembers which of its fields were read: an axis that nobody reads is not used by the experiment."""
+    """A cell that records which of its fields are read. An axis that is never read does not affect the experiment."""
 
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
@@ -160,10 +161,11 @@ class _Recorder:
         return getattr(self._cell, name)
 
     def used(self) -> set[str]:
-        """The fields that were read, and those whose component is inside one that was read: a tokenizer that the index
-        of the retriever holds, say.
+        """Return the fields that were read, and those whose component is part of one that was read.
+
+        An example of the latter is a tokenizer inside the index of the retriever.
         """
-        # `retriever.arms` are made of its fields, so the component itself is looked through, not what was made of it.
+        # Search the component itself: `retriever.arms` are built from its fields and have no fields to search.
         inside = [part for name in self._read for part in parts_of(getattr(self._cell, name))]
         names = {field.name for field in fields(Cell)} - self._read
         return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}

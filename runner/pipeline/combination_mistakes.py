@@ -1,5 +1,6 @@
-"""What is wrong with the components of a cell taken together: found before anything is loaded. What a data set shows
-besides is in `data_mistakes`.
+"""Finds components of a cell that do not suit each other, before anything is loaded.
+
+See `data_mistakes` for errors that depend on the data set.
 """
 
 from components.protocols import (
@@ -37,7 +38,7 @@ def combination_mistakes(
     repeat: int | None = None,
     judge_repeat: int | None = None,
 ) -> list[str]:
-    """What is wrong with fields of a cell taken together; None for one that could not be built."""
+    """Return errors about combinations of fields of a cell. None stands for a field that could not be built."""
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
     mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
     mistakes += [
@@ -49,15 +50,15 @@ def combination_mistakes(
         mistakes.append(f"top_k: got {top_k}, expected at least 1 (for none, retriever=closed_book)")
     elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:
         mistakes.append(
-            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the hits kept per query; "
-            f"take a smaller top_k or retriever.depth={top_k}"
+            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the number of hits per query; "
+            f"use a smaller top_k or retriever.depth={top_k}"
         )
     if retriever is not None and expander is not None and retriever.fusion is None:
         n_rankings = len(retriever.arms) * len(expander.variants)
         if n_rankings > 1 and searches(retriever):
             mistakes.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
-                f"{len(expander.variants)} variants of the query), expected a fusion, as retriever=hybrid has one"
+                f"{len(expander.variants)} variants of the query), expected a fusion; see retriever=hybrid"
             )
     if expander is not None and retriever is not None and searches(retriever):
         mistakes += expander_mistakes(expander)
@@ -73,5 +74,5 @@ def combination_mistakes(
 
 
 def searches(retriever: Retriever) -> bool:
-    """False for a closed book, and for an arm that picks whatever the query."""
+    """Return whether queries are searched for. False for a closed book, and for an arm that picks without a query."""
     return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)

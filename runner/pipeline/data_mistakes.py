@@ -1,4 +1,4 @@
-"""What is wrong with a cell's components for the data set that it has: found once that is loaded, before any work."""
+"""Finds components of a cell that do not suit its data set, once the data set is loaded and before any work is done."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,8 +15,9 @@ from runner.pipeline.corpus.sample_codec import decode_samples
 
 
 def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:
-    """Of the components that look at samples, those of the `pool` of examples among them. Raises DataError if a data
-    set has to be read again, and cannot be.
+    """Return errors of the components that check samples or metadata, and of too few few-shot examples in `pool`.
+
+    Raises DataError if a data set has to be read again and cannot be.
     """
     variants = cell.expander.variants if searches(cell.retriever) else ()
     histories = (cell.history,) if is_language_model(cell.llm) else ()
@@ -43,7 +44,7 @@ def _too_few_examples(n: int, samples: Sequence[Sample], pool: Sequence[Sample])
     n_of_kind = Counter(sample.kind for sample in pool if sample.references and sample.gold)
     return [
         f"examples.n: got {n}, but the examples' data set has {n_of_kind[kind]} samples of the kind {kind.value} with "
-        "a reference and gold; take fewer, or a larger split"
+        "a reference and gold; use fewer examples or a larger split"
         for kind in sorted({sample.kind for sample in samples})
         if n_of_kind[kind] < n
     ]

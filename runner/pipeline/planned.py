@@ -1,4 +1,4 @@
-"""The cells of a sweep, as they were asked for and as they are planned: equal experiments are one cell."""
+"""The cells of a sweep, as requested and as planned. Equal experiments become one cell."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from runner.pipeline.settings import RunSettings
 
 @dataclass(frozen=True)
 class Job:
-    """One composed configuration: plain and resolved, with the axes by short name and the overrides that made it."""
+    """One composed configuration, plain and resolved, with its axes by short name and its overrides."""
 
     config: Mapping[str, Json]
     axes: Mapping[str, Json]
@@ -34,7 +34,7 @@ class CellRequest:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One experiment; several requests are the same one if they differ only in what it does not use."""
+    """One experiment. Requests that differ only in options that the experiment does not use belong to the same cell."""
 
     cell_id: str
     request: CellRequest
@@ -43,8 +43,9 @@ class PlannedCell:
 
     @property
     def axes(self) -> dict[str, Json]:
-        """The axes that can change a result: None for those that this experiment does not use, such as one in which
-        equal requests differ. `dataset.key` tells data sets of equal name apart.
+        """The axes that can change a result. An axis that this experiment does not use is None.
+
+        An axis in which equal requests differ is such an axis. `dataset.key` distinguishes data sets of the same name.
         """
         others = [request.job.axes for request in self.same_as]
         counted = {
@@ -58,30 +59,30 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """The cells, and what is to be run for them."""
+    """The cells, and the work that remains to be done for them."""
 
     cells: tuple[PlannedCell, ...]
     plan: Plan
 
     @property
     def n_requested(self) -> int:
-        """Cells that were asked for."""
+        """Number of cells that were requested, before equal ones were merged."""
         return sum(1 + len(cell.same_as) for cell in self.cells)
 
     def summary(self) -> dict[str, Json]:
-        """The counts, for `sweep.json`."""
+        """Return the counts for `sweep.json`."""
         return {"n_cells": len(self.cells), "n_requested": self.n_requested, **self.plan.summary()}
 
 
 def plan_sweep(
     requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None] = lambda line: None
 ) -> SweepPlan:
-    """Cells in the order asked for, equal experiments joined, and the plan of all their stages. Raises DataError, and
-    ConfigError for components that a data set does not suit.
+    """Plan the cells, in the order requested, and all their stages. Equal experiments become one cell.
 
-    `announce` is told of each data set that is not kept and has to be loaded, which may take a while.
+    `announce` receives a line for each data set that is not cached and has to be loaded, which may take a while. Raises
+    DataError, and ConfigError if components do not suit a data set.
     """
-    loaded: list[tuple[Dataset, Data]] = []  # no dictionary: a data set with a mapping among its fields has no hash
+    loaded: list[tuple[Dataset, Data]] = []  # not a dictionary: a data set with a mapping among its fields has no hash
     planned: dict[str, PlannedCell] = {}
     mistakes: list[str] = []
 

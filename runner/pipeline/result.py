@@ -1,4 +1,4 @@
-"""The last stage of a cell: its metrics, and everything about every sample in one table."""
+"""The last stage of a cell: its metrics, and one table with everything about every sample."""
 
 import json
 from collections import Counter
@@ -31,9 +31,10 @@ from runner.pipeline.scoring.score_stages import Scoring
 
 @dataclass(frozen=True)
 class CellSummary:
-    """`summary` holds metrics, counts (of answers by state, of failed ones by kind, by judge, and of texts that were
-    cut off), what steps tell of themselves, tokens, the commonest errors, notes and labels as JSON; `samples` a row per
-    sample.
+    """Metrics and counts of a cell, and its table of samples.
+
+    `summary` is JSON: metrics, counts (answers by state, failures by kind, judge replies, truncated texts), reports of
+    steps, tokens, the commonest errors, notes and labels. `samples` has a row per sample.
     """
 
     summary: Mapping[str, Json]
@@ -42,7 +43,7 @@ class CellSummary:
 
 @dataclass(frozen=True, eq=False)
 class Result(Stage[CellSummary]):
-    """All that a cell found."""
+    """All results of a cell."""
 
     kind: ClassVar[str] = "result"
     version: ClassVar[int] = 17
@@ -55,11 +56,11 @@ class Result(Stage[CellSummary]):
     answers: Stage[Sequence[Answer]]
     scorings: tuple[Stage[Scoring], ...]
     generation: tuple[Stage[Generation], ...] = added_later(())
-    """The answers that took several requests each, if they did; there are no `prompts` then."""
+    """Answers that took several requests each, if any. `prompts` is then empty."""
     groups: Groups = added_later(Groups.DOCUMENT)
 
     def make(self, run: Run) -> CellSummary:
-        """Metrics of all stages that score joined, and one table of all samples."""
+        """Join the metrics of all scoring stages, and build one table of all samples."""
         sample_set = run.read(self.samples)
         samples, labels = sample_set.samples, sample_set.labels
         answers = run.read(self.answers)
@@ -102,8 +103,10 @@ class Result(Stage[CellSummary]):
     def _usage(
         self, run: Run, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
     ) -> dict[str, Mapping[str, int | None]]:
-        """Requests and tokens of the answers, of every judge ("judge/<name>"), of an expander and of a reranker
-        that ask: what the cell takes when nothing is kept. Only of what asks a language model.
+        """Return the requests and tokens that the cell takes when nothing is cached.
+
+        Counts the answers, every judge ("judge/<name>"), and expanders and rerankers, as far as they ask a language
+        model.
         """
         usage = {name: counts.usage for name, counts in asked.items()}
         if isinstance(self.answers, Answers):
@@ -116,13 +119,13 @@ class Result(Stage[CellSummary]):
         return usage
 
     def _prompts(self, run: Run, n_samples: int) -> pa.Array:
-        """What the model was shown, by the last request of several; "" where none was asked."""
+        """Return the prompt of each sample, the last one of several requests; "" if no model was asked."""
         shown = [run.read(stage) for stage in self.prompts] + [run.read(stage).prompts for stage in self.generation]
         texts = ["\n\n".join(message.content for message in messages) for prompts in shown for messages in prompts]
         return pa.array(texts or [""] * n_samples, pa.large_string())
 
     def _paths(self, run: Run) -> dict[str, pa.Array]:
-        """How each answer came about, where there are several ways."""
+        """Return how each answer was generated, if the generator has several ways."""
         paths = [run.read(stage).paths for stage in self.generation]
         return {"generation": pa.array(paths[0], pa.string())} if paths else {}
 
@@ -130,7 +133,7 @@ class Result(Stage[CellSummary]):
 def _tokens(
     answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
 ) -> dict[str, int | None]:
-    """Tokens that the models' providers counted; None where they counted none for some answer."""
+    """Sum the tokens that the models' providers counted. None if some answer was not counted."""
     tokens = {
         "prompt": total([answer.n_prompt_tokens for answer in answers]),
         "completion": total([answer.n_completion_tokens for answer in answers]),
@@ -148,13 +151,16 @@ def _tokens(
 
 
 def _errors_by_class(answers: Sequence[Answer]) -> dict[str, int]:
-    """How many answers failed by each kind of failure, the commonest first."""
+    """Count failed answers by kind of failure, commonest first."""
     failed = [answer.error_class or ErrorClass.OTHER for answer in answers if answer.state is AnswerState.ERROR]
     return {name.value: n for name, n in sorted(Counter(failed).items(), key=lambda item: (-item[1], item[0]))}
 
 
 def _latency_s(answers: Sequence[Answer]) -> dict[str, float]:
-    """Half of the answers came within `p50`, 95 % within `p95`; those that failed are not counted. {} without any."""
+    """Return the median (`p50`) and the 95th percentile (`p95`) of the latencies of successful answers.
+
+    {} without any.
+    """
     came = [answer.latency_s for answer in answers if answer.state not in (AnswerState.ERROR, AnswerState.NOT_ASKED)]
     if not came:
         return {}
@@ -163,7 +169,7 @@ def _latency_s(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _commonest_errors(columns: Mapping[str, pa.Array]) -> dict[str, str]:
-    """The error that most answers, or most judgements of a metric, failed with: by "answers" or the metric."""
+    """Return the commonest error of the answers ("answers"), and of the judgements of each metric, by its name."""
     errors = {"answers": [error for error in columns["error"].to_pylist() if error]}
     judges = [name.removeprefix("judge/") for name in columns if name.startswith("judge/")]
     for metric in (name.removeprefix("score_state/") for name in columns if name.startswith("score_state/")):
@@ -176,7 +182,7 @@ def _commonest_errors(columns: Mapping[str, pa.Array]) -> dict[str, str]:
 
 
 def _slugs(samples: Iterable[Sample]) -> list[str]:
-    """Of the subsets, topics and tasks that the samples have."""
+    """Return the distinct subsets, topics and tasks of the samples."""
     slugs = [slug for sample in samples for slug in (sample.subset, sample.topic, sample.task) if slug]
     return list(dict.fromkeys(slugs))
 
@@ -205,7 +211,7 @@ def _answer_columns(answers: Sequence[Answer]) -> dict[str, pa.Array]:
         "n_cached_tokens": pa.int64(),
         "latency_s": pa.float64(),
     }
-    mask = current_mask()  # a reply of an older store may hold a key
+    mask = current_mask()  # a reply in an older store may contain an API key
     answers = [safe_answer(answer, mask) for answer in answers]
     names = {"text": "answer", "request_id": ""}
     columns = {

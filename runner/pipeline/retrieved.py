@@ -1,4 +1,4 @@
-"""What a result shows of retrieval: what was searched for, what was found, and what steps tell of it."""
+"""Retrieval as a result shows it: the queries, the hits, and the reports of steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ from runner.pipeline.search.hit_ranks import HitRanks
 
 @dataclass(frozen=True)
 class Retrieved(StageGroup):
-    """What was found, for the table of samples, and what is counted and told of it."""
+    """Stages of retrieval that feed the table of samples, the counts and the reports."""
 
     queries: tuple[Stage[Queries], ...]
     corpus: Stage[Documents]
@@ -44,15 +44,17 @@ class Retrieved(StageGroup):
     copies: Stage[GoldCopies]
     cut: tuple[CutTexts | CutPairs, ...] = ()
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
-    """By "reranker", or "reranker/<step>", those of one that asks a language model; none of the others."""
+    """Orders by "reranker" or "reranker/<step>". Only rerankers that ask a language model have one."""
     reports: tuple[StepReport, ...] = added_later(())
     corpora: tuple[AskedCorpus, ...] = added_later(())
     headers: tuple[AskedHeaders, ...] = added_later(())
-    """Those that language models wrote."""
+    """Headers that language models wrote."""
     ranks: HitRanks = added_later(HitRanks())
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:
-        """How well a language model was understood that wrote documents, headers or queries, or put hits in order."""
+        """Return how well we could parse the replies of models that wrote documents, headers or queries, or ordered
+        hits.
+        """
         orders = {name: run.read(stage) for name, stage in self.orders.items()}
         return {
             **refiner_counts(run, self.corpora),
@@ -62,23 +64,25 @@ class Retrieved(StageGroup):
         }
 
     def steps(self, run: Run) -> dict[str, Json]:
-        """What steps tell of themselves."""
-        told: dict[str, dict[str, Json]] = {}
+        """Return the reports of steps, by step."""
+        reported: dict[str, dict[str, Json]] = {}
         for report in self.reports:
-            told.setdefault(report.step, {}).update(report.facts(run))
-        return dict(told)
+            reported.setdefault(report.step, {}).update(report.facts(run))
+        return dict(reported)
 
     def notes(self, run: Run) -> dict[str, int]:
-        """How many copies of gold the corpus holds."""
+        """Return the number of copies of gold in the corpus."""
         return run.read(self.copies).counts()
 
     def cut_texts(self, run: Run) -> list[Json]:
-        """How many texts were longer than the models read."""
+        """Return how many texts were longer than the models read."""
         return [run.read(stage) for stage in self.cut]
 
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
-        """`query`: what was searched for, several in lines of their own; `retrieved`, `gold`, `found_gold`: all hits of
-        a sample, best first, and what of the gold they hold.
+        """Return the columns `query`, `retrieved`, `gold` and `found_gold`, and the columns that steps report.
+
+        `query` lists the queries of a sample, one per line. The others hold all hits of a sample, best first, and the
+        gold that these contain.
         """
         texts: list[list[str]] = [[] for _ in samples]
         for stage in self.queries:
@@ -86,8 +90,8 @@ class Retrieved(StageGroup):
             for text, sample in zip(queries.texts, queries.sample.tolist(), strict=True):
                 texts[sample].append(text)
         query = pa.array(["\n".join(own) for own in texts], pa.string())
-        told = {name: column for report in self.reports for name, column in report.columns(run).items()}
-        return {"query": query, **self._found(run, samples), **told}
+        reported = {name: column for report in self.reports for name, column in report.columns(run).items()}
+        return {"query": query, **self._found(run, samples), **reported}
 
     def _found(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         hits, chunks, context = run.read(self.hits), run.read(self.chunks), run.read(self.context)
@@ -105,26 +109,22 @@ class Retrieved(StageGroup):
 
 @dataclass(frozen=True)
 class NothingRetrieved(StageGroup):
-    """A closed-book cell."""
+    """Retrieval of a closed-book cell: no queries, no hits, no reports."""
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:
-        """Nothing was asked for."""
         return {}
 
     def steps(self, run: Run) -> dict[str, Json]:
-        """There were none."""
         return {}
 
     def notes(self, run: Run) -> dict[str, int]:
-        """Nothing was looked for."""
         return {}
 
     def cut_texts(self, run: Run) -> list[Json]:
-        """Nothing was read."""
         return []
 
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
-        """The question stands for the query, there are no hits, and `found_gold` is null: nothing was looked for."""
+        """Return the question as the query, and no hits. `found_gold` is null, because nothing was searched for."""
         unknown = [None] * sum(len(sample.gold) for sample in samples)
         return {
             "query": pa.array([sample.question for sample in samples], pa.string()),

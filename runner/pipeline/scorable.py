@@ -1,5 +1,7 @@
-"""The samples for which a metric can have a value, found before any work. Each metric leaves samples out by its own
-rule: it scores a trial in which nothing is retrieved, every answer is one word, and every request to a judge fails.
+"""Finds the samples for which a metric can have a value, before any work is done.
+
+Each metric excludes samples by its own rule, so we run it on a trial: nothing is retrieved, every answer is one word,
+and every request to a judge fails.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,24 +37,24 @@ from runner.pipeline.scoring.score_stages import mark_gold_outside_corpus
 ScoringStage = RankingScores | ContextScores | AnswerScores | CitationScores | JudgedScores
 
 _LEFT_OUT = {ScoreState.NOT_APPLICABLE, ScoreState.NO_GOLD, ScoreState.NO_GOLD_IN_CORPUS, ScoreState.HELD_OUT}
-"""Other states, such as a failed request, depend on what the sweep will find."""
+"""States that exclude a sample. Other states, such as a failed request, depend on the results of the sweep."""
 
 _WORD = "1"
 
 
 def can_have_value(state: ScoreState) -> bool:
-    """True if a sample with this state in the trial can have a value in the sweep."""
+    """Return whether a sample with this state in the trial can have a value in the sweep."""
     return state not in _LEFT_OUT
 
 
 def metric_in(stage: ScoringStage, name: str) -> Metric | None:
-    """The metric of this name that a stage computes, None if it computes none."""
+    """Return the metric of this name that a stage computes, None if it does not compute it."""
     metrics = [stage.metric] if isinstance(stage, JudgedScores) else stage.metrics.values()
     return next((metric for metric in metrics if name in metric.names), None)
 
 
 def trial_key(stage: ScoringStage, name: str) -> str:
-    """Equal for stages with equal trials of a metric."""
+    """Return a key that is equal for stages with equal trials of a metric."""
     has_passages = not isinstance(getattr(stage, "passages", None), NoPassages)
     has_answers = not isinstance(_answers_of(stage), NoAnswers)
     return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers))
@@ -61,16 +63,16 @@ def trial_key(stage: ScoringStage, name: str) -> str:
 def trial_states(
     stage: ScoringStage, name: str, samples: Sequence[Sample], read_documents: Callable[[], Documents]
 ) -> list[ScoreState]:
-    """The state of every sample in the trial. `read_documents` gives the corpus, for metrics that read gold.
+    """Return the state of every sample in the trial. `read_documents` returns the corpus, for metrics that read gold.
 
-    Raises ComponentError if a metric of another package raises in it.
+    Raises ComponentError if a metric of another package raises an error in the trial.
     """
     metric = metric_in(stage, name)
     assert metric is not None, "the stage computes it"
     answers = _answers_of(stage)
     if isinstance(answers, NoAnswers):
         return [ScoreState.NOT_APPLICABLE] * len(samples)
-    remedy = "Mend the class: see components/protocols/metrics.py"
+    remedy = "Fix the class: see components/protocols/metrics.py"
     with named_errors(metric, "cannot score a trial with no passages and one-word answers", remedy):
         states = _scores(stage, metric, samples, read_documents)[name].states
     if not isinstance(stage.samples, ReportedSamples):
@@ -80,7 +82,7 @@ def trial_states(
 
 
 def _answers_of(stage: ScoringStage) -> Stage[Sequence[Answer]] | None:
-    """The answers that are scored, None for a metric that reads none."""
+    """Return the answers that are scored, None for a metric that reads no answers."""
     if isinstance(stage, JudgedScores):
         return stage.judged.answers if isinstance(stage.judged, JudgedAnswers) else None
     answers = getattr(stage, "answers", None)
@@ -93,9 +95,9 @@ def _scores(
     nothing: list[list[tuple[int, int, int]]] = [[] for _ in samples]
     if isinstance(stage, JudgedScores):
         passages = () if isinstance(stage.passages, NoPassages) else (Passage(_WORD),)
-        return _judged(stage.metric, [JudgeInput(sample, _WORD, passages) for sample in samples])
+        return _judge_trial(stage.metric, [JudgeInput(sample, _WORD, passages) for sample in samples])
     if isinstance(metric, AnswerMetric):
-        return _of_answers(metric, samples)
+        return _score_answers(metric, samples)
     documents = read_documents()
     if isinstance(metric, RankingMetric):
         present = set(documents.ids)
@@ -112,8 +114,8 @@ def _scores(
     return mark_gold_outside_corpus(found, samples)
 
 
-def _of_answers(metric: AnswerMetric, samples: Sequence[Sample]) -> dict[str, Scores]:
-    # A metric with a model of its own loads it for texts that are not empty.
+def _score_answers(metric: AnswerMetric, samples: Sequence[Sample]) -> dict[str, Scores]:
+    # A metric with its own model loads it only for texts that are not empty.
     answers = ["" if hasattr(metric, "model") else _WORD] * len(samples)
     references = [reference for sample in samples for reference in sample.references]
     return metric.score_answers(samples, _in_form(metric, answers), _in_form(metric, references))
@@ -123,7 +125,7 @@ def _in_form(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
     return TextsWithUnits(texts, number_units(metric.form.units(texts))) if metric.form else TextsWithUnits(texts)
 
 
-def _judged(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Scores]:
+def _judge_trial(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Scores]:
     prepared = metric.prepare([each.sample for each in inputs], _fail)
     return dict(metric.judge(inputs, prepared, _fail).scores)
 

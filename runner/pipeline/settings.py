@@ -1,4 +1,4 @@
-"""Groups of settings: which metrics are computed, and how a sweep is run and logged."""
+"""Settings of metrics, judges, language, tracking and runs."""
 
 import importlib.util
 import re
@@ -34,8 +34,10 @@ _METRIC_NAME = re.compile(r"(?![.\s])[^/\\<>\x00-\x1f\x7f]+")
 
 @dataclass(frozen=True)
 class MetricSettings:
-    """Which metrics are computed, how their intervals are, whether a copy of gold evidence counts as the gold, and
-    whether metrics of answers read these without their citations.
+    """Settings of the metrics and of their confidence intervals.
+
+    With `credit_copies`, a copy of gold evidence counts as gold. With `without_citations`, metrics of answers read them
+    without their citations.
     """
 
     scores: Mapping[str, Metric]
@@ -45,33 +47,37 @@ class MetricSettings:
 
     @cached_property
     def of_rankings(self) -> dict[str, RankingMetric]:
-        """Those that score rankings. Found out once, as are the others: the cells of a sweep share these settings."""
+        """Metrics that score rankings. Cached, as the next three are, because the cells of a sweep share these
+        settings.
+        """
         return _of_kind(self.scores, RankingMetric)
 
     @cached_property
     def of_contexts(self) -> dict[str, ContextMetric]:
-        """Those that score what is in the prompt."""
+        """Metrics that score the content of the prompt."""
         return _of_kind(self.scores, ContextMetric)
 
     @cached_property
     def of_answers(self) -> dict[str, AnswerMetric]:
-        """Those that score answers."""
+        """Metrics that score answers."""
         return _of_kind(self.scores, AnswerMetric)
 
     @cached_property
     def of_citations(self) -> dict[str, CitationMetric]:
-        """Those that score what answers cite."""
+        """Metrics that score the citations of answers."""
         return _of_kind(self.scores, CitationMetric)
 
     def check(self) -> list[str]:
-        """Metrics that two components compute, names that no file can have, and components that score nothing."""
+        """Return errors: metrics that two components compute, names that no file can have, components that score
+        nothing.
+        """
         known = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
         return [
-            *_computed_twice(self.scores, "~metrics.scores"),
-            *_misnamed(self.scores),
+            *_duplicate_metrics(self.scores, "~metrics.scores"),
+            *_bad_names(self.scores),
             *(
-                f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts, "
-                "score_citations and score_answers (with `form`), expected one: see components/protocols/"
+                f"scores.{name}: {type(metric).__name__} has no score_rankings, score_contexts, "
+                "score_citations or score_answers (with `form`), expected one: see components/protocols/"
                 for name, metric in self.scores.items()
                 if name not in known
             ),
@@ -80,22 +86,22 @@ class MetricSettings:
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """The metrics for which a language model is asked, each with its `llm`; `llm` here is the one that they share."""
+    """Metrics that ask a language model. Each has its `llm`; `llm` here is the one that they share."""
 
     llm: LLM | None
     scores: Mapping[str, JudgedMetric]
 
     def check(self) -> list[str]:
-        """Metrics that two judges compute, and names that no file can have."""
-        return [*_computed_twice(self.scores, "~judge.scores"), *_misnamed(self.scores)]
+        """Return errors: metrics that two judges compute, and names that no file can have."""
+        return [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
 
 
 def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
     return {name: metric for name, metric in metrics.items() if isinstance(metric, kind)}
 
 
-def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
-    """`drop` is the override that takes a component away."""
+def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:
+    """Return an error for each metric that several components compute. `drop` is the override that removes one."""
     computed_by: dict[str, list[str]] = {}
     for component, metric in scores.items():
         for name in metric.names:
@@ -107,8 +113,8 @@ def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
     ]
 
 
-def _misnamed(scores: Mapping[str, Metric]) -> list[str]:
-    """Files, columns and pages are named after metrics."""
+def _bad_names(scores: Mapping[str, Metric]) -> list[str]:
+    """Return an error for each metric whose name cannot be part of a file, column or page name."""
     return [
         f"scores.{component}: {type(metric).__name__} names a metric {name!r}, expected letters, digits and signs like "
         "@, - and _, without /, \\, <, > and control characters, and no dot in front"
@@ -120,8 +126,9 @@ def _misnamed(scores: Mapping[str, Metric]) -> list[str]:
 
 @dataclass(frozen=True)
 class LanguageSettings:
-    """The language of the texts. Choosing one chooses tokenizer, prompt and the wording of judges; metrics read `words`
-    and `bleu`.
+    """The language of the data. Choosing one sets the tokenizer, the prompt and the wording of judges.
+
+    Metrics read `words` and `bleu`.
     """
 
     name: str
@@ -132,7 +139,7 @@ class LanguageSettings:
 
 
 class LoggedSubsets(Enum):
-    """The metrics that are logged of subsets, tasks and topics: those that come first in leaderboards, or all."""
+    """Metrics that are logged for subsets, tasks and topics: those that come first in leaderboards, or all."""
 
     HEADLINE = "headline"
     ALL = "all"
@@ -140,12 +147,12 @@ class LoggedSubsets(Enum):
 
 @dataclass(frozen=True)
 class TrackingSettings:
-    """Where results are logged besides the results folder.
+    """Settings of the log of results in MLflow.
 
-    An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`. `traces` is the number
-    of samples that are logged step by step at the end of the sweep, None for all: see
-    `runner.output.traces.traced_samples`.
-    `subsets` says how many metrics a cell has there: see `runner.output.mlflow_runs.logged_metrics`.
+    An empty `uri` is a local SQLite file, mlflow.db in the folder that contains `run.results_dir`. `traces` is the
+    number of samples that are logged step by step at the end of the sweep, None for all: see
+    `runner.output.traces.traced_samples`. `subsets` sets how many metrics of a cell are logged: see
+    `runner.output.mlflow_runs.logged_metrics`.
     """
 
     enabled: bool
@@ -156,7 +163,7 @@ class TrackingSettings:
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """A password, which would end up in the results; a number of traces that is none."""
+        """Return errors: a password in the URI, which would end up in the results, and a negative number of traces."""
         mistakes = self._password()
         if self.traces is not None and self.traces < 0:
             mistakes.append(f"traces: got {self.traces}, expected a number of samples, or null for all")
@@ -171,7 +178,7 @@ class TrackingSettings:
 
 
 class Pictures(Enum):
-    """Of which metrics the topic x task matrix is drawn: the first of the leaderboard, all or none."""
+    """Metrics whose topic x task matrix is drawn: the first of the leaderboard, all or none."""
 
     HEADLINE = "headline"
     ALL = "all"
@@ -180,12 +187,14 @@ class Pictures(Enum):
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a sweep is run. None of these changes a number. `workers` is their number; 0 for as many as the executor
-    thinks right. `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and
-    `max_cost` are the most that models are asked for and paid, by all processes of the sweep. `report` has the finished
-    sweep write its report, as `python -m analysis report` does. Corpora are worked on in blocks of
-    `documents_per_block` at most. `store_dir` is a folder, or a bucket ("s3://...") that is read from `cache_dir`. Kept
-    results of the kinds of stages in `fresh` are made again if other versions of libraries made them.
+    """Settings of how a sweep is run. None of them changes a number.
+
+    `workers` is the number of workers; 0 lets the executor choose. `headline` is the metric that ranks the cells; ""
+    for the default one. `max_requests`, `max_tokens` and `max_cost` limit what all processes of the sweep together may
+    ask models for. With `report`, the finished sweep writes its report, as `python -m analysis report` does. Corpora
+    are processed in blocks of at most `documents_per_block` documents. `store_dir` is a folder, or a bucket
+    ("s3://...") that is read through `cache_dir`. Cached results of the stage kinds in `fresh` are computed again if
+    other library versions produced them.
     """
 
     results_dir: str
@@ -210,15 +219,15 @@ class RunSettings:
 
     @property
     def budget(self) -> Budget:
-        """The most that the sweep may spend."""
+        """Limits of what the sweep may spend."""
         return Budget(self.max_requests, self.max_tokens, self.max_cost)
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers, and plugins that are no packages."""
+        """Return errors: numbers out of range, unusable paths, and plugins that are not packages."""
         mistakes = [
             f"plugins: got {name!r}, expected a package that can be imported, from the current folder or installed"
             for name in self.plugins
-            if not all(part.isidentifier() for part in name.split(".")) or not _is_there(name.partition(".")[0])
+            if not all(part.isidentifier() for part in name.split(".")) or not _is_importable(name.partition(".")[0])
         ]
         mistakes += [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
         for name in ("store_dir", "cache_dir"):
@@ -226,7 +235,9 @@ class RunSettings:
                 mistakes.append(f"{name}: got {getattr(self, name)!r}, expected a folder, e.g. results/{name[:5]}")
         folder = Path(self.results_dir).resolve()
         if not self.results_dir.strip() or folder == folder.parent:
-            mistakes.append(f"results_dir: got {self.results_dir!r}, expected a folder of its own, e.g. results")
+            mistakes.append(
+                f"results_dir: got {self.results_dir!r}, expected a folder that is only for results, e.g. results"
+            )
         mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, expected at least 1, or 0 to choose"]
         for name, budget in vars(self.budget).items():
             if budget is not None and not budget > 0:
@@ -239,18 +250,18 @@ class RunSettings:
         return mistakes
 
 
-def _is_there(package: str) -> bool:
+def _is_importable(package: str) -> bool:
     return package in sys.modules or importlib.util.find_spec(package) is not None
 
 
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """How the sweep is called in MLflow."""
+    """Name of the sweep in MLflow."""
 
     name: str
 
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """An empty name."""
+        """Return an error for an empty name."""
         return [] if self.name.strip() else ["name: got an empty name, expected one for the MLflow experiment"]

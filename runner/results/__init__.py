@@ -1,15 +1,15 @@
-"""Results of sweeps: the face of this package for analyses, tests and scripts.
+"""Results of sweeps: the public interface of this package for analyses, tests and scripts.
 
-    <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
+    <results_dir>/<sweep id>/sweep.json              the request, and the outcome of each cell
     <results_dir>/<sweep id>/leaderboard.csv         the cells, best first
     <results_dir>/<sweep id>/documents_<corpus>.parquet   the documents of a corpus that cells search
     <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
     <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, and .svg for some
 
-A JSON file holds one field per line. `cell.json` is written last: a folder that has one is complete. Its `metrics` are
-equal byte for byte whenever the same experiment runs on the same data, interrupted or not; `seconds`, `reused` and
-`host` are not.
+A JSON file has one field per line. `cell.json` is written last, so a folder that has one is complete. Its `metrics` are
+identical, byte for byte, whenever the same experiment runs on the same data, interrupted or not. Its `seconds`,
+`reused` and `host` may differ.
 """
 
 from runner.engine.plugins.trusted import add_option, trust

@@ -1,7 +1,7 @@
-"""The cell to take: the report, MLflow's note and the name `best` all mean this one.
+"""Chooses the recommended cell. The report, MLflow's note and the name `best` all refer to it.
 
-Among the cells that may be the best it is the cheapest: few tokens first, then time beyond its noise, and of cells that
-cost about the same the one with the best mean.
+It is the cheapest of the cells that may be the best. Few tokens count first, then time beyond its noise. Among cells of
+about equal cost, it is the one with the best mean.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,21 +16,25 @@ from runner.results.timing import noise_of_seconds
 from runner.results.undecided_cells import undecided
 
 COVERAGE = "passage_coverage"
-"""The metric that says how much of the gold is in the prompt."""
+"""Metric of the share of gold that is in the prompt."""
 
 CONDITION = "retriever.noise_rate"
-"""The axis that sets how hard a test is: a condition under which cells are compared, and no choice of a user's."""
+"""Axis that sets the difficulty of a test. It is a condition under which cells are compared, not an option to
+choose.
+"""
 
 COMPARE_ALIKE = f"Compare cells at one {CONDITION}, which sets how hard the test is."
-"""The advice in place of a recommendation where cells were tested under different conditions."""
+"""Advice that replaces a recommendation if cells were tested under different conditions."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The cell to take among the `compared` ones. `tied` are the cells that may be the best, those with the same value
-    for every sample together, the best mean first; `cell` is one of them, in the group `equal`. `means` are over the
-    samples that all compared cells have, by cell id. A metric that does not see prompts (`weighs_tokens` False) cannot
-    tell the cells of a group apart: of these `cell` brings most of the gold into the prompt.
+    """The recommended cell among the `compared` ones.
+
+    `tied` are the cells that may be the best, best mean first; cells with equal values for every sample form one group.
+    `cell` is one of them, and its group is `equal`. `means` are over the samples that all compared cells have, by cell
+    id. A metric that does not see prompts (`weighs_tokens` False) cannot distinguish the cells of a group. Of these,
+    `cell` brings the most gold into the prompt.
     """
 
     cell: CellResult
@@ -41,12 +45,12 @@ class Choice:
 
     @property
     def best(self) -> CellResult:
-        """The cell with the best mean: the cell to take if that is equally good."""
+        """The cell with the best mean; the recommended cell if its mean is equally good."""
         return self.cell if self.cell in self.tied[0] else self.tied[0][0]
 
     @property
     def equal(self) -> tuple[CellResult, ...]:
-        """The cells with the values of the cell to take, itself included."""
+        """The cells with the same values as the recommended cell, itself included."""
         return next(group for group in self.tied if self.cell in group)
 
     @property
@@ -56,31 +60,31 @@ class Choice:
 
     @property
     def n_tied(self) -> int:
-        """The number of cells that may be the best."""
+        """Number of cells that may be the best."""
         return sum(map(len, self.tied))
 
     @property
     def emptiest(self) -> CellResult | None:
-        """The equal cell that brings least of the gold into the prompt; None where all bring the same, or it is not
-        known.
+        """The equal cell that brings the least gold into the prompt. None if all bring the same, or if this is
+        unknown.
         """
-        least = min(self.equal, key=_covered)
-        return least if not self.weighs_tokens and _covered(least) < _covered(self.cell) else None
+        least = min(self.equal, key=_coverage)
+        return least if not self.weighs_tokens and _coverage(least) < _coverage(self.cell) else None
 
     @property
     def tokens(self) -> Cost | None:
-        """The tokens by which the cells were weighed; None where tokens do not count or are not known."""
+        """The cost by which the tokens of cells were compared. None if tokens do not count or are unknown."""
         return _tokens([cell for group in self.tied for cell in group], weighs_tokens=self.weighs_tokens)
 
     @property
     def saves_tokens(self) -> bool:
-        """Whether the cell takes noticeably fewer tokens than the one with the best mean."""
+        """Whether the cell takes noticeably fewer tokens than the cell with the best mean."""
         cost = self.tokens
         return cost is not None and (cost.of(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.of(self.best) or 0.0)
 
 
 def spans_conditions(cells: Iterable[CellResult]) -> bool:
-    """Return whether the cells were tested under different conditions, so that none of them is best by merit."""
+    """Return whether the cells were tested under different conditions, so that no comparison between them is fair."""
     return len({cell.axes.get(CONDITION) for cell in cells} - {None}) > 1
 
 
@@ -93,8 +97,10 @@ def find_choice(
     larger_is_better: bool,
     test: PairedTest,
 ) -> Choice:
-    """Test the cells and choose one. `cells` are those of a sweep that did not fail and have a value, at least one,
-    as for `undecided`. Raises DataError if samples cannot be read.
+    """Test the cells and choose one.
+
+    `cells` are the successful cells of a sweep that have a value, at least one: see `undecided`. Raises DataError if
+    samples cannot be read.
     """
     if len(cells) == 1:
         return Choice(cells[0], ((cells[0],),), (cells[0],), {}, sees_prompts(cells[0], metric))
@@ -107,13 +113,14 @@ def find_choice(
 def choose(
     tied: Sequence[Sequence[CellResult]], compared: Sequence[CellResult], metric: str, means: Mapping[str, float]
 ) -> Choice:
-    """Choose among cells that may be the best; see `Choice` for the arguments. The one with the best mean stands in
-    where cells were tested under different conditions, as costs then decide nothing.
+    """Choose among cells that may be the best. See `Choice` for the arguments.
+
+    If cells were tested under different conditions, costs decide nothing, and the cell with the best mean is returned.
     """
     weighs_tokens = sees_prompts(tied[0][0], metric)
     if spans_conditions(compared):
         return Choice(tied[0][0], tuple(map(tuple, tied)), tuple(compared), means, weighs_tokens)
-    options = [cell for group in tied for cell in (group if weighs_tokens else [max(group, key=_covered)])]
+    options = [cell for group in tied for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
     cost = _tokens(options, weighs_tokens=weighs_tokens)
     noise = noise_of_seconds(compared)
     shares = [share_given(cell) if weighs_tokens else 1.0 for cell in options]
@@ -130,5 +137,5 @@ def _tokens(cells: Sequence[CellResult], *, weighs_tokens: bool) -> Cost | None:
     return known[0] if known else None
 
 
-def _covered(cell: CellResult) -> float:
+def _coverage(cell: CellResult) -> float:
     return cell.value(COVERAGE) or 0.0

@@ -1,4 +1,4 @@
-"""Numbers inside the objects of a `cell.json` whose values may be anything by their annotations."""
+"""Checks of numbers in `cell.json` that type annotations do not cover."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ _OF_DATASET = (
     "n_samples_without_gold_in_corpus",
     "n_gold_units_with_copies",
 )
-"""Others may be notes of a user's own data set."""
+"""Counts of a data set. Other entries may be notes of a custom data set."""
 _OF_METRIC = ("n", "n_clusters")
 _OF_METRIC_OR_NULL = ("value", "ci_low", "ci_high")
 _OF_JUDGE = ("n_judged", "n_unparsable", "n_failed")
@@ -23,8 +23,9 @@ _OF_TEXTS = ("n", "n_cut")
 
 
 def require_numbers(cell: "CellResult") -> None:
-    """Raise TypeError for the first count, value or bound that is not a number, with the path to it, and for a metric
-    without a value or a count of samples.
+    """Raise TypeError for the first count, value or bound that is not a number, with the path to it.
+
+    Also raise it for a metric that lacks its value or its count of samples.
     """
     for where, holder, names in _holders(cell):
         if where.startswith("metrics.") and (missing := {"value", "n"} - holder.keys()):

@@ -1,4 +1,4 @@
-"""Results of one cell and of one sweep, as their JSON files hold them."""
+"""Results of one cell and of one sweep, as stored in their JSON files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,25 +13,31 @@ OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 class CellResult:
     """One `cell.json`.
 
-    `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
-    ci_low, ci_high, n_clusters, method}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks
-    nothing). `own_metrics` are those of the user's own packages, `ranking_metrics` those of rankings alone, None in
-    results of an earlier version. `counts` are answers by state, `errors` those that failed by what kind of failure it
-    was. `judges` is `{judge: {n_judged, n_unparsable, reasons, commonest}}`: of how many samples no reply could be
-    read, why, and the commonest of these replies; an expander and a reranker that ask a language model stand
-    there as "expander" and "reranker", also with `n_failed` and `commonest_error`. `tokens` are those that providers
-    counted, `reasoning` among `completion`.
-    `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
-    the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
-    over the answers, of which `batched` is its share of what is done for all questions at once; `batched_s` is that
-    share by stage, {} in results of an earlier version. `versions` are those that the results were computed with.
-    `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the chunks and for the queries, by the model
-    that reads them, how many are longer than it reads. `steps` are facts that steps tell of themselves, by axis: what
-    was left out, what was chosen and why, with a `line` for the reader.
-    `usage` is `{"answers", "judge/<name>", "expander" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens,
-    n_cached_tokens, cost}}` and `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a
-    server counted no tokens or no price list names the model; cached tokens are among those of the prompt. `status` is
-    OK or FAILED, with the `reason`; a failed cell may have numbers.
+    `axes` are None where the experiment does not use them. `status` is OK or FAILED, with the `reason`; a failed cell
+    may have numbers.
+
+    `metrics` is `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`. `larger_is_better`
+    is by metric; None means that neither direction is better, so that the metric ranks nothing. `own_metrics` are
+    metrics of custom packages. `ranking_metrics` read rankings only; None in results of an earlier version.
+    `signatures` are by metric, such as sacreBLEU's.
+
+    `counts` are answers by state, and `errors` are failed answers by kind of failure. `judges` is `{judge: {n_judged,
+    n_unparsable, reasons, commonest}}`: the number of samples without a readable reply, the reasons, and the commonest
+    such reply. Expanders and rerankers that ask a language model are listed as "expander" and "reranker", also with
+    `n_failed` and `commonest_error`. `cut_texts` counts the chunks and the queries that are longer than the model that
+    reads them allows. `steps` are facts that steps report, by axis, such as what was left out and why, with a `line`
+    for the reader.
+
+    `tokens` are counted by the providers; `completion` includes `reasoning`. `usage` is `{"answers", "judge/<name>",
+    "expander" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens, n_cached_tokens, cost}}`, and `cost` is
+    its sum in `currency`. They are what the cell takes when nothing is cached. A cost is None if a server counted no
+    tokens or if no price list has the model. Prompt tokens include cached tokens.
+
+    `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were
+    cached. `one_time_s` is the time of the stages that a corpus needs once. `latency_s` is per question: `p50` and
+    `p95` over the answers, including the share `batched` of work that is done for all questions together. `batched_s`
+    is that share by stage, {} in results of an earlier version. `versions` are the library versions that the results
+    were computed with.
     """
 
     cell_id: str
@@ -66,19 +72,19 @@ class CellResult:
     schema_version: int = SCHEMA_VERSION
 
     def value(self, metric: str, subset: str = "overall") -> float | None:
-        """A metric's value; None if it was not computed or nothing could be scored."""
+        """Return a metric's value, None if it was not computed or nothing could be scored."""
         value = self.metrics.get(subset, {}).get(metric, {}).get("value")
         return None if value is None else float(value)
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """One `sweep.json`. `overrides` are those of the whole sweep, e.g. "top_k=2,8".
+    """One `sweep.json`. `overrides` are the overrides of the whole sweep, e.g. "top_k=2,8".
 
-    `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of further requests
-    that turned out to be the same experiment. `headline` is the metric that ranks the cells, "" for the usual one.
-    `spent` is what was asked and paid in this run, kept replies not among it: `{n_requests, n_prompt_tokens,
-    n_cached_tokens, n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`.
+    `cells` have `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of other requests for
+    the same experiment. `headline` is the metric that ranks the cells, "" for the default one. `spent` is what this run
+    asked models for and paid, without cached replies: `{n_requests, n_prompt_tokens, n_cached_tokens,
+    n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`.
     """
 
     sweep_id: str

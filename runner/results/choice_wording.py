@@ -1,4 +1,4 @@
-"""The cell to take, in sentences: the same in the report and in MLflow."""
+"""The recommendation of a cell in sentences, for the report and for MLflow."""
 
 from collections.abc import Callable
 
@@ -16,18 +16,23 @@ Name = Callable[[CellResult], str]
 
 
 def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger_is_better: bool) -> Prose:
-    """Return which cell to take, why, and what the metric does not see of it. At least two cells were compared;
-    `samples` says over which samples ("all samples").
+    """Return which cell to take, why, and what the metric does not see.
+
+    At least two cells were compared. `samples` names the samples ("all samples").
     """
     by = f"{metric}{'' if larger_is_better else ' (smaller is better)'} over {samples}"
     if choice.spans_conditions:
-        return _conditions(choice, by, name, larger_is_better=larger_is_better)
-    first = _best(choice, metric, by, name) if choice.cell is choice.best else _cheaper(choice, metric, by, name)
-    return first + _not_seen(choice, metric, name)
+        return _compare_conditions(choice, by, name, larger_is_better=larger_is_better)
+    first = (
+        _recommend_best(choice, metric, by, name)
+        if choice.cell is choice.best
+        else _recommend_cheaper(choice, metric, by, name)
+    )
+    return first + _unseen_differences(choice, metric, name)
 
 
-def _conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:
-    """Cells under different conditions: the easiest test is no recommendation."""
+def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:
+    """Describe cells under different conditions without a recommendation."""
     order = sorted(choice.compared, key=lambda cell: choice.means[cell.cell_id], reverse=larger_is_better)
     best, worst = order[0], order[-1]
     return prose(f"{COMPARE_ALIKE} By {by}, ", name(best)) + prose(
@@ -36,46 +41,48 @@ def _conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) 
 
 
 def samples_text(label: str, n: int, n_known: int) -> str:
-    """Return the samples behind a mean: the label, e.g. "all samples", or how many of these have a value."""
+    """Return the name of the samples behind a mean: `label`, or how many of its samples have a value."""
     if n == n_known:
         return label
     of = "" if label == "all samples" else f" of {label}"
     return f"the {n:,} of {n_known:,} samples{of} with a value"
 
 
-def _best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
-    """The cell has the best mean."""
+def _recommend_best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
+    """Recommend the cell with the best mean."""
     mean, context = _value(choice, choice.cell), _context(choice, name)
     value = f"({mean}){context}"
     n_cells, n_others = len(choice.compared), len(choice.compared) - len(choice.tied[0])
     if not n_others:
         cells = "both cells" if n_cells == 2 else f"all {n_cells} cells"
         return prose(
-            "Take ", name(choice.cell), f": {cells} have the same {metric} for every sample ({mean}).{_takes(context)}"
+            "Take ",
+            name(choice.cell),
+            f": {cells} have the same {metric} for every sample ({mean}).{_context_sentence(context)}",
         )
     first = f": it has the best {by} {value}"
     if len(choice.tied) == 1:
-        return prose("Take ", name(choice.cell), f"{first}, and ", _worse(choice, name), ".")
+        return prose("Take ", name(choice.cell), f"{first}, and ", _worse_cells(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
     n_tied = choice.n_tied - len(choice.tied[0])
-    which = "it is not" if n_tied == 1 else "none of them is"
-    cheaper = "" if _costs_unknown(choice) else f", and {which} noticeably {_kind(choice)}er"
-    return head + prose("These samples cannot tell ", _tied(choice, name), f" from it{cheaper}.")
+    which = "which is not" if n_tied == 1 else "none of which is"
+    cheaper = "" if _are_costs_unknown(choice) else f", {which} noticeably {_kind(choice)}er"
+    return head + prose("It does not differ significantly from ", _tied_cells(choice, name), f"{cheaper}.")
 
 
-def _takes(context: str) -> str:
+def _context_sentence(context: str) -> str:
     return context.replace(" with ", " It takes ", 1) + "." if context else ""
 
 
-def _worse(choice: Choice, name: Name) -> str:
+def _worse_cells(choice: Choice, name: Name) -> str:
     others = _others(choice)
-    return f"{_single(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
+    return f"{_single_other(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
 
 
-def _tied(choice: Choice, name: Name) -> str:
+def _tied_cells(choice: Choice, name: Name) -> str:
     n_tied, n_others = choice.n_tied - len(choice.tied[0]), len(_others(choice))
     if n_others == 1:
-        return _single(choice, name)
+        return _single_other(choice, name)
     return f"any of the {n_others} other cells" if n_tied == n_others else f"{n_tied} of the {n_others} other cells"
 
 
@@ -84,21 +91,21 @@ def _others(choice: Choice) -> list[CellResult]:
     return [cell for cell in choice.compared if cell not in choice.tied[0]]
 
 
-def _single(choice: Choice, name: Name) -> str:
+def _single_other(choice: Choice, name: Name) -> str:
     """Name the only cell that differs from the best one; of two cells it is "the other cell"."""
     return "the other cell" if len(choice.compared) == 2 else name(_others(choice)[0])
 
 
-def _cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
-    """Another cell has the best mean."""
+def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
+    """Recommend a cheaper cell than the one with the best mean."""
     own, best = choice.cell, choice.best
     many = f"{choice.n_tied} of {count(len(choice.compared), 'cell')}"
-    first = f": {_least(choice)} among the cells that cannot be told apart from the best by {by} ({many})."
+    first = f": {_advantage(choice)} among the cells that do not differ significantly from the best by {by} ({many})."
     means = f"Its {metric} is {_value(choice, own)}; the best mean is {_value(choice, best)} ({name(best)})."
-    return prose("Take ", name(own), first) + prose(means) + prose(_saved(choice, name))
+    return prose("Take ", name(own), first) + prose(means) + prose(_saving(choice, name))
 
 
-def _least(choice: Choice) -> str:
+def _advantage(choice: Choice) -> str:
     options = [cell for group in choice.tied for cell in group]
     if choice.saves_tokens and (cost := choice.tokens):
         fewest = min(cost.of(cell) or 0.0 for cell in options)
@@ -107,8 +114,8 @@ def _least(choice: Choice) -> str:
     return "the fastest" if choice.cell.latency_s.get("p50", 0.0) <= fastest else "one of the fastest"
 
 
-def _saved(choice: Choice, name: Name) -> str:
-    """E.g. "It takes 207 instead of 444 tokens of passages per prompt."."""
+def _saving(choice: Choice, name: Name) -> str:
+    """Return the saving, such as "It takes 207 instead of 444 tokens of passages per prompt."."""
     own, best = choice.cell, choice.best
     if choice.saves_tokens and (cost := choice.tokens):
         return f"It takes {cost.of(own) or 0.0:,.0f} instead of {cost.of(best) or 0.0:,.0f} {cost.head}."
@@ -117,8 +124,10 @@ def _saved(choice: Choice, name: Name) -> str:
 
 
 def _context(choice: Choice, name: Name) -> str:
-    """E.g. " with 3,243 tokens of context per question (64 has 206)": against the compared cell with the fewest, or
-    with the most where the cell to take has few itself; "" where all have about as many, or it is not known.
+    """Return the tokens of context, such as " with 3,243 tokens of context per question (64 has 206)".
+
+    Compares with the cell that has the fewest tokens, or the most if the recommended cell itself has few. Returns "" if
+    all cells have about as many, or if the numbers are unknown.
     """
     own = passage_tokens(choice.cell)
     known = [(n, cell) for cell in choice.compared if (n := passage_tokens(cell)) is not None]
@@ -131,8 +140,8 @@ def _context(choice: Choice, name: Name) -> str:
     return f" with {own:,.0f} tokens of context per question ({name(other)} has {n:,.0f})"
 
 
-def _not_seen(choice: Choice, metric: str, name: Name) -> Prose:
-    """The cells that are equal by the metric, and how much gold the cell to take brings if the metric cannot see it."""
+def _unseen_differences(choice: Choice, metric: str, name: Name) -> Prose:
+    """Return the cells that the metric does not distinguish, and the gold that each brings if that differs."""
     least = choice.emptiest
     if least is None:
         equal = _equal(choice, metric)
@@ -162,5 +171,5 @@ def _kind(choice: Choice) -> str:
     return "cheap" if choice.weighs_tokens else "fast"
 
 
-def _costs_unknown(choice: Choice) -> bool:
+def _are_costs_unknown(choice: Choice) -> bool:
     return choice.tokens is None and not any(cell.latency_s.get("p50") for cell in choice.compared)

@@ -1,4 +1,4 @@
-"""What a cell costs, in the units that it is weighed by: tokens, seconds, money."""
+"""Costs of a cell: tokens, seconds and money."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,18 @@ from components.records import AnswerState
 from runner.results.cell_result import CellResult
 
 CONTEXT_TOKENS = "context_tokens"
-"""The metric, as a cost: what the passages take in a prompt, by our own tokenizer."""
+"""The metric that counts the tokens of the passages in a prompt, by our own tokenizer."""
 
 EQUALLY_CHEAP = 1.25
-"""Cells whose tokens differ by less than this factor cost the same, and seconds decide: saving less than a fifth of the
-tokens is not worth a lower mean.
+"""Cells whose tokens differ by less than this factor cost the same, and seconds decide.
+
+Saving less than a fifth of the tokens is not worth a lower mean.
 """
 
 EQUALLY_FAST_S = 0.1
-"""Cells whose seconds per question differ by less are equally fast: a person does not notice it. Source: Nielsen 1993,
-"Usability Engineering", chapter 5.5.
+"""Cells whose seconds per question differ by less are equally fast, because a person does not notice the difference.
+
+Source: Nielsen 1993, "Usability Engineering", chapter 5.5.
 """
 
 PER_COST = 1_000
@@ -25,9 +27,9 @@ PER_COST = 1_000
 
 @dataclass(frozen=True)
 class Cost:
-    """A kind of cost: its name in options and records, what it is, and how a cell's is read: None if not known.
+    """A kind of cost: its name in options and records, its description, and a function that reads it, None if unknown.
 
-    It is over all of a cell's samples, whatever subset its quality is looked at in.
+    It covers all samples of a cell, also where quality is measured on a subset.
     """
 
     name: str
@@ -36,15 +38,16 @@ class Cost:
 
 
 def tokens_per_sample(cell: CellResult) -> float | None:
-    """Of prompt and completion, as `tokens_of`."""
+    """Return the tokens of prompt and completion per sample: see `tokens_of`."""
     counts = [tokens_of(cell, kind) for kind in ("prompt", "completion")]
     return None if None in counts else sum(filter(None, counts))
 
 
 def tokens_of(cell: CellResult, kind: str) -> float | None:
-    """Tokens of a kind ("prompt" or "completion") per sample: of an answer that did not fail, as those of failed ones
-    are not counted, and of a reranker that asks a language model; a judge is no part of the pipeline's cost. None if
-    they are not known.
+    """Return the tokens of a kind ("prompt" or "completion") per sample. None if they are unknown.
+
+    Counts successful answers, because tokens of failed ones are not counted, and a reranker that asks a language model.
+    A judge is not part of the cost of a pipeline.
     """
     of_answers, of_reranker = cell.tokens.get(kind), cell.tokens.get(f"reranker_{kind}", 0)
     if of_answers is None or of_reranker is None:
@@ -53,7 +56,7 @@ def tokens_of(cell: CellResult, kind: str) -> float | None:
 
 
 def money_per_1000(cell: CellResult) -> float | None:
-    """By the price lists of the sweep, of the same samples as `tokens_of`; of all but the judges."""
+    """Return the cost of 1,000 samples by the sweep's price lists, without judges, for the samples of `tokens_of`."""
     costs = {part: usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")}
     if None in costs.values():
         return None
@@ -62,30 +65,34 @@ def money_per_1000(cell: CellResult) -> float | None:
 
 
 def passage_tokens(cell: CellResult) -> float | None:
-    """Of the passages in a prompt; none in a cell that retrieves nothing, for which the metric has no value."""
+    """Return the tokens of the passages in a prompt. A cell that retrieves nothing has 0, although the metric has no
+    value.
+    """
     retrieves = "top_k" not in cell.axes or cell.axes["top_k"] is not None
     value = cell.value(CONTEXT_TOKENS)
     return 0.0 if value is None and not retrieves else value
 
 
 def n_samples(cell: CellResult) -> int:
-    """Samples of a cell, at least 1."""
+    """Return the number of samples of a cell, at least 1."""
     return max(sum(cell.counts.values()), 1)
 
 
 def n_answered(cell: CellResult) -> int:
-    """Those whose answer did not fail, at least 1: a cell is not cheap because a server gave it no answers."""
+    """Return the number of successful answers, at least 1: a cell is not cheap because its server failed."""
     return max(sum(cell.counts.values()) - cell.counts.get(AnswerState.ERROR, 0), 1)
 
 
 def share_given(cell: CellResult) -> float:
-    """Of the answers that did not fail, those that are not empty; 1 where no model was asked."""
+    """Return the share of successful answers that are not empty; 1 if no model was asked."""
     return 1.0 - cell.counts.get(AnswerState.EMPTY, 0) / n_answered(cell)
 
 
 def per_given(cost: float | None, share: float) -> float | None:
-    """A cost per answer that is not empty, where these are a share of all: nothing is cheap because it says nothing.
-    Infinite without any; None where the cost is not known.
+    """Return the cost per nonempty answer, whose share of all answers is `share`: empty answers do not make a cell
+    cheap.
+
+    Infinite if all are empty; None if the cost is unknown.
     """
     return float("inf") if share <= 0 else None if cost is None else cost / share
 
@@ -101,24 +108,26 @@ COSTS: Mapping[str, Cost] = {
         Cost("cost", "cost per 1,000 samples", money_per_1000),
     )
 }
-"""By name. Time as a pipeline in production would spend it: what loads and measures a benchmark is in none of them."""
+"""Kinds of cost by name. Times exclude loading and scoring a benchmark, as in production."""
 
 
 def known_costs(cells: Iterable[CellResult], names: Iterable[str] = COSTS) -> list[Cost]:
-    """The kinds that are known of all of the cells and not 0 in every one of them."""
+    """Return the kinds of cost that are known of all cells and are not 0 in all of them."""
     own = list(cells)
     found = [(COSTS[name], [COSTS[name].of(cell) for cell in own]) for name in names]
     return [cost for cost, values in found if None not in values and any(values)]
 
 
 TOKENS = ("tokens", CONTEXT_TOKENS)
-"""Those asked for or, where no model counted any, of the passages in a prompt."""
+"""Token costs by preference: tokens counted by the provider, or else tokens of the passages in a prompt."""
 
 
 def cheap_places(tokens: Sequence[float | None], seconds: Sequence[float | None], noise: Sequence[float]) -> list[int]:
-    """Return the places of the cheap ones: the fewest tokens, all with hardly more counted as equal, and of these the
-    fastest and all that are not slower by more than a person notices and `noise` explains. Noise is in seconds, as of
-    `timing.noise_of_seconds`. An unknown cost does not count against its place.
+    """Return the places of the cheap cells.
+
+    These have the fewest tokens, where hardly more counts as equal. Of these, they are the fastest, where a difference
+    that a person does not notice or that `noise` explains counts as equal. Noise is in seconds: see
+    `timing.noise_of_seconds`. A cell with an unknown cost is not excluded by it.
     """
     most = min((value for value in tokens if value is not None), default=0.0) * EQUALLY_CHEAP
     places = [place for place, value in enumerate(tokens) if value is None or value <= most]

@@ -1,16 +1,4 @@
-"""What a sweep leaves behind, and how it is read: the contract of analysis, tests and outside scripts.
-
-    <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
-    <results_dir>/<sweep id>/leaderboard.csv         its cells, the best first
-    <results_dir>/<sweep id>/documents_<corpus>.parquet   the documents of a corpus that cells search
-    <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
-    <results_dir>/<sweep id>/<cell id>/samples.parquet
-    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, and .svg of some
-
-Both JSON files hold one field per line. `cell.json` is written last, so a folder with one is complete. Its `metrics`
-are equal byte for byte whenever the same experiment is run on the same data, interrupted or not; `seconds`, `reused`
-and `host` are not.
-"""
+"""Reads and writes the files of a sweep. See `runner.results` for their layout."""
 
 import json
 from collections import Counter
@@ -32,10 +20,11 @@ T = TypeVar("T")
 
 RESULTS_DIR = Path("results")
 LATEST = "latest"
-"""The name of whichever sweep was written to last."""
+"""Name that stands for the sweep that was written last."""
 
 _MESSAGES = frozenset({"reason", "command", "overrides", "same_as"})
-"""Fields that hold what somebody typed, or what went wrong; those of the cells in a sweep's file among them."""
+"""Fields with text that a user typed or that describes an error. Cells listed in a sweep's file have some of them too.
+"""
 
 _STATUSES: Mapping[type, tuple[str, ...]] = {
     CellResult: (OK, FAILED),
@@ -47,7 +36,7 @@ _N_CHARACTERS_OF_KEY = 12
 
 
 def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) -> Path:
-    """Writes a cell's folder, `cell.json` last; returns the folder."""
+    """Write a cell's folder, `cell.json` last, and return the folder."""
     folder = sweep_dir / result.cell_id
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -57,27 +46,31 @@ def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) 
 
 
 def documents_file(sweep_dir: Path, corpus: str) -> Path:
-    """Where a sweep lists the documents of a corpus (`dataset.corpus` of a cell): `id`, `title`, `n_characters`."""
+    """Return the path at which a sweep lists the documents of a corpus (`dataset.corpus` of a cell).
+
+    Its columns are `id`, `title` and `n_characters`.
+    """
     return sweep_dir / f"documents_{corpus[:_N_CHARACTERS_OF_KEY]}.parquet"
 
 
 def write_leaderboard(sweep_dir: Path, content: bytes) -> None:
-    """Writes `leaderboard.csv`."""
+    """Write `leaderboard.csv` atomically."""
     write_whole(sweep_dir / "leaderboard.csv", content)
 
 
 def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
-    """Writes `sweep.json` in one step, joined with the cells that other processes of the same sweep wrote: Hydra's own
-    launchers run cell by cell.
+    """Write `sweep.json` atomically.
+
+    Hydra's own launchers run one process per cell, so the cells that other processes of the sweep wrote are preserved.
     """
-    from runner.engine.store.locks import held  # those who read results need no store
+    from runner.engine.store.locks import held  # readers of results need no store
 
     sweep_dir.mkdir(parents=True, exist_ok=True)
     with held(sweep_dir / ".sweep.lock", "writing sweep.json"):
-        write_whole(sweep_dir / "sweep.json", _json(_joined(sweep_dir, result)))
+        write_whole(sweep_dir / "sweep.json", _json(_merged(sweep_dir, result)))
 
 
-def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
+def _merged(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
     if not (sweep_dir / "sweep.json").exists():
         return sweep
     before = read_sweep(sweep_dir)
@@ -87,17 +80,17 @@ def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
         return replace(sweep, started=before.started)
     statuses = {sweep.status, *(cell["status"] for cell in others)}
     status = next((status for status in (RUNNING, INTERRUPTED, FAILED) if status in statuses), OK)
-    # A process writes when it begins and when it ends: the second time its cells and its plan are in the file.
+    # A process writes at its start and at its end. At the end, the file already contains its cells and its plan.
     has_written = len(others) < len(before.cells)
-    plan = before.plan if has_written else _summed(before.plan, sweep.plan)
+    plan = before.plan if has_written else _sum_counts(before.plan, sweep.plan)
     return replace(sweep, cells=(*others, *sweep.cells), started=before.started, status=status, plan=plan)
 
 
-def _summed(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
-    """Counts of two plans, added up at every level."""
+def _sum_counts(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
+    """Add up the counts of two plans at every level."""
     names = [*a, *(name for name in b if name not in a)]
     return {
-        name: _summed(a.get(name, {}), b.get(name, {}))
+        name: _sum_counts(a.get(name, {}), b.get(name, {}))
         if isinstance(a.get(name, b.get(name)), Mapping)
         else a.get(name, 0) + b.get(name, 0)
         for name in names
@@ -105,9 +98,10 @@ def _summed(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
-    """The sweep's folder `text`, or else the one of that id in `results_dir`; "latest" is the one there that was
-    written to last, and FOLDER/latest that of other results. Raises DataError, which lists the newest sweeps that are
-    there.
+    """Return the folder of a sweep, named by its path or by its id in `results_dir`.
+
+    "latest" is the sweep in `results_dir` that was written last; FOLDER/latest is the latest sweep in FOLDER. Raises
+    DataError, which lists the newest sweeps, if there is no such sweep.
     """
     for folder in (Path(text), results_dir / text):
         if _is_sweep(folder):
@@ -119,12 +113,12 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
     if is_latest and files and (in_others or text == LATEST):
         return max(files, key=lambda path: path.stat().st_mtime_ns).parent
     there = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
-    hint = f"the newest in {place} are: {', '.join(there)}" if there else f"there is none in {place} either"
+    hint = f"the newest in {place} are: {', '.join(there)}" if there else f"{place} has none either"
     raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
 
 
 def _is_sweep(folder: Path) -> bool:
-    """Return whether the folder holds a sweep. Raises DataError for a folder that this user may not look into."""
+    """Return whether the folder contains a sweep. Raises DataError for a folder that this user may not read."""
     try:
         return (folder / "sweep.json").is_file()
     except OSError as error:
@@ -135,7 +129,7 @@ def _is_sweep(folder: Path) -> bool:
 
 
 def read_cell(folder: Path) -> CellResult:
-    """Reads a cell's folder. Raises DataError."""
+    """Read a cell's folder. Raises DataError."""
     path = folder / "cell.json"
     cell = _read(path, CellResult)
     try:
@@ -146,12 +140,14 @@ def read_cell(folder: Path) -> CellResult:
             "everything else is cached"
         ) from error
     if cell.cell_id != folder.resolve().name:
-        raise DataError(f"{path}: is the result of cell {cell.cell_id!r}, expected that of the cell its folder names")
+        raise DataError(
+            f"{path}: got the result of cell {cell.cell_id!r}, expected the cell that the folder is named after"
+        )
     return cell
 
 
 def read_sweep(sweep_dir: Path) -> SweepResult:
-    """Reads a sweep's description. Raises DataError."""
+    """Read a sweep's description. Raises DataError."""
     sweep = _read(sweep_dir / "sweep.json", SweepResult)
     if any(not isinstance(cell.get("cell_id"), str) for cell in sweep.cells):
         raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: one has no cell_id)")
@@ -161,13 +157,15 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
-    """The results of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
+    """Iterate over the results of a sweep's finished cells, in the order of the sweep. Raises DataError."""
     return map(read_cell, cell_folders(sweep_dir))
 
 
 def cell_folders(sweep_dir: Path) -> Iterator[Path]:
-    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError, also if a cell that the
-    sweep reports as finished has no `cell.json`: without it another cell would pass for the best.
+    """Iterate over the folders of a sweep's finished cells, in the order of the sweep.
+
+    Raises DataError, also if a cell that the sweep reports as finished has no `cell.json`. Without it, another cell
+    would be taken for the best.
     """
     for cell in read_sweep(sweep_dir).cells:
         file = sweep_dir / cell["cell_id"] / "cell.json"
@@ -182,12 +180,12 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
             raise DataError(
                 f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
-                "again: what it computed is in the store"
+                "again: its stages are cached in the store"
             )
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
@@ -196,7 +194,7 @@ def _read(path: Path, kind: type[T]) -> T:
             raw["axes"] = {axis: level(value) for axis, value in raw["axes"].items()}
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
-        raise DataError(f"{path}: not there; expected the folder of a sweep, e.g. results/<sweep id>") from error
+        raise DataError(f"{path}: does not exist; expected the folder of a sweep, e.g. results/<sweep id>") from error
     except OSError as error:
         raise DataError(
             f"{path}: cannot be read ({error.strerror}); make it readable as the user who owns it, or give the sweep's "
@@ -206,12 +204,14 @@ def _read(path: Path, kind: type[T]) -> T:
         raise DataError(f"{path}: not a result file ({error})") from error
 
 
-def _no_number(constant: str) -> None:
-    raise ValueError(f"got {constant}, which is no number")
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"got {constant}, which is not a number")
 
 
 def _json(result: CellResult | SweepResult) -> bytes:
-    """One field per line. Further indentation would make writing ten times as slow: Python's fast encoder has none."""
+    """Serialize with one field per line. Indenting deeper levels would bypass Python's fast encoder and take ten times
+    as long.
+    """
     mask = current_mask()
     lines = [
         f"{_line(each.name)}: {_safe_line(each.name, getattr(result, each.name), mask)}" for each in fields(result)
@@ -220,7 +220,10 @@ def _json(result: CellResult | SweepResult) -> bytes:
 
 
 def _safe_line(name: str, value: Json, mask: Mask) -> str:
-    """Without secrets. Most fields hold none, and are searched for the known ones alone, which takes less time."""
+    """Serialize one field without secrets.
+
+    Most fields contain none and are searched only for known secrets, which is faster.
+    """
     if name == "cells":
         value = [_without_secrets(cell, mask) for cell in value]
     line = _line(value)

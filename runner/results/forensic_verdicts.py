@@ -1,4 +1,4 @@
-"""Why each sample of a cell failed: what the cell kept of it, held against the rules of `components.forensics`."""
+"""Explains why each sample of a cell failed, from its stored results and the rules of `components.forensics`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from runner.results.metric_components import larger_is_better
 from runner.results.samples_file import columns_of, read_samples
 
 _METRICS_OF_LONG_TEXTS = ("rouge_l", "rouge_l_crud_compat", "rouge_l_omnieval_compat", "bert_score", "f1")
-"""By the first of them that a sweep has, long texts are told apart."""
+"""Metrics that compare long answers, by preference: the first one that a sweep has is used."""
 
 
 @dataclass(frozen=True)
 class SampleVerdict:
-    """The verdict on one sample, and whose it is."""
+    """The verdict on one sample."""
 
     id: str
     subset: str
@@ -34,9 +34,10 @@ class SampleVerdict:
 
 
 def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> list[SampleVerdict]:
-    """One per sample of a cell of the sweep, in the order of its table. Answers that are long texts are compared with
-    those of the sweep's other cells. Raises DataError for a cell without a table of samples, or with one of another
-    version.
+    """Return the verdict on each sample of a cell, in the order of its table.
+
+    Long answers are compared with the answers of the sweep's other cells. Raises DataError for a cell without a table
+    of samples, or with a table of another version.
     """
     folder = sweep.folder_of(cell)
     metric = metric_of_long_texts(sweep.cells)
@@ -61,12 +62,12 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
 
 
 def top_k_of(cell: CellResult) -> int:
-    """How many hits the prompts of a cell hold, at most."""
+    """Return the largest number of hits in a prompt of a cell."""
     return int(cell.config.get("top_k", 0))
 
 
 def metric_of_long_texts(cells: Iterable[CellResult]) -> str:
-    """By which answers that are long texts are told apart; "" where a sweep has none."""
+    """Return the metric that compares long answers, "" if the sweep has none."""
     cells = tuple(cells)
     return next((name for name in _METRICS_OF_LONG_TEXTS if larger_is_better(name, cells)), "")
 
@@ -75,15 +76,18 @@ def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
     path = folder / "samples.parquet"
     if "found_gold" not in columns_of(folder):
         raise DataError(
-            f"{path}: does not say what became of the gold: another version wrote it. Expected one of this "
-            "version: give the sweep's command again (all but the last stage of each cell is kept)"
+            f"{path}: has no column found_gold, because another version wrote it. Expected a table of this "
+            "version: run the sweep's command again (all but the last stage of each cell is cached)"
         )
     return read_samples(folder, columns)
 
 
 @lru_cache(maxsize=8)
 def _lower_quartiles(folders: tuple[Path, ...], metric: str) -> Mapping[str, float]:
-    """By subset, of all samples of these cells whose answers are long texts. Cells that ended do not change."""
+    """Return the lower quartile of the scores of long answers by subset, over all of these cells.
+
+    Cached, because finished cells do not change.
+    """
     scores: dict[str, list[float]] = {}
     score = f"score/{metric}"
     for folder in folders:
@@ -96,16 +100,18 @@ def _lower_quartiles(folders: tuple[Path, ...], metric: str) -> Mapping[str, flo
 def _prompt_texts(
     examined: Sequence[Examined], rows: Sequence[Mapping[str, Json]], cell: CellResult, folder: Path
 ) -> dict[int, PromptTexts]:
-    """By place of the sample, for those that need them; none where the texts are not kept any more."""
-    wanted = [place for place, own in enumerate(examined) if own.needs_texts]
-    if not wanted:
+    """Return the texts of the samples that need them, by place of the sample. Empty if the texts are no longer
+    stored.
+    """
+    needed = [place for place, own in enumerate(examined) if own.needs_texts]
+    if not needed:
         return {}
     try:
         corpus = corpus_texts(cell, folder.parent)
     except DataError:
-        return {}  # verdicts without them say so
+        return {}  # the verdicts mention the missing texts
     texts = {}
-    for place, hits in zip(wanted, read_hits(folder, wanted), strict=True):
+    for place, hits in zip(needed, read_hits(folder, needed), strict=True):
         shown = [hit for hit in hits if hit["in_context"]]
         holds_gold = {piece["rank"] for piece in rows[place]["found_gold"]}
         texts[place] = PromptTexts(

@@ -1,7 +1,7 @@
-"""Several cells on the samples that all of them have: the only ones on which cells can be ranked and tested.
+"""Several cells on the samples that all of them have. Only on these can cells be ranked and tested.
 
-A metric may have no value for a sample of one cell (an answer that failed, an answer that was refused) that another
-cell has. Means over different samples then differ although no cell is better.
+A metric may have no value for a sample of one cell, such as a failed or refused answer, although another cell has one.
+Means over different samples then differ although no cell is better.
 """
 
 from collections import Counter
@@ -31,11 +31,11 @@ NOT_THERE = "not in this cell"
 class CommonSamples:
     """A metric of `cells` on the samples of a subset for which all of them have a value.
 
-    `statistics` float64[n, n_cells, d] are what the metric is made of: `combine` of their sums, or their mean if that
-    is None. `clusters` int64[n] are the groups in which samples belong together, `strata` int64[n] the subsets over
-    which a macro mean is taken (a single one for other means). `n_known` is the number of samples that any of the cells
-    has; `left_out` counts, for each cell, those for which it has no value, by reason. `apart` are cells that have no
-    sample in common with the others. `keys` say which samples these are, in their order.
+    `statistics` float64[n, n_cells, d] are what the metric is computed from: `combine` of their sums, or their mean if
+    `combine` is None. `clusters` int64[n] are groups of dependent samples. `strata` int64[n] are the subsets over which
+    a macro mean is taken; other means have a single one. `n_known` is the number of samples that any of the cells has.
+    `left_out` counts the samples without a value of each cell, by reason. `apart` are cells that have no sample in
+    common with the others. `keys` identify the samples, in order.
     """
 
     cells: tuple[CellResult, ...]
@@ -50,20 +50,22 @@ class CommonSamples:
 
     @property
     def n(self) -> int:
-        """Samples that all cells have."""
+        """Number of samples that all cells have."""
         return len(self.statistics)
 
     @property
     def left_out_differ(self) -> bool:
-        """Whether some cell has a value for samples that another one lacks: its own mean is then over other samples."""
+        """Whether some cell has a value for samples that another one lacks, so that its own mean is over other
+        samples.
+        """
         return any(left_out.total() < self.n_known - self.n for left_out in self.left_out)
 
     def n_own(self, place: int) -> int:
-        """Samples for which a cell itself has a value."""
+        """Return the number of samples for which the cell at `place` has a value."""
         return self.n_known - self.left_out[place].total()
 
     def means(self) -> NDArray[np.float64]:
-        """The metric of every cell on these samples, float64[n_cells]; NaN without any."""
+        """Return the metric of every cell on these samples, float64[n_cells]; NaN without samples."""
         if not self.n:
             return np.full(len(self.cells), np.nan)
         of_strata = [self.statistics[self.strata == stratum] for stratum in np.unique(self.strata)]
@@ -75,8 +77,9 @@ class CommonSamples:
 
 @dataclass(frozen=True)
 class CommonMeans:
-    """A metric over the `n` samples, of `n_known`, that several cells have in common, by cell id; empty where the
-    cells' own means are over the same samples anyway.
+    """A metric by cell id, over the `n` samples of `n_known` that several cells have in common.
+
+    Empty if the cells' own means are over the same samples anyway.
     """
 
     n: int = 0
@@ -84,23 +87,26 @@ class CommonMeans:
     n_known: int = 0
 
     def of(self, cell: CellResult, metric: str, subset: str = OVERALL) -> float | None:
-        """The value by which a cell is ranked: on the common samples if it is among these cells, else its own."""
+        """Return the value by which a cell is ranked: its value on the common samples, or its own mean if it
+        has none.
+        """
         return self.by_cell.get(cell.cell_id, cell.value(metric, subset))
 
 
 OWN_MEANS = CommonMeans()
-"""Every cell is ranked by its own mean."""
+"""Ranks every cell by its own mean."""
 
 
 def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, subset: str = OVERALL) -> CommonMeans:
-    """Of the cells that did not fail and have a value. Nothing is read unless some cell leaves a sample out. Raises
-    DataError as `common_samples` does.
+    """Return the means of the successful cells with a value. Reads files only if some cell leaves a sample out.
+
+    Raises DataError: see `common_samples`.
     """
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
     if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):
         return OWN_MEANS
     most, *others = most_samples_first(valued, metric, subset)
-    # As it was written: the caller may have kept only what a leaderboard shows.
+    # Read the cell again: the caller may hold only the part that leaderboards show.
     found = common_samples([read_cell(folder_of(most)), *others], folder_of, metric, subset)
     if not found.left_out_differ and not found.apart:
         return OWN_MEANS
@@ -109,8 +115,9 @@ def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, 
 
 
 def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) -> list[CellResult]:
-    """The cell with the most values of a metric, with which others are likeliest to have samples in common, and then
-    the others in their order. All of them have the metric.
+    """Return the cell with the most values of a metric, then the others in order. All cells have the metric.
+
+    The first is likeliest to have samples in common with the others.
     """
     most = max(cells, key=lambda cell: int(cell.metrics[subset][metric]["n"]))
     return [most, *(cell for cell in cells if cell is not most)]
@@ -118,8 +125,9 @@ def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) ->
 
 @dataclass(frozen=True)
 class SampleReader:
-    """The samples of cells, each from the folder that `folder_of` says, with what `metric` made of them: every file is
-    read once, however many subsets are asked for.
+    """Reads the samples of cells, each from the folder that `folder_of` returns, with their values of `metric`.
+
+    Every file is read once, for any number of subsets.
     """
 
     folder_of: FolderOf
@@ -127,10 +135,10 @@ class SampleReader:
     _tables: dict[tuple[str, bool], ScoredSamples] = field(default_factory=dict, repr=False)
 
     def common(self, cells: Sequence[CellResult], subset: str) -> CommonSamples:
-        """As `common_samples`."""
+        """Return the common samples of the cells: see `common_samples`."""
         of_a_corpus = is_of_a_corpus(self.folder_of(cells[0]), self.metric)
         scored = [self._scored(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
-        together, common = _together(scored)
+        together, common = _overlapping_cells(scored)
         kept = [(cells[place], scored[place]) for place in sorted(together)]
         first = scored[0]
         order = [key for key in first.rows if key in common]
@@ -147,7 +155,7 @@ class SampleReader:
             strata=first.strata(subset, places),
             combine=combiner(cells[0], self.metric) if of_a_corpus else None,
             n_known=len(known),
-            left_out=tuple(_left_out(own, known) for _, own in kept),
+            left_out=tuple(_missing_by_reason(own, known) for _, own in kept),
             apart=tuple(cell for place, cell in enumerate(cells) if place not in together),
         )
 
@@ -162,22 +170,22 @@ class SampleReader:
 
 
 def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:
-    """Reads the samples of the cells, each from the folder that `folder_of` says.
+    """Read the samples of the cells, each from the folder that `folder_of` returns.
 
-    A sample of another data set, or with another question, is a different one, whatever its id. The first cell stays;
-    of the others, those with the most values come first where not all have samples in common. Raises DataError if a
-    file cannot be read or lacks the metric.
+    A sample of another data set, or with another question, is a different one, even with the same id. If not all cells
+    have samples in common, the first cell stays, and the others join in the order of their number of values. Raises
+    DataError if a file cannot be read or lacks the metric.
     """
     return SampleReader(folder_of, metric).common(cells, subset)
 
 
 def is_of_a_corpus(folder: Path, metric: str) -> bool:
-    """True for a metric, such as BLEU, for which a single sample has no value."""
+    """Return whether the metric has no value for a single sample, as BLEU."""
     return f"score_statistics/{metric}" in columns_of(folder)
 
 
-def _together(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
-    """Places of the cells that have samples in common, the first among them, and these samples."""
+def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
+    """Return the places of the cells that have samples in common with the first one, and these samples."""
     valued = [own.valued() for own in scored]
     common, together = valued[0], {0}
     for place in sorted(range(1, len(scored)), key=lambda place: -len(valued[place])):
@@ -186,6 +194,6 @@ def _together(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
     return together, common
 
 
-def _left_out(own: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
+def _missing_by_reason(own: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
     states = (own.states[own.rows[key]] if key in own.rows else NOT_THERE for key in known)
     return Counter(str(state) for state in states if state != ScoreState.VALUE)

@@ -1,4 +1,4 @@
-"""Whether values from JSON are what the annotations of a record say."""
+"""Checks values from JSON against the annotations of a record."""
 
 import types
 from collections.abc import Iterable, Mapping
@@ -7,18 +7,18 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from components.json_value import Json
 
-_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
+_NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
 
 class _Kind(NamedTuple):
-    """`types` are those that a value may have, None for any; `items` is the annotation of what it holds."""
+    """Types that a value may have, None for any. `items` is the annotation of its items."""
 
     types: tuple[type, ...] | None
     items: Any = Any
 
 
 def require_types(fields: Mapping[str, Json], record: type) -> None:
-    """Raises TypeError for the first of the fields that is not of the type that the record gives it."""
+    """Raise TypeError for the first field whose type does not match its annotation in the record."""
     hints = _hints(record)
     for name, value in fields.items():
         if name in hints:
@@ -30,13 +30,13 @@ def _hints(record: type) -> dict[str, Any]:
     return get_type_hints(record)
 
 
-def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], wanted: Any, where: str) -> None:
-    """All values at once: results have thousands, and nearly always all are right."""
-    kind = _kind(wanted)
+def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], expected: Any, where: str) -> None:
+    """Check all values together: results have thousands, and nearly always all are right."""
+    kind = _kind(expected)
     if kind.types is not None and not set(map(type, values)) <= set(kind.types):
         name, value = next((name, value) for name, value in named if type(value) not in kind.types)
-        wanted_types = " or ".join(dict.fromkeys(_NAMES.get(each, "a number") for each in kind.types))
-        raise TypeError(f"{where}{name}: got {_NAMES.get(type(value), 'a number')}, expected {wanted_types}")
+        expected_types = " or ".join(dict.fromkeys(_NAMES.get(each, "a number") for each in kind.types))
+        raise TypeError(f"{where}{name}: got {_NAMES.get(type(value), 'a number')}, expected {expected_types}")
     if kind.items is not Any:
         for name, value in named:
             inside = f"{where}{name}."
@@ -47,17 +47,17 @@ def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], wante
 
 
 @cache
-def _kind(wanted: Any) -> _Kind:
-    """Of collections, Mapping and tuple are known, which stand for objects and lists."""
-    if wanted is Any:
+def _kind(expected: Any) -> _Kind:
+    """Return the kind of an annotation. Of collections, only Mapping and tuple are supported, for objects and lists."""
+    if expected is Any:
         return _Kind(None)
-    arguments = get_args(wanted)
-    if get_origin(wanted) is Mapping:
+    arguments = get_args(expected)
+    if get_origin(expected) is Mapping:
         return _Kind((dict,), arguments[1])
-    if get_origin(wanted) is tuple:
+    if get_origin(expected) is tuple:
         return _Kind((list,), arguments[0])
-    kinds = arguments if get_origin(wanted) in (Union, types.UnionType) else (wanted,)
+    kinds = arguments if get_origin(expected) in (Union, types.UnionType) else (expected,)
     if type(None) in kinds and (others := [kind for kind in kinds if get_origin(kind) in (Mapping, tuple)]):
         one = _kind(others[0])
         return _Kind((*(one.types or ()), type(None)), one.items)
-    return _Kind((*kinds, int) if float in kinds else kinds)  # a whole number is a number, a truth value is none
+    return _Kind((*kinds, int) if float in kinds else kinds)  # an int is accepted as a float, a bool is not

@@ -1,4 +1,4 @@
-"""Which cells come first: the order of the leaderboard, in the terminal and in MLflow."""
+"""The order of cells in leaderboards, in the terminal and in MLflow."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -29,17 +29,16 @@ HEADLINES = (
     "passage_coverage",
     "context_tokens",
 )
-"""Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
+"""Metrics of the leaderboard, as far as they were computed. The first one computed ranks the cells."""
 
 N_FIRST = 5
-"""As many of the headline metrics are shown where there is room for a few: MLflow's columns, pictures of a matrix."""
+"""Number of headline metrics to show where there is room for only a few, as in MLflow's columns."""
 
 
 def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
-    """The headline metrics that were computed, `headline` (if there is one) before all others, with the user's own
-    behind the first.
+    """Return the headline metrics that were computed, `headline` first if given, custom metrics after the first.
 
-    Without a headline metric all are named, those that rank cells first.
+    Without any headline metric, returns all metrics, those that rank cells first.
     """
     cells = list(cells)
     own = dict.fromkeys(name for cell in cells for name in cell.own_metrics)
@@ -55,8 +54,10 @@ def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
 def ranked(
     cells: Iterable[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
 ) -> tuple[list[str], list[CellResult]]:
-    """The headline metrics, and the cells sorted by the first, best first, failed ones last: by `common`, its means
-    over the samples that all cells have. Cells that nothing ranks stay in their order.
+    """Return the headline metrics, and the cells sorted by the first of them.
+
+    The best cell comes first, failed cells last. `common` has means over the samples that all cells have. Cells that no
+    metric ranks stay in their order.
     """
     cells = list(cells)
     metrics = headlines(cells, headline)
@@ -70,15 +71,19 @@ def ranked(
 
 
 def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
-    """The first headline metric over the samples that all cells have. Raises DataError if samples cannot be read."""
+    """Compute the first headline metric over the samples that all cells have. Raises DataError if they cannot
+    be read.
+    """
     cells = list(cells)
     metrics = headlines(cells, headline)
     return common_means(cells, lambda cell: sweep_dir / cell.cell_id, metrics[0]) if metrics else OWN_MEANS
 
 
 def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
-    """What leaderboards read of a cell, of which a sweep may have thousands: of the metrics over all samples those that
-    they may show, and of the data set's own subsets the values of what may rank the sweep.
+    """Return the part of a cell that leaderboards read, because a sweep may have thousands of cells.
+
+    It has the metrics over all samples that leaderboards may show. Of the data set's own subsets, it has the values of
+    metrics that may rank the sweep.
     """
     ranking = _may_rank(cell, headline)
     shown = {headline, *HEADLINES, *cell.own_metrics, *ranking}
@@ -96,8 +101,10 @@ def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
 
 
 def _may_rank(cell: CellResult, headline: str) -> list[str]:
-    """Metrics of which one ranks any sweep that has this cell: the headline metrics up to the first with a value, as
-    other cells may have one of those before it; all metrics if there is no such.
+    """Return the metrics that may rank a sweep with this cell.
+
+    These are the headline metrics up to the first with a value, because other cells may have a value of an earlier one.
+    Without a headline metric, these are all metrics.
     """
     overall = cell.metrics.get(OVERALL, {})
     names = [name for name in dict.fromkeys([headline, *HEADLINES]) if name in overall]
@@ -106,11 +113,11 @@ def _may_rank(cell: CellResult, headline: str) -> list[str]:
 
 
 def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:
-    """1 if larger is better, -1 if smaller is, 0 if neither."""
+    """Return 1 if larger values are better, -1 if smaller values are better, 0 if neither."""
     return {True: 1, False: -1, None: 0}[larger_is_better(metric, cells)]
 
 
 def best_value(values: Iterable[float | None], sign: int) -> float | None:
-    """The best value; None without any, or if none is better than another."""
+    """Return the best value, None without values or if no direction is better."""
     known = [value for value in values if value is not None]
     return max(known, key=lambda value: sign * value) if known and sign else None

@@ -1,4 +1,4 @@
-"""A sweep read back from its files, and what may be named in it: `runner.run` returns it."""
+"""A sweep read back from its files, and the cells and metrics that users name in it. `runner.run` returns it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,17 +18,17 @@ from runner.results.metric_components import larger_is_better
 from runner.results.undecided_cells import paired_test
 
 BEST = "best"
-"""A cell's name: no id, of hexadecimal digits, begins so."""
+"""Name of the recommended cell. Ids of cells are hexadecimal, so that none begins with it."""
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 
 
 @dataclass(frozen=True, repr=False)
 class LoadedSweep:
-    """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others.
+    """A sweep's folder, the results of its finished cells, in the order of the sweep, and the ids of its other cells.
 
-    Of sweeps that were loaded together, `elsewhere` has the folders of the cells that lie in another one. `headline` is
-    what `SweepResult` says of the first of them: "" for the usual metric.
+    For sweeps that were loaded together, `elsewhere` has the folders of cells from other sweeps than the first.
+    `headline` is the headline of the first sweep: see `SweepResult`.
     """
 
     folder: Path
@@ -43,11 +43,11 @@ class LoadedSweep:
 
     @property
     def name(self) -> str:
-        """The folder, or all of them."""
+        """The folder, or all folders, separated by commas."""
         return ", ".join(map(str, dict.fromkeys((self.folder, *self.elsewhere.values()))))
 
     def folder_of(self, cell: CellResult) -> Path:
-        """Where the cell's files lie."""
+        """Return the folder with the files of a cell."""
         return self.elsewhere.get(cell.cell_id, self.folder) / cell.cell_id
 
     @property
@@ -56,27 +56,33 @@ class LoadedSweep:
         return tuple(cell for cell in self.cells if cell.status == FAILED)
 
     def metric(self, text: str) -> "SubsetMetric":
-        """What "[subset:]metric" stands for in this sweep. Raises DataError naming what there is."""
+        """Return the metric that "[subset:]metric" names in this sweep. Raises DataError, which lists the known
+        names.
+        """
         return find_metric(text, self.cells)
 
     def cell(self, text: str) -> CellResult:
-        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2"; "best" is the cell to take
-        (`best`), "best:rouge_l" or "best:read/qa_1doc:rouge_l" the one by another metric. Raises DataError.
+        """Return the one cell with this id, or with these axis values, e.g. "retriever=bm25,top_k=2".
+
+        "best" is the recommended cell (see `best`); "best:rouge_l" and "best:read/qa_1doc:rouge_l" are the recommended
+        cells by other metrics. Raises DataError.
         """
         name, _, metric = text.partition(":")
         return self.best(metric) if name == BEST else find_cell(text, self.cells)
 
     def axes(self) -> list[str]:
-        """Names of those that tell the cells apart."""
+        """Return the names of the axes that distinguish the cells."""
         return varying_axes(self.cells)
 
     def headlines(self) -> list[str]:
-        """The metrics of the leaderboard that were computed; the first ranks the cells."""
+        """Return the metrics of the leaderboard that were computed. The first ranks the cells."""
         return headlines(self.cells, self.headline)
 
     def ranked(self, metric: str = "") -> list[CellResult]:
-        """The cells that did not fail and have a value of "[subset:]metric", by default of the one that ranks the
-        leaderboard, the best first: over the samples that all of them have. Raises DataError.
+        """Return the successful cells that have a value of "[subset:]metric", best first.
+
+        By default, the metric is the one that ranks the leaderboard. Values are over the samples that all of the cells
+        have. Raises DataError.
         """
         wanted = self.metric(metric or self.headline_metric())
         sign = 1 if wanted.direction() else -1
@@ -86,27 +92,31 @@ class LoadedSweep:
         return sorted(valued, key=lambda cell: -sign * (values[cell.cell_id] or 0.0))
 
     def best(self, metric: str = "") -> CellResult:
-        """The cell to take by "[subset:]metric", by default by the one that ranks the leaderboard: the cheapest of the
-        cells that cannot be told apart from the first of `ranked`, as the report recommends it. Raises DataError.
+        """Return the recommended cell by "[subset:]metric", by default by the metric that ranks the leaderboard.
+
+        It is the cheapest of the cells that do not differ significantly from the first of `ranked`, as in the report.
+        Raises DataError.
         """
         wanted = self.metric(metric or self.headline_metric())
         larger_is_better = wanted.direction()
         valued = [cell for cell in self.cells if cell.status == OK and wanted.value(cell) is not None]
         if not valued:
-            raise DataError(f"{self.name}: no cell with a value of {metric or wanted.metric}; did all of them fail?")
+            raise DataError(f"{self.name}: no cell has a value of {metric or wanted.metric}; did all cells fail?")
         test = paired_test(len(self.cells))
         return find_choice(
             valued, self.folder_of, wanted.metric, wanted.subset, larger_is_better=larger_is_better, test=test
         ).cell
 
     def headline_metric(self) -> str:
-        """The metric that ranks the leaderboard. Raises DataError if none was computed."""
+        """Return the metric that ranks the leaderboard. Raises DataError if no metric was computed."""
         if not (metrics := self.headlines()):
-            raise DataError(f"{self.name}: no cell has a value of any metric; did all of them fail?")
+            raise DataError(f"{self.name}: no cell has a value of any metric; did all cells fail?")
         return metrics[0]
 
     def table(self, *metrics: str) -> list[dict[str, Json]]:
-        """A flat record per cell: its id, its status, the axes that vary, and the value of every "[subset:]metric"."""
+        """Return a flat record per cell: its id, its status, the axes that vary, and the value of every
+        "[subset:]metric".
+        """
         wanted = {text: self.metric(text) for text in metrics}
         axes = self.axes()
         return [
@@ -120,16 +130,16 @@ class LoadedSweep:
         ]
 
     def left_out(self, n_used: int) -> str:
-        """A line about the cells that a table leaves out; empty if it has all of them."""
+        """Return a line about the cells that a table leaves out; "" if it has all of them."""
         n = len(self.cells) + len(self.unfinished) - n_used
-        return f"left out: {n} cell(s) that failed, have no value or no result yet" if n else ""
+        return f"left out: {n} cell(s) that failed, or have no value or no result yet" if n else ""
 
 
 @dataclass(frozen=True)
 class SubsetMetric:
     """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples.
 
-    `larger_is_better` is what its component says: None if neither larger nor smaller values are better.
+    `larger_is_better` comes from its component: None if neither larger nor smaller values are better.
     """
 
     subset: str
@@ -137,13 +147,13 @@ class SubsetMetric:
     larger_is_better: bool | None
 
     def direction(self) -> bool:
-        """`larger_is_better` for what ranks cells. Raises DataError if neither is."""
+        """Return `larger_is_better` of a metric that ranks cells. Raises DataError if neither direction is better."""
         if self.larger_is_better is None:
             raise DataError(f"{self.metric}: neither larger nor smaller is better, so it ranks no cells")
         return self.larger_is_better
 
     def value(self, cell: CellResult) -> float | None:
-        """Of a cell; None where nothing could be scored."""
+        """Return the value of a cell, None if nothing could be scored."""
         return cell.value(self.metric, self.subset)
 
     def __str__(self) -> str:
@@ -152,7 +162,7 @@ class SubsetMetric:
 
 
 def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
-    """The sweep in the folder `text`, or of that id in `results_dir`, with all of its cells. Raises DataError."""
+    """Load the sweep in the folder `text`, or with that id in `results_dir`, with all its cells. Raises DataError."""
     folder = find_sweep(str(text), Path(results_dir))
     cells = tuple(read_cells(folder))
     sweep = read_sweep(folder)
@@ -161,8 +171,9 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
 
 
 def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
-    """The cells of several sweeps, at least one, as one sweep. An experiment that is in several of them is one cell: of
-    the first that it did not fail in. Raises DataError.
+    """Load the cells of several sweeps, at least one, as one sweep.
+
+    An experiment of several sweeps is one cell: the one of the first sweep in which it succeeded. Raises DataError.
     """
     loaded = [sweep if isinstance(sweep, LoadedSweep) else load(sweep, results_dir) for sweep in sweeps]
     found: dict[str, tuple[CellResult, Path]] = {}
@@ -182,7 +193,9 @@ def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str |
 
 
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
-    """What "[subset:]metric" stands for. Raises DataError naming the metrics or subsets that the cells have."""
+    """Return the metric that "[subset:]metric" names. Raises DataError, which lists the metrics or subsets of the
+    cells.
+    """
     cells = tuple(cells)
     subset, _, metric = text.rpartition(":")
     metrics: dict[str, set[str]] = {}
@@ -190,16 +203,19 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
         for name, entries in cell.metrics.items():
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
-        raise DataError(f"{text}: no cell of this sweep has any metric; did all of them fail?")
+        raise DataError(f"{text}: no cell of this sweep has any metric; did all cells fail?")
     subset = _subset_named(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
         known = ", ".join(sorted(metrics[subset]))
-        raise DataError(f"{text}: no metric {metric!r} in {subset}; there are: {known}")
+        raise DataError(f"{text}: no metric {metric!r} in {subset}; expected one of: {known}")
     return SubsetMetric(subset, metric, larger_is_better(metric, cells))
 
 
 def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:
-    """The subset of that name, or the only one of that label, such as "matrix/Funds/Comparison". Raises DataError."""
+    """Return the subset of that name, or the only one of that label, such as "matrix/Funds/Comparison".
+
+    Raises DataError.
+    """
     if wanted in (names := set(subsets)):
         return wanted
     labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
@@ -208,11 +224,11 @@ def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResul
         return found[0]
     if found:
         raise DataError(f"{text}: several subsets are called {wanted!r}: {', '.join(found)}; name one of them")
-    raise DataError(f"{text}: no subset {wanted!r}; there are: {_listed(names, wanted)}")
+    raise DataError(f"{text}: no subset {wanted!r}; expected one of: {_list_names(names, wanted)}")
 
 
 def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:
-    """What a subset may be called besides its name: its label, alone or behind the kind of group that it is."""
+    """Return the alternative names of a subset: its label, with and without the kind of its group."""
     group, _, slugs = subset.partition("/")
     if group not in GROUPINGS:
         return {labels[subset].casefold()} if subset in labels else set()
@@ -220,23 +236,25 @@ def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:
     return {label.casefold(), f"{group}/{label}".casefold()}
 
 
-def _listed(subsets: Iterable[str], wanted: str) -> str:
-    """Names of subsets; of the topic x task matrix, which are many, only where one of them was wanted."""
+def _list_names(subsets: Iterable[str], wanted: str) -> str:
+    """List names of subsets. The many names of the topic x task matrix are listed only if `wanted` is one."""
     in_matrix = wanted.startswith("matrix/")
     names = sorted(name for name in subsets if name.startswith("matrix/") == in_matrix)
     return ", ".join([*names, *([] if in_matrix else ["matrix/<topic>/<task>"])])
 
 
 def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
-    """The one cell whose id begins with `text`, or that has axis values such as "retriever=bm25,top_k=2".
+    """Return the one cell whose id begins with `text`, or with axis values such as "retriever=bm25,top_k=2".
 
-    Raises DataError, naming candidates, if there are none or several.
+    Raises DataError, which lists candidates, if none or several match.
     """
     if "=" in text:
         pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
-        wanted = {axis: _typed(value) for axis, _, value in pairs}
+        wanted = {axis: _normalize(value) for axis, _, value in pairs}
         found = [
-            cell for cell in cells if all(_typed(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
+            cell
+            for cell in cells
+            if all(_normalize(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
         ]
     else:
         found = [cell for cell in cells if cell.cell_id.startswith(text)]
@@ -244,33 +262,33 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
         return found[0]
     axes = varying_axes(cells)
     listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in found or cells)
-    what = f"{len(found)} cells match, expected one:" if found else "no cell matches; there are:"
-    raise DataError(f"{text}: {what}{listed}")
+    problem = f"{len(found)} cells match, expected one:" if found else "no cell matches, expected one of:"
+    raise DataError(f"{text}: {problem}{listed}")
 
 
-def _typed(value: str) -> str:
-    """A value without spaces, quotes and case, in which what is typed may differ from what is shown."""
+def _normalize(value: str) -> str:
+    """Return a value without spaces, quotes and case, in which typed and displayed values may differ."""
     return re.sub(r"[\s'\"]", "", value).lower()
 
 
 def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
-    """Per axis the value of every cell as text, None where the cell does not use the axis."""
+    """Return the value of every cell as a string, by axis. None if the cell does not use the axis."""
     names = dict.fromkeys(name for cell in cells for name in cell.axes)
     values = {name: [cell.axes.get(name) for cell in cells] for name in names}
     return {name: [None if value is None else shown(value) for value in row] for name, row in values.items()}
 
 
 def varying_axes(cells: Iterable[CellResult]) -> list[str]:
-    """As `axes.varying_axes`, of these cells."""
+    """Return the axes that vary among the cells: see `cell_axes.varying_axes`."""
     return axes.varying_axes(cell.axes for cell in cells)
 
 
 def describe(cell: CellResult, axes: Iterable[str]) -> str:
-    """E.g. "retriever=bm25, top_k=2", of the axes that the cell uses."""
+    """Describe a cell by the axes that it uses, e.g. "retriever=bm25, top_k=2"."""
     used = (axis for axis in axes if cell.axes.get(axis) is not None)
     return ", ".join(f"{axis}={shown(cell.axes[axis])}" for axis in used)
 
 
 def shown(value: object) -> str:
-    """An axis value as it is shown and typed; a dash for an axis that a cell does not use."""
+    """Return an axis value as it is displayed and typed; a dash for an axis that a cell does not use."""
     return "–" if value is None else str(value)

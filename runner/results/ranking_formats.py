@@ -1,4 +1,4 @@
-"""Whose documents stand where: a cell's hits as rankings of documents, and as lines of a file."""
+"""Rankings of documents from a cell's hits, and their file formats."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from runner.results.samples_file import read_samples
 
 
 class RankingFormat(StrEnum):
-    """TREC: a run as trec_eval reads it. FINANCERAG: a submission to the FinanceRAG challenge, the ids without the name
-    of their set.
+    """File format: a TREC run for trec_eval, or a submission to the FinanceRAG challenge, whose ids lack the set's
+    name.
     """
 
     TREC = "trec"
@@ -23,7 +23,7 @@ class RankingFormat(StrEnum):
 
 @dataclass(frozen=True)
 class SampleRanking:
-    """The documents found for one sample, each once, best first, with the score of its best chunk."""
+    """The documents found for one sample. Each occurs once, best first, with the score of its best chunk."""
 
     sample_id: str
     subset: str
@@ -31,7 +31,7 @@ class SampleRanking:
 
 
 def read_rankings(cell_folder: Path) -> list[SampleRanking]:
-    """A ranking for each of a cell's samples, in their order. Raises DataError."""
+    """Read the ranking of each of a cell's samples, in their order. Raises DataError."""
     rows = read_samples(cell_folder, ["id", "subset", "retrieved"])
     return [SampleRanking(row["id"], row["subset"], tuple(_documents(row["retrieved"]).items())) for row in rows]
 
@@ -44,8 +44,10 @@ def _documents(hits: Sequence[Mapping[str, Json]]) -> dict[str, float]:
 
 
 def trec_lines(rankings: Sequence[SampleRanking], depth: int | None, tag: str) -> Iterator[str]:
-    """`query Q0 document rank score tag`. Readers sort by score and break ties as they like, so a score that does not
-    fall becomes the next lower one (in 32 bits, as trec_eval reads them). Raises DataError for an id with white space.
+    """Yield lines `query Q0 document rank score tag`. Raises DataError for an id with white space.
+
+    Readers sort by score and break ties in any order. So a score that does not decrease becomes the next lower float32,
+    the precision of trec_eval.
     """
     for ranking in rankings:
         above = np.float32(np.inf)
@@ -55,9 +57,7 @@ def trec_lines(rankings: Sequence[SampleRanking], depth: int | None, tag: str) -
 
 
 def financerag_lines(rankings: Sequence[SampleRanking], depth: int | None) -> Iterator[str]:
-    """`query_id,corpus_id` below a line of these names. Raises DataError for rankings that are of no set of the
-    challenge.
-    """
+    """Yield a header line and lines `query_id,corpus_id`. Raises DataError for ids that are not of the challenge."""
     yield "query_id,corpus_id"
     for ranking in rankings:
         prefix = f"{ranking.subset}/"
@@ -65,7 +65,7 @@ def financerag_lines(rankings: Sequence[SampleRanking], depth: int | None) -> It
             if not an_id.startswith(prefix) or "," in an_id or '"' in an_id:
                 raise DataError(
                     f"{an_id}: not an id of the FinanceRAG challenge ({prefix}...); --format financerag is for sweeps "
-                    "with dataset=financerag, for other data take --format trec"
+                    "with dataset=financerag; for other data use --format trec"
                 )
         for document, _ in ranking.documents[:depth]:
             yield f"{ranking.sample_id.removeprefix(prefix)},{document.removeprefix(prefix)}"
@@ -73,5 +73,5 @@ def financerag_lines(rankings: Sequence[SampleRanking], depth: int | None) -> It
 
 def _word(text: str) -> str:
     if text.split() != [text]:
-        raise DataError(f"{text!r}: an id with white space (or none) cannot stand in a run of the TREC format")
+        raise DataError(f"{text!r}: the TREC format allows no empty id and no white space in ids")
     return text

@@ -1,4 +1,4 @@
-"""The groups of dependent samples behind a cell's numbers, and how commands and reports name them."""
+"""Groups of dependent samples behind a cell's numbers, and how commands and reports name them."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ _NOTES = {
 
 
 def recorded_groups(cell: CellResult) -> Groups:
-    """The `dataset.groups` that a cell was run with. Raises DataError if its file names unknown ones."""
+    """Return the `dataset.groups` that a cell was run with. Raises DataError for an unknown value."""
     name = cell.dataset.get("groups", Groups.DOCUMENT)
     try:
         return Groups(name)
@@ -26,20 +26,22 @@ def recorded_groups(cell: CellResult) -> Groups:
 
 
 def coarsest(cells: Iterable[CellResult]) -> Groups:
-    """The groups by which these cells are compared: those that contain the groups of every cell. The default without
-    cells. Raises DataError as `recorded_groups` does.
+    """Return the groups by which these cells are compared: they contain the groups of every cell.
+
+    Returns the default without cells. Raises DataError: see `recorded_groups`.
     """
     return min(map(recorded_groups, cells), key=_COARSEST_FIRST.index, default=Groups.DOCUMENT)
 
 
 def groups_note(cells: Iterable[CellResult]) -> str:
-    """The assumption by which these cells are compared, "" for the default: "dataset.groups=none: all samples count as
-    independent".
+    """Return the assumption about groups, such as "dataset.groups=none: all samples count as independent".
+
+    Returns "" for the default.
     """
     groups = coarsest(cells)
     return f"dataset.groups={groups}: {_NOTES[groups]}" if groups in _NOTES else ""
 
 
 def too_few_groups(n: int) -> str:
-    """Said by all commands where so many groups cannot show any difference."""
+    """Return the message of all commands for a number of groups that is too small for any test."""
     return f"too few groups of samples ({n:,}) to tell"

@@ -1,4 +1,4 @@
-"""The samples of a cell: columns and rows of its `samples.parquet`."""
+"""Samples of a cell: columns and rows of its `samples.parquet`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from components.json_value import Json
 
 
 def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
-    """These columns of the rows of a cell's `samples.parquet`. Raises DataError."""
+    """Return these columns of all rows of a cell's `samples.parquet`. Raises DataError."""
     with open_samples(folder) as file:
         rows: list[dict[str, Json]] = file.read(list(columns), use_threads=False).to_pylist()
     return rows
 
 
 def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> list[dict[str, Json]]:
-    """As `read_samples`, of some of the rows, in this order."""
+    """Return these columns of the rows at `places`, in that order. Raises DataError."""
     with open_samples(folder) as file:
         table = file.read(list(columns), use_threads=False).take(np.asarray(places, dtype=np.int64))
         rows: list[dict[str, Json]] = table.to_pylist()
@@ -27,7 +27,7 @@ def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> li
 
 
 def columns_of(folder: Path) -> list[str]:
-    """Names of the columns of a cell's `samples.parquet`. Raises DataError."""
+    """Return the names of the columns of a cell's `samples.parquet`. Raises DataError."""
     with open_samples(folder) as file:
         names: list[str] = file.schema_arrow.names
     return names
@@ -35,34 +35,35 @@ def columns_of(folder: Path) -> list[str]:
 
 @contextmanager
 def open_samples(folder: Path) -> Iterator[Any]:
-    """A cell's `samples.parquet`, as `open_parquet` opens it. Raises DataError."""
+    """Open a cell's `samples.parquet`: see `open_parquet`. Raises DataError."""
     with open_parquet(folder / "samples.parquet", "the samples of a finished cell") as file:
         yield file
 
 
 @contextmanager
-def open_parquet(path: Path, wanted: str) -> Iterator[Any]:
-    """A file of a sweep, as PyArrow's ParquetFile, whose `read` wants `use_threads=False`: a process that ends while
-    one of Arrow's own threads still runs is aborted. Raises DataError.
+def open_parquet(path: Path, expected: str) -> Iterator[Any]:
+    """Open a file of a sweep as PyArrow's ParquetFile. Raises DataError.
+
+    Call its `read` with `use_threads=False`: a process that ends while a thread of Arrow's still runs is aborted.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer
-            raise OSError("it is no file")
+            raise OSError("it is not a file")
         with pq.ParquetFile(path, pre_buffer=False) as file:
             _require_columns(file.schema_arrow)
             yield file
     except (OSError, pa.ArrowException) as error:
         raise DataError(
-            f"{path}: cannot be read ({'it is not there' if isinstance(error, FileNotFoundError) else error}); "
-            f"expected {wanted}; give the sweep's command again: what it computed is in the store"
+            f"{path}: cannot be read ({'it does not exist' if isinstance(error, FileNotFoundError) else error}); "
+            f"expected {expected}; run the sweep's command again: its stages are cached in the store"
         ) from error
 
 
 def _require_columns(schema: Any) -> None:
-    """Raises OSError for two columns of the same name, and for scores that are no numbers."""
+    """Raise OSError for two columns of the same name, and for scores that are not numbers."""
     from pyarrow import types
 
     if len(set(schema.names)) < len(schema.names):

@@ -1,4 +1,4 @@
-"""The samples of one cell with what a metric made of them, read from its `samples.parquet`."""
+"""Samples of one cell with their values of a metric, read from its `samples.parquet`."""
 
 import json
 from collections.abc import Sequence
@@ -18,21 +18,22 @@ from runner.results.cell_result import CellResult
 from runner.results.samples_file import open_samples
 
 Key = tuple[Any, ...]
-"""What makes a sample the same one: its data set, its id and its question."""
+"""Identity of a sample: its data set, its id and its question."""
 
 _ROUNDING = 1e-6
-"""Means may be summed up in another order."""
+"""Tolerance for means that were summed in another order."""
 
 _IDENTITY = ["id", "question", "subset", "topic", "task"]
 
 
 @dataclass(frozen=True)
 class ScoredSamples:
-    """Samples of one cell, those of a subset or all: `rows` by key, in the order of the file, into all other fields.
+    """Samples of one cell, all of them or a subset.
 
-    `statistics` float64[n, d] are what the metric is made of, `states` say which samples have a value, `clusters`
-    int64[n] which belong together. `groups` are (subset, topic, task), `asked` the questions of each sample's
-    conversation so far, empty where these were not read.
+    `rows` maps a key to its row in all other fields, in the order of the file. `statistics` float64[n, d] are what the
+    metric is computed from. `states` say which samples have a value. `clusters` int64[n] are groups of dependent
+    samples. `groups` are (subset, topic, task). `asked` are the questions of each sample's conversation so far, empty
+    if they were not read.
     """
 
     rows: dict[Key, int]
@@ -43,11 +44,11 @@ class ScoredSamples:
     asked: Sequence[Sequence[str]]
 
     def valued(self) -> set[Key]:
-        """The samples for which the metric has a value."""
+        """Return the samples for which the metric has a value."""
         return {key for key, row in self.rows.items() if self.states[row] == ScoreState.VALUE}
 
     def within(self, subset: str) -> "ScoredSamples":
-        """Those that count in the subset; in "macro" all do."""
+        """Return the samples of a subset; all samples for "macro" and "overall"."""
         if subset in (MACRO, OVERALL):
             return self
         places = self._by_turn(subset) if is_of_turns(subset) else self._by_subset.get(subset, [])
@@ -79,8 +80,10 @@ class ScoredSamples:
         return [row for row, turn in turns if turn is not None and subset in (f"{TURN}/{turn.number}", BY_CONVERSATION)]
 
     def strata(self, subset: str, rows: Sequence[int]) -> NDArray[np.int64]:
-        """The subset of each of these samples in the macro mean, or its conversation in the mean over these; for other
-        means all samples are in one: int64[n_rows].
+        """Return the stratum of each of these samples: int64[n_rows].
+
+        Strata are subsets in the macro mean and conversations in the mean over conversations. For other means all
+        samples are in one stratum.
         """
         if subset == BY_CONVERSATION:
             names = [self.asked[row][0] for row in rows]
@@ -93,12 +96,12 @@ class ScoredSamples:
 
 
 def is_of_turns(subset: str) -> bool:
-    """Whether the subset is told by the turns of conversations, so that these have to be read."""
+    """Return whether the subset depends on turns of conversations, so that histories have to be read."""
     return subset.partition("/")[0] == TURN
 
 
 def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool, with_history: bool) -> ScoredSamples:
-    """All samples of the cell. Raises DataError if the file cannot be read or lacks the metric."""
+    """Read all samples of the cell. Raises DataError if the file cannot be read or lacks the metric."""
     column = f"score_statistics/{metric}" if of_a_corpus else f"score/{metric}"
     table = _read(folder, [column, f"score_state/{metric}", "cluster"], with_history=with_history)
     ids = table["id"].to_pylist()
@@ -114,44 +117,45 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
         states=table[f"score_state/{metric}"].to_pylist(),
         clusters=table["cluster"].to_numpy(),
         groups=list(zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)),
-        asked=_asked(table["history"].to_pylist(), questions) if with_history else [],
+        asked=_asked_questions(table["history"].to_pylist(), questions) if with_history else [],
     )
     _check_belongs(found, cell, folder, metric, of_a_corpus=of_a_corpus)
     return found
 
 
 def _check_belongs(found: ScoredSamples, cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool) -> None:
-    """Raises DataError unless these are the samples whose scores are summed up in `cell.json`: they may be those of
-    another cell, after files were copied. Of metrics of a corpus, and of your own packages, only the number of values
-    is compared: they may be no means.
+    """Raise DataError unless these samples match the value and the count in `cell.json`.
+
+    After files were copied, they may belong to another cell. Metrics of a corpus and custom metrics may not be means,
+    so that only their number of values is compared.
     """
-    told = cell.metrics.get(OVERALL, {}).get(metric, {})
+    recorded = cell.metrics.get(OVERALL, {}).get(metric, {})
     is_valued = np.array([state == ScoreState.VALUE for state in found.states], dtype=np.bool_)
     n = int(is_valued.sum())
-    differ = "n" in told and told["n"] != n
+    differ = "n" in recorded and recorded["n"] != n
     is_mean = not of_a_corpus and metric not in cell.own_metrics
-    if not differ and n and is_mean and told.get("value") is not None:
+    if not differ and n and is_mean and recorded.get("value") is not None:
         mean = float(found.statistics[is_valued, 0].mean())
-        differ = not np.isclose(mean, told["value"], rtol=_ROUNDING, atol=_ROUNDING)
+        differ = not np.isclose(mean, recorded["value"], rtol=_ROUNDING, atol=_ROUNDING)
     if differ:
         raise DataError(
-            f"{folder / 'samples.parquet'}: its {metric} is not that of cell.json beside it (n = {told.get('n')}, "
-            f"{told.get('value')}), expected the samples of this cell; the sweep's command, given again, writes "
-            "both anew"
+            f"{folder / 'samples.parquet'}: its {metric} differs from cell.json beside it (n = {recorded.get('n')}, "
+            f"{recorded.get('value')}), expected the samples of this cell; run the sweep's command again to write "
+            "both"
         )
 
 
-def _read(folder: Path, wanted: Sequence[str], *, with_history: bool) -> Any:
+def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> Any:
     with open_samples(folder) as file:
         columns = file.schema_arrow.names
-        if missing := [column for column in wanted if column not in columns]:
+        if missing := [column for column in needed if column not in columns]:
             path = folder / "samples.parquet"
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
-        names = [*_IDENTITY, *(["history"] if with_history else []), *wanted]
+        names = [*_IDENTITY, *(["history"] if with_history else []), *needed]
         return file.read(names, use_threads=False)
 
 
-def _asked(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:
-    """Per sample the questions of its conversation so far."""
+def _asked_questions(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:
+    """Return the questions of each sample's conversation so far."""
     rows = zip(histories, questions, strict=True)
     return [[*(turn["question"] for turn in json.loads(history)), own] for history, own in rows]

@@ -3,7 +3,7 @@
 documents.jsonl   {"id", "title", "text", "metadata"}
 samples.jsonl     {"id", "question", "references", "gold", "subset", "topic", "task", "kind", "history", "provenance"}
 edits.jsonl       {"sample", "field", "before", "after", "by", "version"}, if people changed something
-manifest.json     {"content_key", "parent", "n_documents", "n_samples", and what made it}
+manifest.json     {"content_key", "parent", "n_documents", "n_samples", and the `about` of the set}
 """
 
 import json
@@ -25,16 +25,18 @@ from runner.results.set_lines import document_lines, line_of, read_sample, sampl
 
 DOCUMENTS, SAMPLES, EDITS, MANIFEST = "documents.jsonl", "samples.jsonl", "edits.jsonl", "manifest.json"
 UNFINISHED = ".unfinished"
-"""A folder in which a set is put together."""
+"""Suffix or name of a folder in which a set is being written."""
 
 _EXPECTED = f"a released set: a folder with {DOCUMENTS}, {SAMPLES} and {MANIFEST}"
 _OWN_FIELDS = ("content_key", "parent", "n_documents", "n_samples")
-"""Of the manifest."""
+"""Fields of the manifest besides `about`."""
 
 
 def read_testset(folder: Path) -> Testset:
-    """What `write_testset` wrote. Raises DataError for a folder that is no released set, and for one that was changed:
-    whose content does not have the key that its manifest says.
+    """Read a set that `write_testset` wrote.
+
+    Raises DataError for a folder that is not a released set, and for content that does not match the key in the
+    manifest.
     """
     file = require_folder(folder, _EXPECTED) / MANIFEST
     manifest = as_record(read_json(file, _EXPECTED).value, str(file))
@@ -52,8 +54,8 @@ def read_testset(folder: Path) -> Testset:
     _require_sound(testset, folder)
     if testset.key != key:
         raise DataError(
-            f"{folder}: {DOCUMENTS} and {SAMPLES} have the key {testset.key[:12]}, {MANIFEST} says {key[:12]}: a file "
-            "was changed or damaged. Fetch the set again; changes are made by python -m runner.annotate import."
+            f"{folder}: {DOCUMENTS} and {SAMPLES} have the key {testset.key[:12]}, but {MANIFEST} has {key[:12]}: a "
+            "file was changed or damaged. Fetch the set again; to change a set, use python -m runner.annotate import."
         )
     return testset
 
@@ -61,21 +63,23 @@ def read_testset(folder: Path) -> Testset:
 def write_testset(
     folder: Path, testset: Testset, others: Mapping[str, bytes] | None = None, *, replace: bool = False
 ) -> None:
-    """Writes the set, and other files by their paths in the folder: a new folder is there as a whole or not at all.
+    """Write the set, and other files by their paths in the folder. A new folder appears atomically.
 
-    With `replace` the files of a set that is there are exchanged one by one, while it has no manifest, and what else is
-    in the folder stays: see `require_replaceable`. Raises DataError for a set that is not sound (`Testset.mistakes`), a
-    folder that is there and not empty (without `replace`), and one that cannot be written.
+    With `replace`, the files of an existing set are replaced one by one, while it has no manifest. Other files in the
+    folder remain: see `require_replaceable`. Raises DataError for an invalid set (`Testset.mistakes`), for an existing
+    folder that is not empty (without `replace`), and for a folder that cannot be written.
     """
     _require_sound(testset, folder)
     files = {**(others or {}), **_files(testset)}
-    folder = folder.resolve()  # the place of a link, and the name of "."
+    folder = folder.resolve()  # resolves a link, and the name of "."
     try:
         is_new = not folder.exists()
         if not is_new and not replace and any(folder.iterdir()):
-            raise DataError(f"{folder}: is there already. Choose another place: no version is written over.")
-        # A folder that is there may be a mount: nothing can be moved into it from beside it.
-        with _emptied(folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED) as temporary:
+            raise DataError(f"{folder}: exists already. Choose another folder: versions are never overwritten.")
+        # An existing folder may be a mount, into which nothing can be moved from outside.
+        with _empty_folder(
+            folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED
+        ) as temporary:
             _write_files(temporary, files)
             if is_new:
                 temporary.rename(folder)
@@ -83,21 +87,21 @@ def write_testset(
                 _exchange(temporary, folder, list(files))
         sync(folder.parent)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another folder.") from error
 
 
 def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
-    """Writes sets into folders of a new folder, which is there as a whole or not at all. Raises DataError."""
+    """Write sets into subfolders of a new folder, which appears atomically. Raises DataError."""
     folder = folder.resolve()
     try:
-        with _emptied(folder.with_name(f".{folder.name}{UNFINISHED}")) as temporary:
+        with _empty_folder(folder.with_name(f".{folder.name}{UNFINISHED}")) as temporary:
             for name, testset in testsets.items():
                 _require_sound(testset, folder / name)
                 _write_files(temporary / name, _files(testset))
             temporary.rename(folder)
         sync(folder.parent)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another folder.") from error
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -109,40 +113,42 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def holds_testset(folder: Path, testset: Testset, others: Mapping[str, bytes]) -> bool:
-    """Return True if the folder holds exactly what `write_testset` would write into it, byte for byte; False for a
-    folder that does not exist or holds anything else. Raises DataError if it cannot be read.
+    """Return whether the folder contains exactly the files that `write_testset` would write, byte for byte.
+
+    False for a folder that does not exist. Raises DataError if it cannot be read.
     """
     files = {**others, **_files(testset)}
     try:
         found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
         return found == set(files) and all((folder / name).read_bytes() == files[name] for name in found)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be read ({error.strerror}). Choose another place.") from error
+        raise DataError(f"{folder}: cannot be read ({error.strerror}). Choose another folder.") from error
 
 
 def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
-    """Raises DataError unless a set that is made as `about` says may be written to the folder with `replace`: if that
-    can be made, is empty, or has a set that was made of the same corpus, or half of one that was being written. What
-    people corrected, and what is no set, is never written over.
+    """Raise DataError unless `write_testset` may write a set described by `about` to the folder with `replace`.
+
+    It may if the folder can be created, is empty, or has a set of the same corpus or an unfinished one. Sets that
+    people corrected and other files are never overwritten.
     """
     folder = folder.resolve()
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        what = "cannot be written to" if there.is_dir() else "is no folder"
-        raise DataError(f"{folder}: {there} {what}. Choose another place for the set.")
-    if there != folder or not any(folder.iterdir()) or ((folder / UNFINISHED).exists() and not _has_manifest(folder)):
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        problem = "cannot be written to" if nearest.is_dir() else "is not a folder"
+        raise DataError(f"{folder}: {nearest} {problem}. Choose another folder for the set.")
+    if nearest != folder or not any(folder.iterdir()) or ((folder / UNFINISHED).exists() and not _has_manifest(folder)):
         return
     if not _has_manifest(folder):
-        raise DataError(f"{folder}: is there, and no released set. Choose a place for the set that is new or empty.")
+        raise DataError(f"{folder}: contains files, but not a released set. Choose a new or empty folder for the set.")
     manifest = as_record(read_json(folder / MANIFEST, _EXPECTED).value, str(folder / MANIFEST))
     if manifest.get("parent") or (folder / EDITS).exists():
         raise DataError(
-            f"{folder}: has a set that people corrected, which no run can make again. Choose another place."
+            f"{folder}: contains a set that people corrected, which no run can reproduce. Choose another folder."
         )
     before, now = _corpus_of(manifest), _corpus_of(about)
     if before != now:
         raise DataError(
-            f"{folder}: has a set of another corpus: {before}, not {now}. Choose another place for this one."
+            f"{folder}: contains a set of another corpus: {before}, not {now}. Choose another folder for this one."
         )
 
 
@@ -151,7 +157,7 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def _corpus_of(about: Mapping[str, Json]) -> str:
-    """Where its documents were read, or by which class those of no file are made."""
+    """Return the path of a set's corpus, or the class that generates its documents."""
     configuration = about.get("configuration")
     corpus = configuration.get("corpus") if isinstance(configuration, dict) else None
     return str(corpus.get("path") or corpus.get("_target_")) if isinstance(corpus, dict) else "an unknown one"
@@ -160,11 +166,11 @@ def _corpus_of(about: Mapping[str, Json]) -> str:
 def _require_sound(testset: Testset, folder: Path) -> None:
     if mistakes := testset.mistakes():
         more = f" (and {len(mistakes) - 1} more like it)" if mistakes[1:] else ""
-        raise DataError(f"{folder}: {mistakes[0]}{more}. Expected: {_EXPECTED}, whose gold lies in its documents.")
+        raise DataError(f"{folder}: {mistakes[0]}{more}. Expected: {_EXPECTED}, with all gold in its documents.")
 
 
 def _files(testset: Testset) -> dict[str, bytes]:
-    """The manifest is the last."""
+    """Return the files of a set. The manifest is last."""
     own = (testset.key, testset.parent, len(testset.documents), len(testset.samples))
     fields = dict(zip(_OWN_FIELDS, own, strict=True))
     samples = [{**sample_line(each), "provenance": testset.provenance.get(each.id, {})} for each in testset.samples]
@@ -191,8 +197,10 @@ def _value(record: Mapping[str, Json], name: str, where: str) -> Json:
 
 
 @contextmanager
-def _emptied(temporary: Path) -> Iterator[Path]:
-    """A folder to write into, without what a killed process left in it; gone at the end if it was not renamed."""
+def _empty_folder(temporary: Path) -> Iterator[Path]:
+    """Create an empty folder, without files that a killed process left. It is deleted at the end unless it was
+    renamed.
+    """
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
@@ -202,7 +210,7 @@ def _emptied(temporary: Path) -> Iterator[Path]:
 
 
 def _exchange(temporary: Path, folder: Path, names: list[str]) -> None:
-    """Without a manifest no half of a set is taken for a whole one."""
+    """Move files into the folder, the manifest last, so that a partial set has none."""
     for name in (MANIFEST, EDITS):
         (folder / name).unlink(missing_ok=True)
     for name in names:

@@ -1,4 +1,4 @@
-"""Documents and samples of a released set as lines of JSON: those that `dataset=jsonl` reads."""
+"""Documents and samples of a released set as lines of JSON, in the format of `dataset=jsonl`."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,23 +23,23 @@ _FIELDS = (
 
 
 def line_of(fields: Mapping[str, Json]) -> bytes:
-    """One line of UTF-8. Raises DataError for half of a character, which no file can hold."""
+    """Return one line in UTF-8. Raises DataError for a lone surrogate, which UTF-8 cannot encode."""
     try:
         return (json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except UnicodeEncodeError as error:
         near = error.object[max(0, error.start - 20) : error.start]
-        raise DataError(f"half of a character (a lone surrogate) came behind {near!r}; no file can hold it") from error
+        raise DataError(f"got a lone surrogate after {near!r}, expected text in UTF-8") from error
 
 
 def document_lines(documents: Documents) -> Iterator[dict[str, Json]]:
-    """The fields of each document, in order."""
+    """Yield the fields of each document, in order."""
     metadata = documents.metadata or [{}] * len(documents)
     for name, title, text, facts in zip(documents.ids, documents.titles, documents.texts, metadata, strict=True):
         yield {"id": name, "title": title, "text": text, "metadata": dict(facts)}
 
 
 def sample_line(sample: Sample) -> dict[str, Json]:
-    """The fields of a sample; no provenance."""
+    """Return the fields of a sample, without provenance."""
     return {
         "id": sample.id,
         "question": sample.question,
@@ -54,7 +54,7 @@ def sample_line(sample: Sample) -> dict[str, Json]:
 
 
 def gold_fields(gold: Iterable[Evidence]) -> list[dict[str, Json]]:
-    """Each unit with what it has: a whole document has no start and no end, and a grade of 1 is not written."""
+    """Return the fields of gold units. A whole document has no start and end, and a grade of 1 is left out."""
     units = []
     for unit in gold:
         place = {} if unit.start is None else {"start": unit.start, "end": unit.end}
@@ -63,14 +63,15 @@ def gold_fields(gold: Iterable[Evidence]) -> list[dict[str, Json]]:
 
 
 def read_sample(record: Record, where: str) -> tuple[Sample, Mapping[str, Json]]:
-    """A sample and its provenance. Raises DataError, also for a field that a released set does not have: it would be
-    lost in the next version.
+    """Return a sample and its provenance.
+
+    Raises DataError, also for unknown fields: they would be lost in the next version.
     """
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{where}: field '{unknown[0]}' came; a released set has: {', '.join(_FIELDS)}.")
+        raise DataError(f"{where}: got field '{unknown[0]}', expected one of: {', '.join(_FIELDS)}.")
     kind = optional_text(record, "kind", where) or Kind.QA
     if kind not in list(Kind):
-        raise DataError(f"{where}: kind '{kind}' came, one of {', '.join(Kind)} was wanted.")
+        raise DataError(f"{where}: got kind '{kind}', expected one of {', '.join(Kind)}.")
     sample = Sample(
         id=required_id(record, where),
         subset=required_text(record, "subset", where),
@@ -94,5 +95,5 @@ def _unit(unit: object, where: str) -> Evidence:
     record = as_record(unit, where)
     numbers = {name: record[name] for name in ("start", "end", "grade") if record.get(name) is not None}
     if ("start" in numbers) != ("end" in numbers) or any(type(number) is not int for number in numbers.values()):
-        raise DataError(f"{where}: {unit!r} came; start and end (both or neither) and grade are whole numbers.")
+        raise DataError(f"{where}: got {unit!r}, expected whole numbers for start and end (both or neither) and grade.")
     return Evidence(required_text(record, "document", where), **cast("dict[str, int]", numbers))

@@ -1,8 +1,8 @@
-"""How well the time of a cell is known: the noise of its seconds per question, from what its results record.
+"""Noise of the seconds per question of a cell, from its results.
 
 A stage that serves all questions together is timed once. Its noise is the range of its seconds over cells with the same
-components, which differ in numbers such as a chunk size or top_k. That range contains true differences as well, so it
-is an upper bound. Time that was measured once says nothing of its noise, and all of it counts as noise.
+components, which differ in numbers such as a chunk size or top_k. That range includes true differences, so it is an
+upper bound. The noise of a single measurement is unknown, so all of its time counts as noise.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +20,10 @@ Components = tuple[tuple[str, Json], ...]
 
 
 def noise_of_seconds(cells: Sequence[CellResult]) -> dict[str, float]:
-    """Return the noise of each cell's median seconds per question, in seconds, by cell id. `cells` are all cells of a
-    sweep. A stage that is the same in all of them cannot make one slower, so its noise is left out. {} for no cells.
+    """Return the noise of each cell's median seconds per question, in seconds, by cell id.
+
+    `cells` are all cells of a sweep. A stage that all of them share cannot make one slower, so its noise is left out.
+    {} for no cells.
     """
     shared = _shared(cells)
     measured: dict[tuple[Components, str], set[float]] = {}
@@ -42,18 +44,18 @@ def noise_of_seconds(cells: Sequence[CellResult]) -> dict[str, float]:
 
 
 def _stages(cell: CellResult) -> Mapping[str, float]:
-    """Seconds per question by kind of stage; as one kind in results of an earlier version."""
+    """Return seconds per question by kind of stage; as a single kind in results of an earlier version."""
     return cell.batched_s or {_ALL_STAGES: cell.latency_s.get("batched", 0.0)}
 
 
 def _shared(cells: Sequence[CellResult]) -> set[str]:
-    """Return the kinds whose seconds are equal in all cells: they have one and the same stage."""
+    """Return the kinds whose seconds are equal in all cells, because they share the stage."""
     kinds = {kind for cell in cells for kind in _stages(cell)}
     return {kind for kind in kinds if len({_stages(cell).get(kind) for cell in cells}) == 1}
 
 
 def _components(cell: CellResult) -> Components:
-    """Return the axes that name components: cells that agree in them do the same kind of work."""
+    """Return the axes that name components. Cells with equal components do the same kind of work."""
     return tuple(sorted((name, value) for name, value in cell.axes.items() if isinstance(value, str)))
 
 
@@ -63,8 +65,9 @@ def _spread(measured: Iterable[float], own: float) -> float:
 
 
 def _noise_of_answers(cell: CellResult) -> float:
-    """Return the standard deviation of a single answer's seconds. Answers that all took equally long were timed
-    together, so all of their time counts.
+    """Return the standard deviation of a single answer's seconds.
+
+    Answers that all took equally long were timed together, so all of their time counts.
     """
     p50, p95 = cell.latency_s.get("p50", 0.0), cell.latency_s.get("p95", 0.0)
     spread = p95 - p50

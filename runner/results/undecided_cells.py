@@ -1,4 +1,4 @@
-"""The cells that the samples cannot tell from the best one, by the test of `python -m analysis compare`."""
+"""Cells that do not differ significantly from the best one, by the test of `python -m analysis compare`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,24 +9,25 @@ from runner.results.cell_result import CellResult
 from runner.results.joined_samples import CommonSamples, common_samples, most_samples_first
 
 ALPHA = 0.05
-"""The probability that the truly best cell is not among those that may be."""
+"""Probability that the truly best cell is excluded from the cells that may be the best."""
 
 MANY_CELLS, N_RESAMPLES_OF_MANY = 100, 1_999
-"""With more cells, pairs of them in resamples take long, so there are fewer resamples."""
+"""With more cells, comparing all pairs in resamples takes long, so there are fewer resamples."""
 
 _DIGITS = 12
-"""Means that differ in later ones differ by rounding alone."""
+"""Means that agree in this many decimals differ only by rounding."""
 
 
 def paired_test(n_cells: int, alpha: float = ALPHA) -> PairedTest:
-    """Return the test for a sweep of so many cells."""
+    """Return the test for a sweep of `n_cells` cells."""
     usual = PairedTest(confidence=1 - alpha)
     return replace(usual, n_resamples=N_RESAMPLES_OF_MANY) if n_cells > MANY_CELLS else usual
 
 
 def equal_groups(joined: CommonSamples, *, larger_is_better: bool, first: CellResult | None = None) -> list[list[int]]:
-    """Return the places of the cells, those with the same values and the same missing samples together: the group of
-    `first` in front if it is given, and then the best mean first.
+    """Return the places of the cells in groups with the same values and the same missing samples.
+
+    The group of `first` comes first, if given. The others follow in the order of their means, best first.
     """
     sign = 1 if larger_is_better else -1
     means = joined.means().round(_DIGITS)
@@ -53,9 +54,10 @@ def undecided(
     larger_is_better: bool,
     test: PairedTest,
 ) -> "tuple[CommonSamples, list[list[int]]]":
-    """Return the samples that the cells have in common, and the groups of equal cells that may be the best, best mean
-    first. All cells have a value of the metric, and the first cell of `most_samples_first` is complete, with its
-    configuration. Raises DataError if samples cannot be read.
+    """Return the samples that the cells have in common, and the groups of equal cells that may be the best.
+
+    Groups are in the order of their means, best first. All cells have a value of the metric. The first cell of
+    `most_samples_first` is complete, with its configuration. Raises DataError if samples cannot be read.
     """
     joined = common_samples(most_samples_first(cells, metric, subset), folder_of, metric, subset)
     groups = equal_groups(joined, larger_is_better=larger_is_better)

@@ -358,4 +358,4 @@ class TestCommand:
 
     def test_an_error_is_one_message_and_exit_code_2(self, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["compare", str(sweep), "--metric", "nothing"]) == 2
-        assert capsys.readouterr().err.startswith("nothing: no metric 'nothing' in overall; there are: bleu")
+        assert capsys.readouterr().err.startswith("nothing: no metric 'nothing' in overall; expected one of: bleu")

@@ -54,7 +54,7 @@ def test_what_is_left_out_and_what_varies_together_is_said(tmp_path: Path, capsy
     lines = lines_of(tiny_sweep.write(tmp_path, [*cells, failed]), capsys)
     assert "index varies only along with retriever, which stands for both" in lines
     assert "cannot be told apart from the other terms, so without a share of their own: retriever x top_k" in lines
-    assert "left out: 1 cell(s) that failed, have no value or no result yet" in lines
+    assert "left out: 1 cell(s) that failed, or have no value or no result yet" in lines
 
 
 def test_a_level_is_compared_in_cells_that_are_equal_in_all_other_axes(

@@ -85,15 +85,17 @@ class TestSweep:
         assert standings.best.cell_id == best.cell_id != standings.ordered[0].cell_id
 
     def test_the_best_by_a_metric_that_is_not_there(self, loaded: LoadedSweep) -> None:
-        with pytest.raises(DataError, match="no metric 'rogue_l' in overall; there are: bleu, hallucination, rouge_l"):
+        with pytest.raises(
+            DataError, match="no metric 'rogue_l' in overall; expected one of: bleu, hallucination, rouge_l"
+        ):
             loaded.cell("best:rogue_l")
-        with pytest.raises(DataError, match="no cell has a value of any metric; did all of them fail"):
+        with pytest.raises(DataError, match="no cell has a value of any metric; did all cells fail"):
             replace(loaded, cells=()).cell("best")
 
     def test_failed_cells_are_not_ranked(self, loaded: LoadedSweep) -> None:
         failed = replace(loaded, cells=tuple(replace(cell, status="FAILED") for cell in loaded.cells))
         assert failed.ranked("rouge_l") == []
-        with pytest.raises(DataError, match="no cell with a value of rouge_l"):
+        with pytest.raises(DataError, match="no cell has a value of rouge_l"):
             failed.best("rouge_l")
 
     def test_as_a_table(self, loaded: LoadedSweep) -> None:
@@ -112,22 +114,24 @@ class TestFindMetric:
         assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
     def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="no metric 'rouge' in read; there are: hallucination, rouge_l"):
+        with pytest.raises(DataError, match="no metric 'rouge' in read; expected one of: hallucination, rouge_l"):
             find_metric("read:rouge", cells)
 
     def test_an_unknown_subset_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="no subset 'reed'; there are: create, macro, overall, read, read/qa_1doc"):
+        with pytest.raises(
+            DataError, match="no subset 'reed'; expected one of: create, macro, overall, read, read/qa_1doc"
+        ):
             find_metric("reed:rouge_l", cells)
 
     def test_cells_of_the_matrix_are_listed_where_one_is_wanted(self, cells: tuple[CellResult, ...]) -> None:
         with_matrix = [replace(cells[0], metrics={"overall": {}, "matrix/funds/extractive": {}})]
-        with pytest.raises(DataError, match=r"there are: overall, matrix/<topic>/<task>$"):
+        with pytest.raises(DataError, match=r"expected one of: overall, matrix/<topic>/<task>$"):
             find_metric("x:rouge_l", with_matrix)
-        with pytest.raises(DataError, match=r"there are: matrix/funds/extractive$"):
+        with pytest.raises(DataError, match=r"expected one of: matrix/funds/extractive$"):
             find_metric("matrix/x/y:rouge_l", with_matrix)
 
     def test_without_any_metric_asks_whether_all_failed(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="did all of them fail"):
+        with pytest.raises(DataError, match="did all cells fail"):
             find_metric("rouge_l", [replace(cells[0], metrics={})])
 
     @pytest.mark.parametrize(("metric", "larger"), [("rouge_l", True), ("hallucination", False), ("length", None)])
@@ -166,7 +170,7 @@ class TestFindCell:
 
     @pytest.mark.parametrize("text", ["c", "retriever=hybrid", "no_axis=1"])
     def test_none_lists_all(self, cells: tuple[CellResult, ...], text: str) -> None:
-        with pytest.raises(DataError, match=r"no cell matches; there are:(\n.*){4}$"):
+        with pytest.raises(DataError, match=r"no cell matches, expected one of:(\n.*){4}$"):
             find_cell(text, cells)
 
 

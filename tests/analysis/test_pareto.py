@@ -132,7 +132,7 @@ def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Ca
     first, *others = tiny_sweep.CELLS
     failed = replace(first, facts={"status": "FAILED", "reason": "no"})
     rows = rows_of(tiny_sweep.write(tmp_path, [failed, *others]), capsys)
-    assert rows[-1] == "left out: 1 cell(s) that failed, have no value or no result yet".split()
+    assert rows[-1] == "left out: 1 cell(s) that failed, or have no value or no result yet".split()
     assert len(rows) == 2 + 3 + 3
 
 

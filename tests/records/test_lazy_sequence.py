@@ -40,7 +40,7 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
 
 @pytest.fixture
 def column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> documents.DocumentColumn[str]:
-    monkeypatch.setattr(documents, "_AT_ONCE", 2)
+    monkeypatch.setattr(documents, "_ROWS_PER_GROUP", 2)
     pq.write_table(pa.table({"text": TEXTS}), tmp_path / "table.parquet", row_group_size=2)
     return documents.DocumentColumn(tmp_path / "table.parquet", "text", str)
 

@@ -1,1 +1,1 @@
-"""The answers: context, examples, prompts and the language model."""
+"""Stages of the answers: context, examples, prompts and the language model."""

@@ -1,4 +1,4 @@
-"""Prompts, and the answers to them."""
+"""Stages of the prompts and of the answers to them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -23,30 +23,30 @@ from runner.pipeline.corpus.loaded_data import SampleSet
 Messages = tuple[Message, ...]
 
 _N_PROMPTS_WRITTEN_AHEAD = 200
-"""To estimate the length of all."""
+"""Number of prompts that are written ahead to estimate the length of all."""
 
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.large_string())]))
 
 
 class PromptsCodec:
-    """A row of messages per sample."""
+    """Stores the messages of each sample as a row."""
 
     def encode(self, result: Sequence[Messages]) -> Parts:
-        """The table."""
+        """Return the table of messages."""
         rows = [[vars(message) for message in messages] for messages in result]
         return {"prompts": pa.table({"messages": pa.array(rows, _MESSAGES)})}
 
     def decode(self, parts: Parts) -> Sequence[Messages]:
-        """The messages of every sample."""
+        """Return the messages of every sample."""
         rows: list[list[Json]] = parts["prompts"]["messages"].to_pylist()
         return [tuple(Message(**message) for message in messages) for messages in rows]
 
 
 class AnswersCodec:
-    """One row per sample, in order."""
+    """Stores one row per sample, in order."""
 
     def encode(self, result: Sequence[Answer]) -> Parts:
-        """The table."""
+        """Return the table of answers."""
         columns: dict[str, Json] = {
             field.name: [getattr(answer, field.name) for answer in result] for field in fields(Answer)
         }
@@ -57,7 +57,7 @@ class AnswersCodec:
         return {"answers": pa.table(columns)}
 
     def decode(self, parts: Parts) -> Sequence[Answer]:
-        """The answers."""
+        """Return the answers."""
         rows: list[Json] = parts["answers"].to_pylist()
         return [
             Answer(
@@ -72,8 +72,9 @@ class AnswersCodec:
 
 
 def tokens_without_passages(llm: LLM, prompt: Prompt, samples: Sequence[Sample]) -> Tokens:
-    """What the prompts of all samples and the answers to them take at most, passages apart: told by some that are
-    written for this.
+    """Return an upper bound of the tokens of all prompts, without passages, and of their answers.
+
+    The bound is extrapolated from some prompts that are written for it.
     """
     drawn = samples[:: 1 + len(samples) // _N_PROMPTS_WRITTEN_AHEAD]
     alone = sum((most_tokens(llm, prompt.render_closed_book(each)) for each in drawn), Tokens())
@@ -82,7 +83,7 @@ def tokens_without_passages(llm: LLM, prompt: Prompt, samples: Sequence[Sample])
 
 
 def usage_of(answers: Sequence[Answer]) -> dict[str, int | None]:
-    """Requests and tokens of answers to one prompt each."""
+    """Return the requests and tokens of answers that took one prompt each."""
     return {
         "n_requests": len(answers),
         "n_prompt_tokens": total([answer.n_prompt_tokens for answer in answers]),
@@ -93,7 +94,7 @@ def usage_of(answers: Sequence[Answer]) -> dict[str, int | None]:
 
 @dataclass(frozen=True, eq=False)
 class Prompts(Stage[Sequence[Messages]]):
-    """The messages for every sample: kept, so that the plan can count what is still to be asked."""
+    """The messages for every sample. They are stored, so that the plan can count the open requests."""
 
     kind: ClassVar[str] = "prompts"
     version: ClassVar[int] = 1
@@ -106,7 +107,7 @@ class Prompts(Stage[Sequence[Messages]]):
     examples: tuple[ChosenExamples, ...] = added_later(())
 
     def make(self, run: Run) -> Sequence[Messages]:
-        """Renders them."""
+        """Render the prompts."""
         samples = run.read(self.samples).samples
         render = renderer(run, self.prompt, self.passages, self.examples)
         return [render(*own) for own in zip(samples, self.passages.read(run), strict=True)]
@@ -114,7 +115,7 @@ class Prompts(Stage[Sequence[Messages]]):
 
 @dataclass(frozen=True, eq=False)
 class Answers(Stage[Sequence[Answer]]):
-    """One answer per sample by a language model: the one of `draw`, where it is to answer several times."""
+    """One answer of a language model per sample. `draw` numbers repeated answers to the same prompts."""
 
     kind: ClassVar[str] = "answers"
     version: ClassVar[int] = 4
@@ -124,23 +125,26 @@ class Answers(Stage[Sequence[Answer]]):
     llm: LLM
     prompts: Prompts
     draw: int
-    n_samples: int = runtime_only(0, "the samples stand in the key of the prompts")
-    n_context_tokens: int = runtime_only(0, "the passages stand in the key of the prompts")
-    """Of the passages and the examples in a prompt, at most."""
+    n_samples: int = runtime_only(0, "the samples are part of the prompts' key")
+    n_context_tokens: int = runtime_only(0, "the passages are part of the prompts' key")
+    """Upper bound of the tokens of passages and examples in a prompt."""
 
     def most_tokens(self, run: Run) -> Tokens:
-        """Of prompts without passages, some of which are written for this, and of all passages that may be in them."""
+        """Return an upper bound of the tokens of all requests.
+
+        It is estimated from some prompts without passages, plus the limit of passages per prompt.
+        """
         samples = run.read(self.prompts.samples).samples
         alone = tokens_without_passages(self.llm, self.prompts.prompt, samples)
         return alone + Tokens(self.n_context_tokens * len(samples), 0)
 
     @property
     def n_requests(self) -> int:
-        """One per sample."""
+        """Number of requests: one per sample."""
         return self.n_samples
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Asks the model. Replies are kept one by one, by request."""
+        """Ask the model. Each reply is stored as it arrives, by request."""
         return run.ask(self.llm, "answers")(list(self._requests(run)))
 
     def _requests(self, run: Run) -> Iterator[Request]:
@@ -152,8 +156,9 @@ class Answers(Stage[Sequence[Answer]]):
 
 @dataclass(frozen=True, eq=False)
 class BaselineAnswers(Stage[Sequence[Answer]]):
-    """One answer per sample by a baseline, which reads samples and passages: no prompt is written, and another one
-    makes no other experiment.
+    """One answer of a baseline per sample.
+
+    A baseline reads samples and passages and no prompt, so that changing the prompt does not change the experiment.
     """
 
     kind: ClassVar[str] = "baseline_answers"
@@ -166,7 +171,7 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
     passages: PromptPassages
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Has them computed."""
+        """Compute the answers."""
         samples = run.read(self.samples).samples
         requests = [
             Request(sample.id, (), sample, passages)
@@ -177,7 +182,7 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
 
 @dataclass(frozen=True, eq=False)
 class NoAnswers(Stage[Sequence[Answer]]):
-    """A cell without a generator: nothing is asked, and metrics of answers are not applicable."""
+    """Answers of a cell without a generator: no request is sent, and metrics of answers are not applicable."""
 
     kind: ClassVar[str] = "no_answers"
     version: ClassVar[int] = 3
@@ -187,5 +192,5 @@ class NoAnswers(Stage[Sequence[Answer]]):
     samples: Stage[SampleSet]
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """An answer that says so for each sample."""
+        """Return an answer in the state NOT_ASKED for each sample."""
         return [Answer(sample.id, AnswerState.NOT_ASKED) for sample in run.read(self.samples).samples]

@@ -1,4 +1,4 @@
-"""The answers of a cell: what the prompts hold, and what the language model answers to them."""
+"""Connects the stages of a cell's answers: the content of the prompts, and the language model's replies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerParts:
-    """The components that answer."""
+    """Components that answer."""
 
     context: ContextBuilder
     prompt: Prompt
@@ -35,7 +35,10 @@ class AnswerParts:
 
 @dataclass(frozen=True)
 class CellAnswers:
-    """The answers of a cell and its prompts; () where no language model reads them, or where it reads several."""
+    """The answers of a cell and its prompts.
+
+    `prompts` is () if no language model reads prompts, or if it takes several per answer.
+    """
 
     prompts: tuple[Prompts, ...]
     answers: Stage[Sequence[Answer]]
@@ -53,8 +56,9 @@ def no_passages(data: Data) -> NoPassages:
 
 
 def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | None) -> CellAnswers:
-    """Return the answers of a cell; `pool` is the data set of its examples. A cell without a language model has no
-    prompts, and reads no history.
+    """Return the answers of a cell. `pool` is the data set of its few-shot examples.
+
+    A cell without a language model has no prompts, and reads no history.
     """
     if cell.llm.answers_from is AnswersFrom.NOTHING:
         return CellAnswers((), NoAnswers(data.samples))
@@ -62,12 +66,12 @@ def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | 
         return CellAnswers((), BaselineAnswers(cell.llm, data.samples, passages))
     examples = chosen_examples(cell.examples, data, pool)
     if len(data.n_by_turn) == 1 or not cell.history.has_rounds:
-        return _asked(cell, data.samples, data.n_samples, passages, examples)
+        return _answer_stages(cell, data.samples, data.n_samples, passages, examples)
     turns: list[AnsweredTurn] = []
-    for n_earlier, n_samples in enumerate(data.n_by_turn):  # each is asked for after the turns before it
+    for n_earlier, n_samples in enumerate(data.n_by_turn):  # each turn is answered after the earlier turns
         own = OwnTurns(cell.history, n_earlier, data.samples, tuple(turns))
         of_turn = replace(passages, context=TurnContext(passages.context, own))
-        asked = _asked(cell, own, n_samples, of_turn, examples)
+        asked = _answer_stages(cell, own, n_samples, of_turn, examples)
         turns.append(AnsweredTurn(own, asked.prompts, asked.answers))
     return CellAnswers((), GeneratedAnswers(Conversations(cell.history, data.samples, tuple(turns))))
 
@@ -77,7 +81,7 @@ def n_passages(cell: "Cell", passages: PromptPassages) -> int:
     return 0 if isinstance(passages, NoPassages) else cell.top_k
 
 
-def _asked(
+def _answer_stages(
     cell: "Cell",
     samples: Stage[SampleSet],
     n_samples: int,
@@ -88,7 +92,7 @@ def _asked(
     most_tokens = _most_passage_tokens(cell, passages)
     about_tokens = _n_context_tokens(cell, passages) + cell.examples.n * cell.examples.max_tokens
     n = n_passages(cell, passages)
-    if cell.generator.n_requests(n, most_tokens) == 1:  # a single prompt, whatever the generator would do
+    if cell.generator.n_requests(n, most_tokens) == 1:  # a single prompt, for any generator
         prompts = Prompts(cell.prompt, samples, passages, examples)
         return CellAnswers((prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, about_tokens))
     parts = cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, examples
@@ -96,8 +100,9 @@ def _asked(
 
 
 def _most_passage_tokens(cell: "Cell", passages: PromptPassages) -> int | None:
-    """Return the tokens of the passages in a prompt, at most; None if nothing limits them, or if the builder of
-    contexts counts by another tokenizer than the generator.
+    """Return an upper bound of the tokens of the passages in a prompt.
+
+    Returns None if there is no limit, or if the context builder and the generator use different tokenizers.
     """
     if isinstance(passages, NoPassages):
         return 0
@@ -107,8 +112,9 @@ def _most_passage_tokens(cell: "Cell", passages: PromptPassages) -> int | None:
 
 
 def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
-    """Return the tokens of a context, at most, by the limits of the builder of contexts and of the chunker; 0 if
-    neither has one.
+    """Return an upper bound of the tokens of a context, from the limits of the context builder and of the chunker.
+
+    Returns 0 if neither has a limit.
     """
     if isinstance(passages, NoPassages):
         return 0

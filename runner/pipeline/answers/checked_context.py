@@ -1,4 +1,4 @@
-"""Contexts as a builder returned them, checked before they are stored: a wrong chunk would be read and scored."""
+"""Checks the contexts of a builder before they are stored. A wrong chunk would be read and scored."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +8,9 @@ from runner.engine.broken_contracts import broken_contract
 
 
 def checked_context(context: Context, hits: Hits, spans: Spans, top_k: int, builder: object) -> Context:
-    """Return `context` if its chunks are among the first `top_k` hits of each query, or around them as the builder's
-    `n_chunks_per_hit` says. Raises ComponentError, which names the class of the builder.
+    """Return `context` if each of its chunks is among the first `top_k` hits of its query, or near one of them.
+
+    The builder's `n_chunks_per_hit` limits the distance. Raises ComponentError, which names the class of the builder.
     """
     if mistake := _mistake(context, hits, spans, top_k, int(getattr(builder, "n_chunks_per_hit", 1))):
         raise broken_contract(builder, mistake)
@@ -17,21 +18,19 @@ def checked_context(context: Context, hits: Hits, spans: Spans, top_k: int, buil
 
 
 def _mistake(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per_hit: int) -> str:
-    """A contract violation in words; "" for none."""
+    """Describe a contract violation; "" without one."""
     if not isinstance(context, Context):
         return f"returned {type(context).__name__}, expected Context"
     chunk, n_queries = context.chunk, len(hits)
     if not _has_integers(chunk, 2) or len(chunk) != n_queries:
-        return f"returned {_shown(chunk)} as chunks, expected integers of two dimensions with {n_queries} rows"
+        return f"returned {_describe(chunk)} as chunks, expected integers of two dimensions with {n_queries} rows"
     for name, counts in (("n_tokens", context.n_tokens), ("n_tokens_dropped", context.n_tokens_dropped)):
         if not _has_integers(counts, 1) or len(counts) != n_queries or (counts < 0).any():
-            return (
-                f"returned {_shown(counts)} as {name}, expected an integer of 0 or more for each of {n_queries} queries"
-            )
+            return f"returned {_describe(counts)} as {name}, expected {n_queries} integers of 0 or more"
     for row, column in np.argwhere((chunk < -1) | (chunk >= len(spans)))[:1]:
         return f"query {row} has the chunk {chunk[row, column]}, expected 0 to {len(spans) - 1}, or -1 for none"
     for row, column in np.argwhere((chunk[:, :-1] < 0) & (chunk[:, 1:] >= 0))[:1]:
-        return f"query {row} has no chunk in column {column} but one behind it, expected -1 at the end alone"
+        return f"query {row} has no chunk in column {column} but one after it, expected -1 only at the end"
     ordered = np.sort(chunk, axis=1)
     for row, column in np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))[:1]:
         return f"query {row} has the chunk {ordered[row, column]} twice, expected each once"
@@ -39,15 +38,17 @@ def _mistake(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per
         around = (
             f", nor around one in its document (n_chunks_per_hit={n_chunks_per_hit})" if n_chunks_per_hit > 1 else ""
         )
-        return f"query {row} has the chunk {chunk[row, column]}, which is none of its first {top_k} hits{around}"
+        return f"query {row} has the chunk {chunk[row, column]}, which is not among its first {top_k} hits{around}"
     return ""
 
 
 def _is_far(
     chunk: NDArray[np.integer], best: NDArray[np.integer], spans: Spans, n_chunks_per_hit: int
 ) -> NDArray[np.bool_]:
-    """Chunks that are farther from every hit of their row than a passage reaches. Rows are laid end to end on one
-    number line, farther apart than that, so that a single sorted search serves all.
+    """Mark the chunks that are farther from every hit of their row than a passage reaches.
+
+    Rows are laid end to end on one number line, with larger gaps than that reach, so that one sorted search serves all
+    rows.
     """
     base = np.arange(len(chunk), dtype=np.int64)[:, None] * (len(spans) + n_chunks_per_hit)
     nowhere = -1 - n_chunks_per_hit
@@ -67,7 +68,7 @@ def _has_integers(array: object, n_dimensions: int) -> bool:
     return isinstance(array, np.ndarray) and array.ndim == n_dimensions and array.dtype.kind in "iu"
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
     return type(value).__name__

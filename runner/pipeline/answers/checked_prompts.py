@@ -1,6 +1,4 @@
-"""Messages, solved examples and earlier turns, checked before a model reads them: a prompt that shows the wrong sample
-shows no error.
-"""
+"""Checks messages, few-shot examples and earlier turns before a model reads them. A wrong prompt raises no error."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,14 +14,16 @@ _ROLES = ("system", "user", "assistant")
 
 
 def checked_messages(messages: Sequence[Message], sample: Sample, prompt: object) -> tuple[Message, ...]:
-    """Return one message or more. Raises ComponentError, which names the class of the prompt."""
+    """Return the messages, at least one. Raises ComponentError, which names the class of the prompt."""
     if not isinstance(messages, list | tuple) or not messages:
-        raise broken_contract(prompt, f"got {_shown(messages)} for sample {sample.id!r}, expected a tuple of Message")
+        raise broken_contract(
+            prompt, f"got {_describe(messages)} for sample {sample.id!r}, expected a tuple of Message"
+        )
     for message in messages:
         if not isinstance(message, Message) or not isinstance(message.content, str) or message.role not in _ROLES:
             raise broken_contract(
                 prompt,
-                f"got {_shown(message)} for sample {sample.id!r}, expected a Message with a string as its content and "
+                f"got {_describe(message)} for sample {sample.id!r}, expected a Message with a string as content and "
                 f"one of {', '.join(_ROLES)} as its role",
             )
     return tuple(messages)
@@ -42,8 +42,8 @@ def checked_examples(
         or chosen.dtype.kind not in "iu"
         or chosen.shape != (len(samples), examples.n)
     ):
-        wanted = f"expected an array of integers with {len(samples)} rows of {examples.n}"
-        raise broken_contract(examples, f"returned {_shown(chosen)}, {wanted}")
+        expected = f"expected an array of integers with {len(samples)} rows of {examples.n}"
+        raise broken_contract(examples, f"returned {_describe(chosen)}, {expected}")
     if mistake := _mistake_of_examples(chosen, samples, pool, frozenset(documents.ids)):
         raise broken_contract(examples, mistake)
     return chosen.astype(np.int32)
@@ -63,8 +63,8 @@ def _mistake_of_examples(
     clusters = clusters_of([*samples, *pool])
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (
-            f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is itself or of its "
-            "cluster, so that the prompt shows its answer; expected another"
+            f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is the sample itself "
+            "or in its cluster, so that the prompt reveals its answer; expected another example"
         )
     return ""
 
@@ -74,7 +74,7 @@ def checked_turns(
 ) -> list[tuple[int, ...]]:
     """Return the positions of every sample's earlier turns. Raises ComponentError, which names the class."""
     if not isinstance(earlier, list | tuple) or len(earlier) != len(samples):
-        raise broken_contract(history, f"returned {_shown(earlier)}, expected a list with a tuple per sample")
+        raise broken_contract(history, f"returned {_describe(earlier)}, expected a list with a tuple per sample")
     turns = dict(enumerate(earlier))
     for row, sample in enumerate(samples):
         if mistake := _mistake_of_turns(turns[row], sample, turns):
@@ -84,7 +84,7 @@ def checked_turns(
 
 def _mistake_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
     if not isinstance(own, list | tuple) or not all(isinstance(row, int | np.integer) for row in own):
-        return f"got {_shown(own)}, expected a tuple of positions"
+        return f"got {_describe(own)}, expected a tuple of positions"
     if len(own) != len(sample.history):
         return f"got {len(own)} positions, expected one for each of its {len(sample.history)} earlier turns"
     for n_before, row in enumerate(own):
@@ -97,7 +97,7 @@ def _mistake_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[
     return ""
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
     if isinstance(value, Message):

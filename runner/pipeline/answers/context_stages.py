@@ -1,4 +1,4 @@
-"""Which hits go into the prompts."""
+"""Stages that choose the hits for the prompts."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,7 +30,7 @@ class ChosenContext(Stage[Context]):
     chunks: ChunkPassages
 
     def make(self, run: Run) -> Context:
-        """Chooses from the first top_k hits, or from all where there are fewer."""
+        """Choose from the first `top_k` hits, or from all if there are fewer."""
         hits = run.read(self.hits)
         texts = SpanTexts(run.read(self.chunks.corpus).texts, run.read(self.chunks.chunks))
         top_k = min(self.top_k, hits.chunk.shape[1])
@@ -39,7 +39,7 @@ class ChosenContext(Stage[Context]):
 
 @dataclass(frozen=True, eq=False)
 class EmptyContext(Stage[Context]):
-    """No chunk in any prompt: a closed-book cell."""
+    """Contexts without chunks, for a closed-book cell."""
 
     kind: ClassVar[str] = "empty_context"
     version: ClassVar[int] = 1
@@ -49,7 +49,7 @@ class EmptyContext(Stage[Context]):
     samples: Samples
 
     def make(self, run: Run) -> Context:
-        """A row without a chunk per sample."""
+        """Return an empty row per sample."""
         n_samples = len(run.read(self.samples).samples)
         none = np.zeros(n_samples, dtype=np.int64)
         return Context(np.zeros((n_samples, 0), dtype=np.int32), none, none)

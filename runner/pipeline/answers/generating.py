@@ -1,4 +1,4 @@
-"""Answers that take several requests each, and how each came about."""
+"""Answers that take several requests each, and the way in which each was generated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +20,9 @@ from runner.pipeline.corpus.loaded_data import SampleSet
 
 @dataclass(frozen=True)
 class Generation:
-    """What a generator made: per sample its answer, the messages of the last request, and how it came about (`paths`);
-    `usage` is what the requests cost.
+    """The output of a generator: answers, messages of the last request, and ways of generation (`paths`), per sample.
+
+    `usage` counts the requests and their tokens.
     """
 
     answers: Sequence[Answer]
@@ -31,10 +32,10 @@ class Generation:
 
 
 class GenerationCodec:
-    """Answers and prompts as they are kept by themselves, paths, usage."""
+    """Stores answers and prompts in their own formats, and paths and usage as JSON."""
 
     def encode(self, result: Generation) -> Parts:
-        """All four."""
+        """Return all four parts."""
         return {
             **AnswersCodec().encode(result.answers),
             **PromptsCodec().encode(result.prompts),
@@ -43,13 +44,13 @@ class GenerationCodec:
         }
 
     def decode(self, parts: Parts) -> Generation:
-        """The generation."""
+        """Return the generation."""
         return Generation(AnswersCodec().decode(parts), PromptsCodec().decode(parts), parts["paths"], parts["usage"])
 
 
 @dataclass(frozen=True, eq=False)
 class GeneratedInSteps(Stage[Generation]):
-    """What a generator makes of all samples: in `draw`, where it is to answer several times."""
+    """The generation of all samples. `draw` numbers repeated answers to the same prompts."""
 
     kind: ClassVar[str] = "generation"
     version: ClassVar[int] = 1
@@ -63,59 +64,59 @@ class GeneratedInSteps(Stage[Generation]):
     passages: PromptPassages
     draw: int
     examples: tuple[ChosenExamples, ...] = added_later(())
-    n_samples: int = runtime_only(0, "the samples stand in the key themselves")
-    n_passages: int = runtime_only(0, "the passages stand in the key themselves")
-    """In a prompt, at most."""
-    n_passage_tokens: int | None = runtime_only(None, "the passages stand in the key themselves")
-    """That they hold, at most, as the generator counts them; None if nobody knows."""
-    n_context_tokens: int = runtime_only(0, "the passages stand in the key themselves")
-    """About as many do they and the examples hold, at most."""
+    n_samples: int = runtime_only(0, "the samples are part of the key")
+    n_passages: int = runtime_only(0, "the passages are part of the key")
+    """Largest number of passages in a prompt."""
+    n_passage_tokens: int | None = runtime_only(None, "the passages are part of the key")
+    """Upper bound of their tokens, as the generator counts them; None if unknown."""
+    n_context_tokens: int = runtime_only(0, "the passages are part of the key")
+    """Approximate upper bound of the tokens of passages and examples."""
 
     @property
     def n_requests(self) -> int:
-        """As many as the generator makes for a sample, for each."""
+        """Number of requests: the generator's number per sample, times the samples."""
         return self.n_samples * self.generator.n_requests(self.n_passages, self.n_passage_tokens)
 
     @property
     def n_rounds(self) -> int:
-        """As the generator says."""
+        """Number of rounds of requests, as the generator reports it."""
         return self.generator.n_rounds(self.n_passages)
 
     def most_tokens(self, run: Run) -> Tokens:
-        """As if every request held all passages, and two answers from before."""
+        """Return an upper bound of the tokens, as if every request contained all passages and two earlier answers."""
         n_each = self.generator.n_requests(self.n_passages, self.n_passage_tokens)
         alone = tokens_without_passages(self.llm, self.prompt, run.read(self.samples).samples)
         n_prompt = alone.n_prompt + self.n_samples * self.n_context_tokens + 2 * alone.n_completion
         return Tokens(n_each * n_prompt, n_each * alone.n_completion)
 
     def make(self, run: Run) -> Generation:
-        """Asks the model. Replies are kept one by one, by request."""
+        """Ask the model. Each reply is stored as it arrives, by request."""
         samples = run.read(self.samples).samples
-        # A generator may show some passages alone, which are cited by the numbers that they have among all.
+        # A generator may show only some passages. They are cited by their numbers among all passages.
         tasks = [
             AnswerTask(sample, tuple(replace(passage, number=n) for n, passage in enumerate(passages, 1)))
             for sample, passages in zip(samples, self.passages.read(run), strict=True)
         ]
         render = renderer(run, self.prompt, self.passages, self.examples)
         ask = run.ask(self.llm, "answers")
-        made = self.generator.generate(tasks, render, _from_draw(ask, self.draw * self.generator.n_draws))
-        made = checked_generation(made, tasks, self.generator)
+        generated = self.generator.generate(tasks, render, _from_draw(ask, self.draw * self.generator.n_draws))
+        generated = checked_generation(generated, tasks, self.generator)
         return Generation(
-            [each.answer for each in made],
-            [each.prompt for each in made],
-            [each.path for each in made],
+            [each.answer for each in generated],
+            [each.prompt for each in generated],
+            [each.path for each in generated],
             dict(ask.usage),
         )
 
 
 def _from_draw(ask: Ask, first: int) -> Ask:
-    """Asks for other draws than those before the first."""
+    """Shift the draws of requests, so that they differ from earlier ones."""
     return lambda requests: ask([replace(request, draw=first + request.draw) for request in requests])
 
 
 @dataclass(frozen=True, eq=False)
 class GeneratedAnswers(Stage[Sequence[Answer]]):
-    """The answers alone, for all that reads answers."""
+    """Only the answers of a generation, for stages that read answers."""
 
     kind: ClassVar[str] = "generated_answers"
     version: ClassVar[int] = 1
@@ -125,20 +126,20 @@ class GeneratedAnswers(Stage[Sequence[Answer]]):
     generation: Stage[Generation]
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Takes them out."""
+        """Return the answers of the generation."""
         return run.read(self.generation).answers
 
 
 def generations(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ...]:
-    """The stage that made these answers in steps, if one did."""
+    """Return the stage that generated these answers in steps, if any."""
     return (answers.generation,) if isinstance(answers, GeneratedAnswers) else ()
 
 
 def draw_mistakes(generator: Generator, llm: LLM) -> list[str]:
-    """A generator that wants several draws of a model that gives the same answer each time."""
+    """Return an error for a generator that needs several draws of a deterministic model."""
     if generator.n_draws == 1 or getattr(llm, "temperature", None) != 0:
         return []
     return [
-        f"llm.temperature: got 0, at which all {generator.n_draws} draws of {type(generator).__name__} are one and the "
+        f"llm.temperature: got 0, at which all {generator.n_draws} draws of {type(generator).__name__} are the "
         "same answer; expected more, e.g. llm.temperature=0.7"
     ]

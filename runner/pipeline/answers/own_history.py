@@ -1,11 +1,11 @@
-"""Conversations in which the model's own answers stand as history: they are answered turn by turn.
+"""Conversations whose history contains the model's own answers. They are answered turn by turn.
 
     samples ─┬─ turns 1 ── prompts ── answers ─┬───────────────────────────────────────────┐
              ├─ turns 2 ───────────────────────┴─ prompts ── answers ─┬────────────────────┼─ conversations
              └─ turns 3 ──────────────────────────────────────────────┴─ prompts ── answers┘
 
-The stages of a turn are those of any samples, so that every generator can answer them. What is searched for reads the
-questions of earlier turns alone, and so does not wait for answers.
+The stages of a turn are the same as for any samples, so that every generator can answer them. The search reads only the
+questions of earlier turns, and so does not wait for answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,22 +26,23 @@ from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 
 @dataclass(frozen=True)
 class TurnSet(SampleSet):
-    """The samples of one turn, whose history is the model's own; `rows` are their positions among all samples. Those of
-    which an earlier answer failed are not among them.
+    """The samples of one turn, with the model's own answers as history.
+
+    `rows` are their positions among all samples. Samples with a failed earlier answer are left out.
     """
 
     rows: tuple[int, ...]
 
 
 class TurnSetCodec:
-    """Samples and labels as they are kept by themselves, rows as JSON."""
+    """Stores samples and labels in their own format, and rows as JSON."""
 
     def encode(self, result: TurnSet) -> Parts:
-        """All three."""
+        """Return all three parts."""
         return {**SamplesCodec().encode(result), "rows": list(result.rows)}
 
     def decode(self, parts: Parts) -> TurnSet:
-        """The turns."""
+        """Return the turns."""
         read = SamplesCodec().decode(parts)
         return TurnSet(read.samples, read.labels, tuple(parts["rows"]))
 
@@ -55,29 +56,29 @@ class AnsweredTurn(StageGroup):
     answers: Stage[Sequence[Answer]]
 
     def answer_of_row(self, run: Run) -> dict[int, Answer]:
-        """By position among all samples."""
+        """Return the answers by position among all samples."""
         return dict(zip(run.read(self.turns).rows, run.read(self.answers), strict=True))
 
     def prompt_of_row(self, run: Run) -> dict[int, Messages]:
-        """Likewise, what the model was shown."""
+        """Return the prompts by position among all samples."""
         shown = [run.read(stage) for stage in self.prompts]
         shown += [run.read(stage).prompts for stage in generations(self.answers)]
         return {row: messages for own in shown for row, messages in zip(run.read(self.turns).rows, own, strict=True)}
 
     def path_of_row(self, run: Run) -> dict[int, str]:
-        """Likewise, how the answer came about, where its generator tells."""
+        """Return the way of generation by position among all samples, if the generator records it."""
         paths = [run.read(stage).paths for stage in generations(self.answers)]
         return {row: path for own in paths for row, path in zip(run.read(self.turns).rows, own, strict=True)}
 
     def usage(self, run: Run) -> Mapping[str, int | None]:
-        """What its requests cost."""
+        """Return the usage of the turn's requests."""
         in_steps = [run.read(stage).usage for stage in generations(self.answers)]
         return in_steps[0] if in_steps else usage_of(run.read(self.answers))
 
 
 @dataclass(frozen=True, eq=False)
 class OwnTurns(Stage[TurnSet]):
-    """The samples with so many earlier turns, in which the model's answers to these stand."""
+    """The samples with `n_earlier` earlier turns, with the model's answers to these turns in their history."""
 
     kind: ClassVar[str] = "turns"
     in_words: ClassVar[str] = "turns of conversations"
@@ -91,7 +92,7 @@ class OwnTurns(Stage[TurnSet]):
     before: tuple[AnsweredTurn, ...]
 
     def make(self, run: Run) -> TurnSet:
-        """Puts the answers in. One that is empty, refused or cut off stands there as it came."""
+        """Insert the answers. Empty, refused and truncated answers are inserted as they are."""
         read = run.read(self.samples)
         answers = {row: answer for turn in self.before for row, answer in turn.answer_of_row(run).items()}
         chosen = {
@@ -119,7 +120,7 @@ def _is_answered(answer: Answer | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TurnContext(Stage[Context]):
-    """The contexts of one turn, out of those of all samples."""
+    """The contexts of one turn, selected from the contexts of all samples."""
 
     kind: ClassVar[str] = "turn_context"
     version: ClassVar[int] = 1
@@ -130,15 +131,15 @@ class TurnContext(Stage[Context]):
     turns: OwnTurns
 
     def make(self, run: Run) -> Context:
-        """Takes the rows."""
+        """Select the rows of the turn."""
         context, rows = run.read(self.context), list(run.read(self.turns).rows)
         return Context(**{field.name: getattr(context, field.name)[rows] for field in fields(Context)})
 
 
 @dataclass(frozen=True, eq=False)
 class Conversations(Stage[Generation]):
-    """The answers of all turns, in the order of the samples. One whose earlier turn failed was never asked for, and has
-    failed too.
+    """The answers of all turns, in the order of the samples. A turn after a failed turn was not asked, and
+    fails too.
     """
 
     kind: ClassVar[str] = "conversations"
@@ -151,7 +152,7 @@ class Conversations(Stage[Generation]):
     turns: tuple[AnsweredTurn, ...]
 
     def make(self, run: Run) -> Generation:
-        """Joins them."""
+        """Join the answers of all turns."""
         samples = run.read(self.samples).samples
         answers: dict[int, Answer] = {}
         prompts: dict[int, Messages] = {}
@@ -174,12 +175,12 @@ class Conversations(Stage[Generation]):
             [answers[row] for row in range(len(samples))],
             [prompts.get(row, ()) for row in range(len(samples))],
             [": ".join(filter(None, [number, paths.get(row)])) for row, number in enumerate(numbers)],
-            _summed([turn.usage(run) for turn in self.turns]),
+            _sum_usages([turn.usage(run) for turn in self.turns]),
         )
 
 
 _EARLIER = "an earlier turn failed: "
 
 
-def _summed(usages: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
+def _sum_usages(usages: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
     return {name: total([usage[name] for usage in usages]) for name in usages[0]}

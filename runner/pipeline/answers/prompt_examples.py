@@ -1,4 +1,4 @@
-"""Solved examples in prompts: which ones, and how they are shown."""
+"""Few-shot examples in prompts: their choice and their form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from runner.pipeline.corpus.loaded_data import Data, Samples
 
 @dataclass(frozen=True, eq=False)
 class ChosenExamples(Stage[NDArray[np.int32]]):
-    """For each sample the positions of its examples in the pool, int32[n_samples, n]."""
+    """Positions of each sample's examples in the pool, int32[n_samples, n]."""
 
     kind: ClassVar[str] = "examples"
     version: ClassVar[int] = 1
@@ -34,7 +34,7 @@ class ChosenExamples(Stage[NDArray[np.int32]]):
     documents: Stage[Documents]
 
     def make(self, run: Run) -> NDArray[np.int32]:
-        """Chooses them. Raises DataError where there are too few."""
+        """Choose the examples. Raises DataError if there are too few."""
         samples, pool = run.read(self.samples).samples, run.read(self.pool).samples
         documents = run.read(self.documents)
         chosen = self.examples.choose(samples, pool, documents)
@@ -42,15 +42,17 @@ class ChosenExamples(Stage[NDArray[np.int32]]):
 
 
 def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[ChosenExamples, ...]:
-    """The examples of a cell from its training split; none where it shows none."""
+    """Return the examples of a cell from its training split; () without any."""
     if pool is None:
         return ()
     return (ChosenExamples(examples, data.samples, pool.samples, pool.corpus),)
 
 
 def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple[ChosenExamples, ...]) -> Render:
-    """Writes prompts: in a closed book without passages, and with the examples of each sample. An example is a turn of
-    the chat before the question: the last message of its own prompt, with its gold as passages, and its reference.
+    """Return a function that renders the prompt of a sample, without passages in a closed book.
+
+    Each example of the sample becomes a chat turn before the question. The turn has the last message of the example's
+    own prompt, with its gold as passages, and its reference.
     """
 
     def alone(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:

@@ -13,19 +13,20 @@ from runner.pipeline.corpus.chunk_stages import ChunkFacts
 
 @dataclass(frozen=True)
 class RetrievedPassages(StageGroup):
-    """What each prompt holds."""
+    """Passages of each prompt, from the retrieved chunks."""
 
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     context: Stage[Context]
     merges: bool = added_later(False)
-    """True where neighbouring chunks are one passage."""
+    """True if neighbouring chunks are merged into one passage."""
     facts: tuple[ChunkFacts, ...] = added_later(())
-    """Of the chunks, where any are known."""
+    """Facts about the chunks, if any are known."""
 
     def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
-        """Per sample, the passages in its prompt, in order, with the title and the metadata of their documents, and the
-        facts that are known of their first chunks.
+        """Yield the passages in each sample's prompt, in order.
+
+        A passage has the title and the metadata of its document, and the known facts about its first chunk.
         """
         facts = next((run.read(stage) for stage in self.facts), None)
         documents, texts = run.read(self.corpus), SpanTexts(run.read(self.corpus).texts, run.read(self.chunks))
@@ -33,7 +34,7 @@ class RetrievedPassages(StageGroup):
             yield tuple(_passage(texts, documents, passage, facts[passage[0]] if facts else {}) for passage in passages)
 
     def chunks_of(self, run: Run) -> Iterator[list[tuple[int, ...]]]:
-        """Per sample, the chunks of each passage in its prompt, in order."""
+        """Yield the chunks of each passage in each sample's prompt, in order."""
         spans = run.read(self.chunks)
         for row in run.read(self.context).chunk.tolist():
             chosen = [chunk for chunk in row if chunk >= 0]
@@ -42,12 +43,12 @@ class RetrievedPassages(StageGroup):
 
 @dataclass(frozen=True)
 class NoPassages(StageGroup):
-    """Prompts without passages: those of a closed-book cell."""
+    """Prompts without passages, for a closed-book cell."""
 
     context: Stage[Context]
 
     def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
-        """Nothing per sample."""
+        """Yield no passages for each sample."""
         return iter([()] * len(run.read(self.context).chunk))
 
 

@@ -1,1 +1,1 @@
-"""The corpus of a cell: loaded, refined, cut into chunks, and put below headers."""
+"""Stages of a cell's corpus: loaded, refined, cut into chunks, with headers."""

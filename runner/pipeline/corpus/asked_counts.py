@@ -1,4 +1,4 @@
-"""How well the language model was understood that a step of retrieval asked, and what that cost."""
+"""Counts of readable and failed replies in steps of retrieval that ask a language model, and their usage."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,32 +10,34 @@ from components.protocols import LLM
 from runner.engine.ask import is_language_model, total
 
 
-class Told(Protocol):
-    """What came of asking about one thing: "" for both if nothing went wrong."""
+class ReplyOutcome(Protocol):
+    """Outcome of one request: both fields are "" if the reply was read."""
 
     @property
     def unread(self) -> str:
-        """Why the reply could not be read."""
+        """Reason why the reply could not be read."""
 
     @property
     def failed(self) -> str:
-        """Why the request failed."""
+        """Reason why the request failed."""
 
 
 @dataclass(frozen=True)
 class AskedCounts:
-    """`replies` are as `reply_counts` gives them, `usage` is what the requests cost."""
+    """`replies` come from `reply_counts`. `usage` counts the requests and their tokens."""
 
     replies: Mapping[str, Json]
     usage: Mapping[str, int | None]
 
 
-def reply_counts(told: Sequence[Told], n_judged: int) -> dict[str, Json]:
-    """Of how many things the model was asked about (`n_judged`), of how many a reply could not be read (`n_unparsable`,
-    with the `commonest` reason) or a request failed (`n_failed`, with the `commonest_error`).
+def reply_counts(outcomes: Sequence[ReplyOutcome], n_judged: int) -> dict[str, Json]:
+    """Count requests by outcome.
+
+    The counts are `n_judged` requested items, `n_unparsable` unreadable replies, with the `commonest` reason, and
+    `n_failed` failed requests, with the `commonest_error`.
     """
-    unread = Counter(each.unread for each in told if each.unread)
-    failed = Counter(each.failed for each in told if each.failed)
+    unread = Counter(each.unread for each in outcomes if each.unread)
+    failed = Counter(each.failed for each in outcomes if each.failed)
     return {
         "n_judged": n_judged,
         "n_unparsable": unread.total(),
@@ -46,7 +48,7 @@ def reply_counts(told: Sequence[Told], n_judged: int) -> dict[str, Json]:
 
 
 def summed(counts: Sequence[AskedCounts]) -> AskedCounts:
-    """Of several stages of one step (at least one): the commonest reasons are those of the stage with most of them."""
+    """Sum the counts of one step's stages, at least one. Reasons come from the stage with the most of them."""
     replies = {name: sum(each.replies[name] for each in counts) for name in ("n_judged", "n_unparsable", "n_failed")}
     for name, number in (("commonest", "n_unparsable"), ("commonest_error", "n_failed")):
         replies[name] = max(counts, key=lambda each: each.replies[number]).replies[name]
@@ -55,28 +57,31 @@ def summed(counts: Sequence[AskedCounts]) -> AskedCounts:
 
 
 class Asked(Protocol):
-    """What a stage made that asked a language model."""
+    """Result of a stage that asked a language model."""
 
     @property
     def replies(self) -> Mapping[str, Json]:
-        """As `reply_counts` gives them."""
+        """Counts of replies: see `reply_counts`."""
 
     @property
     def usage(self) -> Mapping[str, int | None]:
-        """What the requests cost."""
+        """Counts of requests and their tokens."""
 
 
 def counts_of_step(step: str, asked: Iterable[Asked]) -> dict[str, AskedCounts]:
-    """By the name of the step, the sum over its stages that asked a language model; {} where none did."""
+    """Return the counts of a step by its name, summed over its stages that asked a language model; {} without any."""
     counts = [AskedCounts(own.replies, own.usage) for own in asked]
     return {step: summed(counts)} if counts else {}
 
 
 def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
-    """Those that a step (by its axis) asks and that are no language models; `writes` says what they are to write."""
+    """Return errors for models of a step (named by its axis) that are not language models.
+
+    `writes` names the text that they are to write.
+    """
     return [
         f"{step}: got {type(llm).__name__} to write {writes}, expected a language model: for the cell (llm=openai "
-        f"llm.model=...), or for the {step} alone (+llm@{step}.llm=openai {step}.llm.model=...)"
+        f"llm.model=...), or only for the {step} (+llm@{step}.llm=openai {step}.llm.model=...)"
         for llm in models
         if not is_language_model(llm)
     ]

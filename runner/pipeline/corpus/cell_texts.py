@@ -1,4 +1,4 @@
-"""The texts of a cell: its documents, refined, cut into chunks, and put below headers."""
+"""Connects the stages of a cell's texts: documents, refined, cut into chunks, with headers."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusParts:
-    """The components that make the texts of a cell. `tokenizer`, `embedder` and `vector_index` are chosen here; the
-    components that use them hold them.
+    """Components that produce the texts of a cell.
+
+    `tokenizer`, `embedder` and `vector_index` are chosen here, and used by the components that refer to them.
     """
 
     dataset: Dataset
@@ -32,8 +33,10 @@ class CorpusParts:
 
 @dataclass(frozen=True)
 class Texts:
-    """The documents of a cell and their chunks. `data` has the corpus after the last of the `refined` ones, which begin
-    with the `original` corpus; `searched` are the chunks that are searched, below their headers.
+    """The documents of a cell and their chunks.
+
+    `data` has the corpus after the last of the `refined` corpora, which start from the `original` corpus. `searched`
+    are the chunks that are searched, with their headers.
     """
 
     original: Stage[Documents]
@@ -54,19 +57,17 @@ class Texts:
 
     @property
     def family(self) -> tuple[Stage[Spans], ...]:
-        """Small chunks and the larger ones that are read in their place; () where the same chunks are searched and
-        read.
-        """
+        """Small chunks, and the larger chunks that are read instead. () if the same chunks are searched and read."""
         return () if self.cut_up.searched is self.chunks else (self.cut_up.searched, self.chunks)
 
     @property
     def ranked(self) -> Searched:
-        """The chunks that a reranker compares with a query, and that a diversity step compares with each other."""
+        """The chunks that rerankers compare with a query, and that diversity steps compare with each other."""
         return Searched(self.data, self.chunks) if self.family else self.searched
 
 
 def texts_of(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
-    """Return the texts of a cell. An arm that picks its passages may have a chunker of its own, and reads no header."""
+    """Return the texts of a cell. An arm that picks its passages may have a custom chunker, and reads no header."""
     refined = refined_corpora(cell.refiner, data)
     own = replace(data, corpus=refined[-1] if refined else data.corpus)
     cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, own)

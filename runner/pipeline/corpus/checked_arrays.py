@@ -1,4 +1,4 @@
-"""Numbers as a component returned them, checked before they are stored: a NaN would fall out of a ranking unnoticed."""
+"""Checks the numbers of a component before they are stored. A NaN would silently change a ranking."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,30 +8,32 @@ from runner.engine.broken_contracts import broken_contract
 
 def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np.float32]:
     """Return float32[n_pairs]. Raises ComponentError, which names the class, for anything but finite numbers."""
-    return _checked(
+    return _check_numbers(
         scores, (n_pairs,), reranker, f"scores of shape {{}} for {n_pairs} pairs, expected one finite score each"
     )
 
 
 def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers."""
-    return _checked(
+    return _check_numbers(
         vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, expected a row each"
     )
 
 
-def _checked(values: object, shape: tuple[int | None, ...], component: object, expected: str) -> NDArray[np.float32]:
+def _check_numbers(
+    values: object, shape: tuple[int | None, ...], component: object, expected: str
+) -> NDArray[np.float32]:
     try:
         array = np.asarray(values)
-    except ValueError as error:  # rows of several lengths
-        raise broken_contract(component, f"returned {type(values).__name__} that is no array ({error})") from error
+    except ValueError as error:  # rows of different lengths
+        raise broken_contract(component, f"returned {type(values).__name__} that is not an array ({error})") from error
     if array.dtype.kind not in "fiub":
         raise broken_contract(
             component, f"returned {type(values).__name__} of {array.dtype}, expected an array of numbers"
         )
     if len(array.shape) != len(shape) or any(n not in (None, own) for n, own in zip(shape, array.shape, strict=True)):
         raise broken_contract(component, f"got {expected.format(array.shape)}")
-    # Checked after the conversion: a float64 may be too large.
+    # Checked after the conversion, because a float64 may be too large.
     with np.errstate(over="ignore"):
         numbers = np.asarray(array, dtype=np.float32)
     if not np.isfinite(numbers).all():

@@ -1,4 +1,6 @@
-"""Origins of refined texts, checked before they are stored: a wrong one would credit evidence that nobody found."""
+"""Checks the origins of refined texts before they are stored. A wrong origin would credit evidence that was not
+found.
+"""
 
 from collections.abc import Sequence
 
@@ -11,15 +13,16 @@ from runner.pipeline.corpus.checked_spans import text_lengths
 
 
 def check_origins(origins: Origins, texts: Sequence[str], originals: Sequence[str], refinement: object) -> None:
-    """Raises ComponentError, which names the class of the refinement, for pieces that are no pieces of `texts` or
-    of the `originals`, and for copies that differ.
+    """Raise ComponentError, which names the class of the refinement, for invalid origins.
+
+    Origins are invalid if a piece is outside `texts` or `originals`, or if a copy differs from its original.
     """
     if mistake := _mistake(origins, texts, originals):
         raise broken_contract(refinement, mistake)
 
 
 def _mistake(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:
-    """A contract violation in words; "" for none."""
+    """Describe a contract violation; "" without one."""
     if not isinstance(origins, Origins):
         return f"returned {type(origins).__name__} as origins, expected Origins"
     columns = vars(origins).values()
@@ -31,10 +34,12 @@ def _mistake(origins: object, texts: Sequence[str], originals: Sequence[str]) ->
         return "returned Origins with other columns than integers, and booleans in is_copy"
     if len({len(column) for column in columns}) > 1:
         return f"returned Origins with columns of {[len(column) for column in columns]} rows, expected equal lengths"
-    return _misplaced(origins, text_lengths(texts), text_lengths(originals)) or _changed(origins, texts, originals)
+    return _misplaced_piece(origins, text_lengths(texts), text_lengths(originals)) or _changed_copy(
+        origins, texts, originals
+    )
 
 
-def _misplaced(origins: Origins, lengths: NDArray[np.int64], original_lengths: NDArray[np.int64]) -> str:
+def _misplaced_piece(origins: Origins, lengths: NDArray[np.int64], original_lengths: NDArray[np.int64]) -> str:
     document, start, end = origins.document, origins.start, origins.end
     first, last = origins.original_start, origins.original_end
     for row in _first((document < 0) | (document >= len(lengths))):
@@ -55,8 +60,8 @@ def _misplaced(origins: Origins, lengths: NDArray[np.int64], original_lengths: N
     return ""
 
 
-def _changed(origins: Origins, texts: Sequence[str], originals: Sequence[str]) -> str:
-    """A copy that is none, in words."""
+def _changed_copy(origins: Origins, texts: Sequence[str], originals: Sequence[str]) -> str:
+    """Describe a copy that differs from its original; "" without one."""
     rows = zip(*(column.tolist() for column in vars(origins).values()), strict=True)
     for row, (document, start, end, first, last, is_copy) in enumerate(rows):
         if is_copy and texts[document][start:end] != originals[document][first:last]:
@@ -68,5 +73,5 @@ def _changed(origins: Origins, texts: Sequence[str], originals: Sequence[str]) -
 
 
 def _first(is_wrong: NDArray[np.bool_]) -> list[int]:
-    """The first row that is wrong; [] if none is."""
+    """Return the first wrong row; [] if no row is wrong."""
     return [int(row) for row in np.flatnonzero(is_wrong)[:1]]

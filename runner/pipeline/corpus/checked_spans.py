@@ -1,4 +1,4 @@
-"""Chunks as a chunker returned them, checked before they are stored: a chunk beyond its document would be scored."""
+"""Checks the chunks of a chunker before they are stored. A chunk beyond its document would be scored."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,14 @@ from runner.engine.broken_contracts import broken_contract
 
 
 def text_lengths(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Characters of each text, int64[n]."""
+    """Return the number of characters of each text, int64[n]."""
     return np.fromiter((len(text) for text in texts), dtype=np.int64, count=len(texts))
 
 
 def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -> Spans:
-    """Return `spans` if they are chunks of documents with so many characters, as `Chunker.chunk` promises. Raises
-    ComponentError, which names the class of the chunker.
+    """Return `spans` if they are valid chunks of documents with these numbers of characters: see `Chunker.chunk`.
+
+    Raises ComponentError, which names the class of the chunker.
     """
     if mistake := _mistake(spans, lengths):
         raise broken_contract(chunker, mistake)
@@ -24,7 +25,7 @@ def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -
 
 
 def _mistake(spans: object, lengths: NDArray[np.integer]) -> str:
-    """A contract violation in words; "" for none."""
+    """Describe a contract violation; "" without one."""
     if not isinstance(spans, Spans):
         return f"returned {type(spans).__name__}, expected Spans"
     columns = spans.document, spans.start, spans.end
@@ -47,5 +48,5 @@ def _mistake(spans: object, lengths: NDArray[np.integer]) -> str:
 
 
 def _first(is_wrong: NDArray[np.bool_]) -> list[int]:
-    """The first row that is wrong; [] if none is."""
+    """Return the first wrong row; [] if no row is wrong."""
     return [int(row) for row in np.flatnonzero(is_wrong)[:1]]

@@ -1,7 +1,8 @@
-"""Headers that are searched together with chunks, and are no part of them.
+"""Headers that are searched together with chunks, and are not part of them.
 
-Where there are any, a corpus of its own is searched, whose documents are their chunks in a row, each below its header:
-as many chunks in the same order, so that a hit is a hit on the chunk itself. Prompts, results and metrics see that.
+With headers, a derived corpus is searched. Each of its documents consists of the chunks of a document, each below its
+header. It has the same number of chunks in the same order, so that a hit is a hit on the original chunk. Prompts,
+results and metrics read the original chunk.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +24,10 @@ from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
 
 PURPOSE = "headers"
 HEADER = "header"
-"""How a header for which a language model is asked is called where judges have their names."""
+"""Name of headers by a language model in the counts of judges."""
 
 _LINE_END, _GAP = "\n", "\n\n"
-"""Below a header, and between chunks."""
+"""Texts below a header, and between chunks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +43,14 @@ class ChunkHeaders(Stage[Sequence[str]]):
     chunks: Stage[Spans]
 
     def make(self, run: Run) -> Sequence[str]:
-        """Has them written."""
+        """Let the component write the headers."""
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
-        return _checked(self.writer.write(documents, chunks), len(chunks), self.writer)
+        return _check_headers(self.writer.write(documents, chunks), len(chunks), self.writer)
 
 
 @dataclass(frozen=True)
 class WrittenHeaders:
-    """Headers by a language model, with how well it was understood (`replies`, as `reply_counts` gives them, by chunk)
-    and what that cost (`usage`).
-    """
+    """Headers by a language model, with the counts of replies by chunk (see `reply_counts`) and their usage."""
 
     headers: Sequence[str]
     replies: Mapping[str, Json]
@@ -60,7 +59,7 @@ class WrittenHeaders:
 
 @dataclass(frozen=True, eq=False)
 class AskedHeaders(Stage[WrittenHeaders]):
-    """A header per chunk that a language model writes."""
+    """A header per chunk, written by a language model."""
 
     kind: ClassVar[str] = "asked_headers"
     in_words: ClassVar[str] = "headers by a language model"
@@ -70,26 +69,29 @@ class AskedHeaders(Stage[WrittenHeaders]):
     writer: AskingHeaderWriter
     corpus: Stage[Documents]
     chunks: Stage[Spans]
-    n_documents: int = runtime_only(0, "the documents stand in the key of the corpus")
+    n_documents: int = runtime_only(0, "the documents are part of the corpus' key")
 
     must_read_replies: ClassVar[bool] = True
     counts_ahead: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
-        """One per chunk. How many these are is counted ahead; where that fails, as many as there are documents."""
+        """Number of requests, one per chunk.
+
+        The chunks are counted ahead. If that fails, this is the number of documents.
+        """
         return self.n_documents
 
     def make(self, run: Run) -> WrittenHeaders:
-        """Asks about every chunk."""
+        """Ask for a header of every chunk."""
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
         ask = run.ask(self.writer.llm, PURPOSE)
         written = self.writer.write_by_asking(documents, chunks, ask)
-        headers = _checked([own.text for own in written], len(chunks), self.writer)
+        headers = _check_headers([own.text for own in written], len(chunks), self.writer)
         return WrittenHeaders(headers, reply_counts(written, len(written)), dict(ask.usage))
 
 
-def _checked(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
+def _check_headers(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
     if len(headers) != n_chunks:
         raise broken_contract(
             writer, f'got {len(headers)} headers for {n_chunks} chunks, expected one for each, "" for none'
@@ -116,10 +118,10 @@ class HeadedCorpus(Stage[Documents]):
     headers: tuple[AnyHeaders, ...]
 
     def make(self, run: Run) -> Documents:
-        """Puts them together."""
+        """Join the chunks and their headers."""
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
         texts: list[list[str]] = [[] for _ in documents.ids]
-        above = _above(run, self.headers)
+        above = _header_texts(run, self.headers)
         for document, header, text in zip(
             chunks.document.tolist(), above, SpanTexts(documents.texts, chunks), strict=True
         ):
@@ -129,7 +131,7 @@ class HeadedCorpus(Stage[Documents]):
 
 @dataclass(frozen=True, eq=False)
 class HeadedChunks(Stage[Spans]):
-    """Where chunks are in the headed corpus, with their headers."""
+    """Spans of chunks, with their headers, in the headed corpus."""
 
     kind: ClassVar[str] = "headed_chunks"
     version: ClassVar[int] = 1
@@ -139,19 +141,20 @@ class HeadedChunks(Stage[Spans]):
     headers: tuple[AnyHeaders, ...]
 
     def make(self, run: Run) -> Spans:
-        """Counts characters as `HeadedCorpus` writes them."""
+        """Count characters as `HeadedCorpus` writes them."""
         chunks = run.read(self.chunks)
-        above = np.array([len(header) for header in _above(run, self.headers)], dtype=np.int64)
+        above = np.array([len(header) for header in _header_texts(run, self.headers)], dtype=np.int64)
         lengths = above + chunks.end - chunks.start
         ends = np.cumsum(lengths + len(_GAP))
-        first = np.searchsorted(chunks.document, chunks.document)  # of each chunk's document
+        # position of the first chunk of each chunk's document
+        first = np.searchsorted(chunks.document, chunks.document)
         before = np.concatenate([[0], ends])[first]
         start = ends - lengths - len(_GAP) - before
         return Spans(chunks.document, start.astype(np.int32), (start + lengths).astype(np.int32))
 
 
-def _above(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
-    """What stands above each chunk: the headers of all writers, each in a line of its own."""
+def _header_texts(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
+    """Yield the text above each chunk: the headers of all writers, one per line."""
     read = [run.read(stage).headers if isinstance(stage, AskedHeaders) else run.read(stage) for stage in headers]
     for own in zip(*read, strict=True):
         yield "".join(f"{header}{_LINE_END}" for header in own if header.strip())
@@ -165,7 +168,7 @@ class Searched(NamedTuple):
 
 
 def with_headers(header: Header, data: Data, chunks: Stage[Spans]) -> Searched:
-    """What is searched: chunks below their headers; as they are where there are none."""
+    """Return the chunks to search: with their headers, if there are any."""
     if not header.writers:
         return Searched(data, chunks)
     headers = tuple(_headers(writer, data, chunks) for writer in header.writers)
@@ -179,17 +182,17 @@ def _headers(writer: HeaderWriter | AskingHeaderWriter, data: Data, chunks: Stag
 
 
 def asked_headers(searched: Searched) -> tuple[AskedHeaders, ...]:
-    """The stages that asked a language model for headers of what is searched."""
+    """Return the stages that asked a language model for headers of these chunks."""
     stages = searched.chunks.headers if isinstance(searched.chunks, HeadedChunks) else ()
     return tuple(stage for stage in stages if isinstance(stage, AskedHeaders))
 
 
 def header_counts(run: Run, asked: Sequence[AskedHeaders]) -> dict[str, AskedCounts]:
-    """By HEADER, what stages say of the replies of the language models that they asked, if there are some."""
+    """Return the counts of headers by a language model under HEADER; {} without any."""
     return counts_of_step(HEADER, map(run.read, asked))
 
 
 def header_mistakes(header: Header) -> list[str]:
-    """Writers that are to ask what is no language model."""
+    """Return errors for writers whose model is not a language model."""
     models = [writer.llm for writer in header.writers if isinstance(writer, AskingHeaderWriter)]
     return model_mistakes(HEADER, "headers", models)

@@ -1,4 +1,4 @@
-"""Cutting the corpus into chunks."""
+"""Stages that cut the corpus into chunks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,15 @@ from runner.pipeline.corpus.loaded_data import Data
 
 _N_DOCUMENTS = 200
 _MOST_CHARACTERS = 10_000
-"""So many documents, and so much of each, are cut before the work."""
+"""At most this many documents, and this many characters of each, are cut for an estimate."""
 _STANDARD_ERRORS = 3
 
 
 @dataclass(frozen=True)
 class SomeChunks:
-    """The texts of chunks, for a plan that cannot wait for all of them. All that there are are `times` as many at most,
-    as far as these tell; 1.0: these are all.
+    """Texts of chunks for a plan that cannot wait for all chunks.
+
+    All chunks are estimated to be at most `times` as many; 1.0 means that these are all.
     """
 
     texts: Sequence[str]
@@ -42,14 +43,14 @@ class SomeChunks:
 
 
 def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChunks:
-    """The chunks of a corpus or of a block, if they are kept; else those of some of its documents, cut anew."""
+    """Return the chunks of a corpus or of a block if they are cached, or else chunks of some of its documents."""
     if isinstance(chunks, BlockChunks | Chunks) and not run.is_kept(chunks):
         return _cut_some(chunks.chunker, documents)
     return SomeChunks(SpanTexts(documents.texts, run.read(chunks)), 1.0)
 
 
 def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
-    """Those of documents from all over a corpus."""
+    """Cut documents from all over a corpus."""
     drawn = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
     texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[drawn]]
     facts = corpus.metadata[drawn] if corpus.metadata else ()
@@ -58,7 +59,8 @@ def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
     lengths = np.array([len(text) for text in texts])
     n_chunks = np.bincount(spans.document, minlength=len(texts))
     times = sum(map(len, corpus.texts)) / max(lengths.sum(), 1)
-    if times > 1 and len(spans):  # a ratio estimate: chunks go with characters, but for what is left in the end
+    # A ratio estimate: the number of chunks is proportional to characters, except for the rest of each document.
+    if times > 1 and len(spans):
         off = n_chunks - lengths * (len(spans) / lengths.sum())
         times *= 1 + _STANDARD_ERRORS * off.std() * len(texts) ** 0.5 / len(spans)
     return SomeChunks(SpanTexts(texts, spans), times)
@@ -66,7 +68,7 @@ def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
 
 @dataclass(frozen=True, eq=False)
 class BlockSegments(Stage[Segments]):
-    """Where tokens and sentences of a block's documents end; without a tokenizer a token is a character."""
+    """Ends of tokens and sentences in a block's documents. Without a tokenizer, a token is a character."""
 
     kind: ClassVar[str] = "segments"
     version: ClassVar[int] = 1
@@ -76,7 +78,7 @@ class BlockSegments(Stage[Segments]):
     documents: DocumentBlock
 
     def make(self, run: Run) -> Segments:
-        """Splits every text once, for all chunkings."""
+        """Split every text once, for all chunkers."""
         return segment(self.documents.read(run).texts, self.tokenizer)
 
 
@@ -94,7 +96,7 @@ class BlockChunks(Stage[Spans]):
     segments: BlockSegments
 
     def make(self, run: Run) -> Spans:
-        """Cuts along the segments. Raises ComponentError for chunks that break the contract."""
+        """Cut along the segments. Raises ComponentError for chunks that break the contract."""
         documents = self.documents.read(run)
         spans = self.chunker.chunk(documents, run.read(self.segments))
         return checked_spans(spans, text_lengths(documents.texts), self.chunker)
@@ -110,15 +112,15 @@ class Chunks(Stage[Spans]):
 
     chunker: Chunker
     corpus: Stage[Documents]
-    blocks: tuple[ChunkBlock, ...] = runtime_only((), "a document is cut alike in any block")
+    blocks: tuple[ChunkBlock, ...] = runtime_only((), "a document is cut in the same way in any block")
 
     def make(self, run: Run) -> Spans:
-        """Those of all blocks."""
+        """Join the chunks of all blocks."""
         return joined_spans(run, self.blocks)
 
 
 def cut_in_blocks(chunker: Chunker, data: Data) -> Chunks:
-    """The chunks of a data set's corpus, made block by block."""
+    """Return the chunks of a data set's corpus, which are cut block by block."""
     return Chunks(chunker, data.corpus, tuple(_cut(chunker, block) for block in document_blocks(data)))
 
 
@@ -128,7 +130,7 @@ def _cut(chunker: Chunker, documents: DocumentBlock) -> ChunkBlock:
 
 
 def chunk_blocks(chunks: Stage[Spans], blocks: Sequence[DocumentBlock]) -> tuple[ChunkBlock, ...]:
-    """The chunks of blocks of their corpus, as spans of these."""
+    """Return the chunks of blocks of their corpus, as spans of the blocks."""
     return tuple(_chunks_of(chunks, block) for block in blocks)
 
 
@@ -141,7 +143,7 @@ def _chunks_of(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
 
 @dataclass(frozen=True, eq=False)
 class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
-    """What a chunker knows of its chunks, such as their sections and pages."""
+    """Facts that a chunker knows about its chunks, such as their sections and pages."""
 
     kind: ClassVar[str] = "chunk_facts"
     version: ClassVar[int] = 1
@@ -152,7 +154,7 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
     chunks: Stage[Spans]
 
     def make(self, run: Run) -> Sequence[Mapping[str, str]]:
-        """Looks them up."""
+        """Look up the facts."""
         chunks = run.read(self.chunks)
         facts = list(self.chunker.facts(run.read(self.corpus), chunks))
         if len(facts) != len(chunks) or not all(isinstance(own, Mapping) for own in facts):
@@ -162,7 +164,7 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
 
 
 def chunk_facts(chunks: Stage[Spans]) -> tuple[ChunkFacts, ...]:
-    """The facts that are known of chunks, if any are."""
+    """Return the stage of the known facts about chunks, if any."""
     if isinstance(chunks, Chunks) and isinstance(chunks.chunker, DescribingChunker):
         return (ChunkFacts(chunks.chunker, chunks.corpus, chunks),)
     return ()

@@ -1,4 +1,4 @@
-"""Vectors of the chunks of a corpus: fit the embedder, embed the chunks."""
+"""Stages that fit the embedder and embed the chunks of a corpus."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,21 +34,24 @@ from runner.pipeline.corpus.text_passages import BlockPassages, ChunkPassages, D
 Vectors = NDArray[np.float32]
 
 BLOCK_CHUNKS = 32_768
-"""Chunks embedded at a time: what a kill can cost, and what must fit into memory. Slow embedders name fewer."""
+"""Chunks embedded per block. A killed process loses at most one block, and one must fit into memory.
+
+Slow embedders use smaller blocks.
+"""
 
 
 @dataclass(frozen=True)
 class NoDocuments(StageGroup):
-    """For an embedder that learns nothing of a corpus: its vectors are the same in any."""
+    """Input of an embedder that learns nothing from a corpus. Its vectors are the same in any corpus."""
 
     def read(self, run: Run) -> Passages:
-        """None."""
+        """Return no passages."""
         return Passages(())
 
 
 @dataclass(frozen=True, eq=False)
 class FittedEmbedder(Stage[EmbedderState]):
-    """What the embedder learns from the corpus; nothing for a pretrained one."""
+    """The state that the embedder learns from the corpus; empty for a pretrained one."""
 
     kind: ClassVar[str] = "embedder_state"
     in_words: ClassVar[str] = "fitting the embedder"
@@ -59,11 +62,11 @@ class FittedEmbedder(Stage[EmbedderState]):
     documents: DocumentPassages | NoDocuments
 
     def server_requests(self, run: Run) -> ServerRequests | None:
-        """One, of a word."""
+        """Return one request for one word."""
         return to_embed(self.embedder, [["a"]], None) if isinstance(self.embedder, AsksInBatches) else None
 
     def make(self, run: Run) -> EmbedderState:
-        """Fits the embedder."""
+        """Fit the embedder."""
         return self.embedder.fit(self.documents.read(run))
 
 
@@ -79,15 +82,18 @@ class ChunkVectors(Stage[Vectors]):
     embedder: Embedder
     chunks: ChunkPassages | BlockPassages
     state: FittedEmbedder
-    joined_by: str = runtime_only("", "the key of the vectors of the corpus: other blocks of it share what came")
+    joined_by: str = runtime_only("", "the key of the corpus' vectors: its blocks share received vectors")
 
     @property
     def shared_received(self) -> tuple[str, str] | None:
-        """With all blocks of all corpora: a corpus that is parted otherwise asks for no text twice."""
-        return (_received_of(self.state), self.joined_by) if self.joined_by else None
+        """Place and key of vectors received for all blocks of all corpora.
+
+        So a corpus that is divided differently requests no text twice.
+        """
+        return (_received_place(self.state), self.joined_by) if self.joined_by else None
 
     def make(self, run: Run) -> Vectors:
-        """Embeds block by block: a run that was broken off goes on behind the last whole block."""
+        """Embed block by block. An interrupted run resumes after the last complete block."""
         chunks, state = self.chunks.read(run), run.read(self.state)
         if len(chunks) <= self._block_size:
             return checked_vectors(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
@@ -95,19 +101,19 @@ class ChunkVectors(Stage[Vectors]):
         for rows, name in self._blocks(len(chunks)):
             block = read_block(run.workspace, name)
             if block is None:
-                made = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
-                made = checked_vectors(made, rows.stop - rows.start, self.embedder)
+                vectors = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
+                vectors = checked_vectors(vectors, rows.stop - rows.start, self.embedder)
                 require_equal_files(type(self.embedder))
-                path = write_block(run.workspace, name, made)
+                path = write_block(run.workspace, name, vectors)
                 if not self.joined_by:
-                    run.received.drop()  # the block has them all
-                block = read_part(path)  # from the disk: the memory is for the next one
+                    run.received.drop()  # the block contains all of them
+                block = read_part(path)  # read back from disk, to free the memory for the next block
             blocks.append(block)
             run.report(rows.stop, len(chunks))
         return joined_blocks(run.workspace / "vectors.npy", blocks)
 
     def server_requests(self, run: Run) -> ServerRequests | None:
-        """For the blocks that are not kept, or for all chunks as far as some of them tell."""
+        """Return the requests for blocks that are not stored. They may be estimated from some of the chunks."""
         if not isinstance(self.embedder, AsksInBatches):
             return None
         some, prefix = self.chunks.some(run), getattr(self.embedder, "passage_prefix", "")
@@ -122,7 +128,7 @@ class ChunkVectors(Stage[Vectors]):
         return self.embedder.n_chunks_per_block if isinstance(self.embedder, SlowEmbedder) else BLOCK_CHUNKS
 
     def _blocks(self, n_chunks: int) -> Iterator[tuple[slice, str]]:
-        """The rows of each, and its name: other blocks have other names."""
+        """Yield the rows and the name of each block. The name is unique to the rows."""
         for first in range(0, n_chunks, self._block_size):
             last = min(first + self._block_size, n_chunks)
             yield slice(first, last), f"{first}-{last}"
@@ -138,7 +144,7 @@ class VectorBlock(StageGroup):
 
 @dataclass(frozen=True, eq=False)
 class JoinedVectors(Stage[Vectors]):
-    """float32[n_chunks, d], put together of those of blocks."""
+    """float32[n_chunks, d], joined from the vectors of blocks."""
 
     kind: ClassVar[str] = "joined_vectors"
     in_words: ClassVar[str] = "vectors of blocks together"
@@ -148,20 +154,20 @@ class JoinedVectors(Stage[Vectors]):
     embedder: Embedder
     chunks: ChunkPassages
     state: FittedEmbedder
-    blocks: tuple[VectorBlock, ...] = runtime_only((), "texts are batched differently: changes rounding, about 1e-7")
+    blocks: tuple[VectorBlock, ...] = runtime_only((), "batching differs, which changes rounding by about 1e-7")
 
     @property
     def shared_received(self) -> tuple[str, str]:
-        """What came for the blocks."""
-        return _received_of(self.state), self.key
+        """Place and key of vectors received for the blocks."""
+        return _received_place(self.state), self.key
 
     def make(self, run: Run) -> Vectors:
-        """Writes them into one file, in the order of the chunks."""
-        vectors = self._joined(run)
-        run.received.drop()  # the blocks are kept, and have them all
+        """Write the vectors of all blocks into one file, in the order of the chunks."""
+        vectors = self._join_blocks(run)
+        run.received.drop()  # the stored blocks contain all of them
         return vectors
 
-    def _joined(self, run: Run) -> Vectors:
+    def _join_blocks(self, run: Run) -> Vectors:
         if len(self.blocks) == 1:
             return run.read(self.blocks[0].vectors)
         spans = run.read(self.chunks.chunks)
@@ -172,13 +178,13 @@ class JoinedVectors(Stage[Vectors]):
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
 
-def _received_of(state: FittedEmbedder) -> str:
-    """The place of vectors that came from a server: of the same model and parameters, of whichever corpus."""
+def _received_place(state: FittedEmbedder) -> str:
+    """Return the place of vectors received for the same model and parameters, for any corpus."""
     return key_of(["received", state.key])
 
 
 def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:
-    """The vectors of the chunks: the same for all who read them."""
+    """Return the stage of the chunks' vectors, which all stages that read them share."""
     if not isinstance(embedder, PretrainedEmbedder):
         terms = corpus_terms(embedder.tokenizer, data)
         state = FittedEmbedder(embedder, DocumentPassages(data.corpus, terms))

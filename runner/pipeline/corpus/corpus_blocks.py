@@ -16,12 +16,12 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Corpus, Data
 from runner.pipeline.corpus.partition import CorpusPartition, first_and_last
 
-_BY_CONTENT = "the hash of its content stands for it, wherever it lies in a corpus"
+_BY_CONTENT = "its content hash identifies it, at any place in a corpus"
 
 
 @dataclass(frozen=True)
 class CorpusBlock(StageGroup):
-    """Some documents of a corpus, known by their contents."""
+    """Some documents of a corpus, identified by their content."""
 
     content: str
     corpus: Stage[Documents] = runtime_only(None, _BY_CONTENT)
@@ -29,32 +29,33 @@ class CorpusBlock(StageGroup):
     number: int = runtime_only(0, _BY_CONTENT)
 
     def rows(self, run: Run) -> NDArray[np.int64]:
-        """Which documents of the corpus, ascending."""
+        """Return the positions of the documents in the corpus, ascending."""
         partition = run.read(self.partition)
         if self.number >= len(partition.contents) or partition.contents[self.number] != self.content:
-            raise DamagedEntryError("the corpus was parted anew while it was read")
+            raise DamagedEntryError("the corpus was partitioned again while it was read")
         return np.flatnonzero(partition.block == self.number)
 
     def read(self, run: Run) -> Documents:
-        """The documents."""
+        """Return the documents."""
         return _documents_at(run.read(self.corpus), self.rows(run))
 
 
 @dataclass(frozen=True)
 class DocumentsBelow(StageGroup):
-    """The documents whose ids begin with a prefix, of a corpus that is only known once it is made; all of them for "":
-    such a corpus is a block as a whole.
+    """Documents whose ids begin with a prefix, of a corpus that is known only after it was computed.
+
+    For "" these are all documents: such a corpus is a single block.
     """
 
     corpus: Stage[Documents]
     prefix: str = ""
 
     def rows(self, run: Run) -> NDArray[np.int64]:
-        """As of `CorpusBlock`."""
+        """Return the positions of the documents in the corpus, ascending."""
         return np.arange(*first_and_last(run.read(self.corpus).ids, self.prefix))
 
     def read(self, run: Run) -> Documents:
-        """The documents."""
+        """Return the documents."""
         return _documents_at(run.read(self.corpus), self.rows(run))
 
 
@@ -66,24 +67,24 @@ DocumentBlock = CorpusBlock | DocumentsBelow
 
 
 def document_blocks(data: Data) -> tuple[DocumentBlock, ...]:
-    """The blocks of the corpus of a data set."""
+    """Return the blocks of the corpus of a data set."""
     return _blocks(data) or (DocumentsBelow(data.corpus),)
 
 
 def searched_blocks(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
-    """The blocks of each of several corpora side by side, or of the one that there is."""
+    """Return the blocks of each of several corpora side by side, or of the single corpus."""
     if blocks := _blocks(data):
         return tuple(tuple(blocks[number] for number in own) for own in data.parts.of_prefix)
     return whole_corpora(data)
 
 
 def whole_corpora(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
-    """As `searched_blocks`, each corpus as a block."""
+    """Return each of the corpora of `searched_blocks` as a single block."""
     return tuple((DocumentsBelow(data.corpus, prefix),) for prefix in data.corpus_prefixes or ("",))
 
 
 def _blocks(data: Data) -> tuple[CorpusBlock, ...]:
-    """Empty where texts were made of the documents: what is in these is not known before."""
+    """Return the blocks of a loaded corpus; () for a derived corpus, whose content is not known in advance."""
     if not isinstance(data.corpus, Corpus):
         return ()
     return tuple(
@@ -94,7 +95,7 @@ def _blocks(data: Data) -> tuple[CorpusBlock, ...]:
 
 @dataclass(frozen=True)
 class ChunkBlock(StageGroup):
-    """The chunks of a block, as spans of its own documents."""
+    """The chunks of a block, as spans of the block's documents."""
 
     documents: DocumentBlock
     spans: Stage[Spans]
@@ -102,8 +103,9 @@ class ChunkBlock(StageGroup):
 
 @dataclass(frozen=True, eq=False)
 class ChunksOfBlock(Stage[Spans]):
-    """Those of a corpus's chunks that are of the documents of a block, as spans of these: for chunks that are not cut
-    block by block.
+    """The chunks of a corpus that belong to the documents of a block, as spans of these documents.
+
+    For chunks that are not cut block by block.
     """
 
     kind: ClassVar[str] = "chunks_of_block"
@@ -114,7 +116,7 @@ class ChunksOfBlock(Stage[Spans]):
     documents: DocumentBlock
 
     def make(self, run: Run) -> Spans:
-        """Numbers the documents anew."""
+        """Select the chunks and renumber their documents."""
         spans, rows = run.read(self.chunks), self.documents.rows(run)
         own = positions_of(spans, rows)
         document = np.searchsorted(rows, spans.document[own]).astype(np.int32)
@@ -122,8 +124,11 @@ class ChunksOfBlock(Stage[Spans]):
 
 
 def positions_of(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32, ascending: which of a corpus's chunks are of some documents. In a block they have the same order."""
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # documents in a row
+    """Return the positions of the chunks of some documents in the corpus: int32, ascending.
+
+    In a block, the chunks have the same order.
+    """
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # consecutive documents
         first, last = np.searchsorted(chunks.document, [rows[0], rows[-1] + 1])
         return np.arange(first, last, dtype=np.int32)
     own = np.zeros(max(int(chunks.document.max(initial=0)), int(rows.max(initial=0))) + 1, dtype=bool)
@@ -132,7 +137,7 @@ def positions_of(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def joined_spans(run: Run, blocks: Sequence[ChunkBlock]) -> Spans:
-    """The chunks of all blocks, as spans of the corpus."""
+    """Join the chunks of all blocks as spans of the corpus."""
     if len(blocks) == 1:
         return run.read(blocks[0].spans)
     columns = list(_in_corpus(run, blocks))

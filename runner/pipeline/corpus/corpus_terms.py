@@ -1,4 +1,4 @@
-"""Splitting texts into the terms that are indexed."""
+"""Stages that split texts into the terms to index."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,15 +16,15 @@ from runner.pipeline.corpus.corpus_blocks import DocumentBlock
 
 
 class TermTableCodec:
-    """Arrays, and the vocabulary as a table."""
+    """Stores arrays, and the vocabulary as a table."""
 
     def encode(self, result: TermTable) -> Parts:
-        """The parts."""
+        """Return the parts."""
         vocabulary = pa.table({"term": pa.array(result.vocabulary, pa.string())})
         return {**Columns(TermTable).encode(result), "vocabulary": vocabulary}
 
     def decode(self, parts: Parts) -> TermTable:
-        """The table."""
+        """Return the term table."""
         arrays = {name: parts[name] for name in ("offsets", "ids", "start", "end")}
         return TermTable(**arrays, vocabulary=parts["vocabulary"]["term"].to_pylist())
 
@@ -42,13 +42,13 @@ class BlockTerms(Stage[TermTable]):
     documents: DocumentBlock
 
     def make(self, run: Run) -> TermTable:
-        """Splits every document once, for all chunkings."""
+        """Split every document once, for all chunkers."""
         return build_term_table(self.documents.read(run).texts, self.tokenizer)
 
 
 @dataclass(frozen=True, eq=False)
 class CorpusTerms(Stage[TermTable]):
-    """The terms of the corpus for one word tokenizer, for what must know all of them."""
+    """The terms of the corpus for one word tokenizer, for stages that need all of them."""
 
     kind: ClassVar[str] = "terms"
     version: ClassVar[int] = 2
@@ -59,14 +59,14 @@ class CorpusTerms(Stage[TermTable]):
     blocks: tuple[BlockTerms, ...] = runtime_only((), "a document has the same terms in any block")
 
     def make(self, run: Run) -> TermTable:
-        """Those of all blocks."""
+        """Join the terms of all blocks."""
         tables = [run.read(block) for block in self.blocks]
         return joined_tables(tables, [block.documents.rows(run) for block in self.blocks])
 
 
 @dataclass(frozen=True, eq=False)
 class QueryWords(Stage[TermTable]):
-    """The queries' terms, numbered among themselves, whatever the corpus holds."""
+    """The terms of the queries, numbered independently of the corpus."""
 
     kind: ClassVar[str] = "query_words"
     in_words: ClassVar[str] = "terms of queries"
@@ -78,13 +78,13 @@ class QueryWords(Stage[TermTable]):
     queries: Stage[Queries]
 
     def make(self, run: Run) -> TermTable:
-        """Splits every query."""
+        """Split every query."""
         return build_term_table(run.read(self.queries).texts, self.tokenizer)
 
 
 @dataclass(frozen=True, eq=False)
 class QueryTerms(Stage[Terms]):
-    """The queries' terms in the vocabulary of the corpus."""
+    """The terms of the queries in the vocabulary of the corpus."""
 
     kind: ClassVar[str] = "query_terms"
     version: ClassVar[int] = 1
@@ -96,5 +96,5 @@ class QueryTerms(Stage[Terms]):
     terms: Stage[TermTable]
 
     def make(self, run: Run) -> Terms:
-        """Words that the corpus does not hold are left out."""
+        """Split every query. Words that the corpus lacks are left out."""
         return query_terms(run.read(self.queries).texts, self.tokenizer, run.read(self.terms))

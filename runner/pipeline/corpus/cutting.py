@@ -1,4 +1,4 @@
-"""The chunks of a corpus: by a chunker alone, by vectors of its sentences, or small ones within larger ones."""
+"""Stages that cut a corpus: by a chunker alone, by vectors of its sentences, or into small chunks of larger ones."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,19 +18,19 @@ from runner.pipeline.corpus.parent_chunks import ChildChunks, ParentHits
 
 @dataclass(frozen=True)
 class CutCorpus:
-    """The chunks that are searched, and those that are read: the same, unless chunks have parents."""
+    """The chunks that are searched, and the chunks that are read. They are the same unless chunks have parents."""
 
     searched: Stage[Spans]
     read: Stage[Spans]
 
     def hits_to_read(self, hits: Stage[Hits]) -> Stage[Hits]:
-        """The hits by chunks that are read."""
+        """Return the hits as chunks that are read."""
         return hits if self.searched is self.read else ParentHits(hits, self.searched, self.read)
 
 
 @dataclass(frozen=True, eq=False)
 class ChunksByVectors(Stage[Spans]):
-    """The chunks that an embedder's vectors of sentences, say, part from each other."""
+    """Chunks whose bounds depend on vectors, such as an embedder's vectors of sentences."""
 
     kind: ClassVar[str] = "chunks_by_vectors"
     version: ClassVar[int] = 1
@@ -42,14 +42,14 @@ class ChunksByVectors(Stage[Spans]):
     vectors: Stage[Vectors]
 
     def make(self, run: Run) -> Spans:
-        """Cuts where the vectors say. Raises ComponentError for chunks that break the contract."""
+        """Cut along the vectors. Raises ComponentError for chunks that break the contract."""
         corpus = run.read(self.corpus)
         spans = self.chunker.chunk_by_vectors(corpus, run.read(self.segments), run.read(self.vectors))
         return checked_spans(spans, text_lengths(corpus.texts), self.chunker)
 
 
 def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:
-    """The chunks of a corpus."""
+    """Return the stages of a corpus' chunks."""
     corpus, whole = data.corpus, DocumentsBelow(data.corpus)
     if isinstance(chunker, ParentChunker):
         parents = cut_corpus(chunker.parents, data).read

@@ -1,4 +1,4 @@
-"""How documents are kept: a Parquet table, of whose texts a large corpus holds none in memory."""
+"""Stores documents in a Parquet table, whose texts stay on disk for a large corpus."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from runner.engine.store.stored_result import StoredParts
 
 T = TypeVar("T")
 
-_AT_ONCE = 1024
-"""Documents in a group of rows, the least that is read from a file."""
+_ROWS_PER_GROUP = 1024
+"""Documents per row group, the smallest unit that is read from a file."""
 
 _GROUPS_HELD = 4
 
 _LARGE_BYTES = 64 << 20
-"""From this size of the file on, texts are read when they are asked for."""
+"""Texts of files of at least this size are read on demand."""
 
 _SCHEMA = pa.schema(
     {
@@ -35,13 +35,13 @@ _SCHEMA = pa.schema(
 
 
 def documents_part(documents: Documents) -> Part:
-    """The table, written in groups of rows: a corpus is never in memory as a whole besides itself."""
+    """Return the table as a stream of row groups, so that no second copy of the corpus is in memory."""
     return pa.RecordBatchReader.from_batches(_SCHEMA, _batches(documents))
 
 
 def _batches(documents: Documents) -> Iterator[pa.RecordBatch]:
-    for first in range(0, len(documents), _AT_ONCE):
-        rows = slice(first, first + _AT_ONCE)
+    for first in range(0, len(documents), _ROWS_PER_GROUP):
+        rows = slice(first, first + _ROWS_PER_GROUP)
         n = len(documents.ids[rows])
         metadata = [list(facts.items()) for facts in documents.metadata[rows]] if documents.metadata else [[]] * n
         columns = [documents.ids[rows], documents.titles[rows], documents.texts[rows], metadata]
@@ -50,9 +50,9 @@ def _batches(documents: Documents) -> Iterator[pa.RecordBatch]:
 
 
 def documents_of(parts: Parts) -> Documents:
-    """The documents of a part named "documents"."""
+    """Return the documents of a part named "documents"."""
     if isinstance(parts, StoredParts) and (path := parts.file("documents")).stat().st_size >= _LARGE_BYTES:
-        return _large(path)
+        return _large_documents(path)
     table = parts["documents"]
     table = table.read_all() if isinstance(table, pa.RecordBatchReader) else table
     metadata = [dict(facts) for facts in table["metadata"].to_pylist()]
@@ -60,7 +60,7 @@ def documents_of(parts: Parts) -> Documents:
     return Documents(ids, titles, texts, metadata if any(metadata) else ())
 
 
-def _large(path: Path) -> Documents:
+def _large_documents(path: Path) -> Documents:
     with pq.ParquetFile(path, pre_buffer=False) as file:
         ids, titles = (file.read([name], use_threads=False)[name].to_pylist() for name in ("id", "title"))
         has_metadata = any(_has_facts(file, group) for group in range(file.num_row_groups))
@@ -74,10 +74,10 @@ def _has_facts(file: pq.ParquetFile, group: int) -> bool:
 
 
 class DocumentColumn(LazySequence[T]):
-    """A column of a Parquet file, of which the groups of rows that were read last are held."""
+    """A column of a Parquet file. It caches the row groups that were read last."""
 
     def __init__(self, path: Path, name: str, convert: Callable[..., T]) -> None:
-        """`convert` makes a value of what PyArrow gives."""
+        """Convert values of PyArrow by `convert`."""
         self._name, self._convert = name, convert
         self._file = pq.ParquetFile(path, pre_buffer=False)
         self._groups: OrderedDict[int, list[T]] = OrderedDict()
@@ -88,7 +88,7 @@ class DocumentColumn(LazySequence[T]):
 
     def _item(self, index: int) -> T:
         row = range(len(self))[index]
-        return self._group(row // _AT_ONCE)[row % _AT_ONCE]
+        return self._group(row // _ROWS_PER_GROUP)[row % _ROWS_PER_GROUP]
 
     def __iter__(self) -> Iterator[T]:
         for group in range(self._file.num_row_groups):

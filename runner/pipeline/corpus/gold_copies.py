@@ -1,4 +1,4 @@
-"""Which documents hold gold evidence once more."""
+"""Stages that find documents with copies of gold evidence."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,13 +24,13 @@ class FoundCopies(Stage[GoldCopies]):
     corpus: Stage[Documents]
 
     def make(self, run: Run) -> GoldCopies:
-        """Compares every gold unit with every document, once for all chunkings."""
+        """Compare every gold unit with every document, once for all chunkers."""
         return find_copies(run.read(self.samples).samples, run.read(self.corpus))
 
 
 @dataclass(frozen=True, eq=False)
 class NoCopies(Stage[GoldCopies]):
-    """Only the gold itself counts."""
+    """No copies: only the gold itself counts."""
 
     kind: ClassVar[str] = "no_gold_copies"
     version: ClassVar[int] = 1
@@ -38,5 +38,5 @@ class NoCopies(Stage[GoldCopies]):
     codec: ClassVar[Codec[GoldCopies]] = Columns(GoldCopies)
 
     def make(self, run: Run) -> GoldCopies:
-        """None."""
+        """Return no copies."""
         return no_copies()

@@ -1,4 +1,4 @@
-"""The documents of a corpus without their texts: what results need of them, and a file for whoever reads results."""
+"""The documents of a corpus without their texts, for results and for readers of results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from runner.engine.stage_run import Run
 
 @dataclass(frozen=True)
 class DocumentList:
-    """`documents` is a table with the `id`, the `title` and the `n_characters` of each, in the corpus's order."""
+    """A table `documents` with the `id`, the `title` and the `n_characters` of each, in the order of the corpus."""
 
     documents: pa.Table
 
     def positions(self, samples: Sequence[Sample]) -> dict[str, int]:
-        """Of those gold documents of the samples that are in the corpus."""
+        """Return the positions of the samples' gold documents, as far as they are in the corpus."""
         import pyarrow.compute as pc
 
         gold = list(dict.fromkeys(unit.document_id for sample in samples for unit in sample.gold))
@@ -29,7 +29,7 @@ class DocumentList:
 
 @dataclass(frozen=True, eq=False)
 class ListedDocuments(Stage[DocumentList]):
-    """Ids, titles and lengths."""
+    """Ids, titles and lengths of the documents."""
 
     kind: ClassVar[str] = "document_list"
     version: ClassVar[int] = 1
@@ -39,7 +39,7 @@ class ListedDocuments(Stage[DocumentList]):
     corpus: Stage[Documents]
 
     def make(self, run: Run) -> DocumentList:
-        """Counts the characters."""
+        """Count the characters of the documents."""
         documents = run.read(self.corpus)
         columns = {
             "id": pa.array(documents.ids, pa.string()),

@@ -1,4 +1,4 @@
-"""The data set: loading it, and telling its corpus from its samples, so that each is keyed by its own content."""
+"""Loads the data set, and separates its corpus from its samples, so that each has a key of its own content."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,12 +32,14 @@ _N_HASH = 16
 
 
 class BenchmarkCodec:
-    """Documents as a table, samples as JSON, `content`: hashes of both, so that what is computed from one of them is
-    kept when only the other changes, and `hashes` of the single documents.
+    """Stores documents as a table and samples as JSON.
+
+    `content` has hashes of both. So a result that depends on one of them stays cached if only the other changes.
+    `hashes` has one per document.
     """
 
     def encode(self, result: Benchmark) -> Parts:
-        """Documents, samples, notes, labels, content."""
+        """Return documents, samples, notes, labels and content."""
         documents = result.documents
         samples = encode_samples(result.samples)
         questions = [sample.question for sample in result.samples]
@@ -61,15 +63,15 @@ class BenchmarkCodec:
         }
 
     def decode(self, parts: Parts) -> Benchmark:
-        """The benchmark."""
+        """Return the benchmark."""
         return Benchmark(documents_of(parts), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"]))
 
 
 def _hashes(documents: Documents) -> NDArray[np.uint8]:
-    """uint8[n_documents, 16]: a hash of all that is said of each document."""
+    """Hash the id, title, text and metadata of each document: uint8[n_documents, 16]."""
     hashes = np.empty((len(documents), _N_HASH), dtype=np.uint8)
     for row, texts in enumerate(zip(documents.ids, documents.titles, documents.texts, strict=True)):
-        # Pairs, since prompts show facts in their order.
+        # As ordered pairs, because prompts show metadata in this order.
         facts = [item for pair in documents.metadata[row].items() for item in pair] if documents.metadata else []
         encoded = [text.encode() for text in (*texts, *facts)]
         own = blake2b(" ".join(str(len(text)) for text in encoded).encode(), digest_size=_N_HASH)
@@ -80,20 +82,20 @@ def _hashes(documents: Documents) -> NDArray[np.uint8]:
 
 
 def _n_by_turn(samples: Sequence[Sample]) -> list[int]:
-    """How many samples have no earlier turn, one, two, and so on."""
+    """Count the samples with no earlier turn, with one, with two, and so on."""
     counts = Counter(len(sample.history) for sample in samples)
     return [counts[n_earlier] for n_earlier in range(max(counts, default=0) + 1)]
 
 
 class CorpusCodec:
-    """Documents as one table, of texts that may stay on the disk."""
+    """Stores documents as one table. Texts may stay on disk."""
 
     def encode(self, result: Documents) -> Parts:
-        """The table."""
+        """Return the table."""
         return {"documents": documents_part(result)}
 
     def decode(self, parts: Parts) -> Documents:
-        """The documents."""
+        """Return the documents."""
         return documents_of(parts)
 
 
@@ -106,17 +108,17 @@ class SampleSet:
 
 
 class SamplesCodec:
-    """Samples and labels as JSON."""
+    """Stores samples and labels as JSON."""
 
     def encode(self, result: SampleSet) -> Parts:
-        """Samples and labels."""
+        """Return samples and labels."""
         return {
             "samples": encode_samples(result.samples),
             "labels": [list(item) for item in result.labels.items()],
         }
 
     def decode(self, parts: Parts) -> SampleSet:
-        """The samples with their labels."""
+        """Return the samples with their labels."""
         return SampleSet(decode_samples(parts["samples"]), dict(parts["labels"]))
 
 
@@ -129,20 +131,20 @@ class SourceDocuments:
 
 
 class SourceCodec:
-    """Documents as a table, counts as JSON."""
+    """Stores documents as a table, and counts as JSON."""
 
     def encode(self, result: SourceDocuments) -> Parts:
-        """Both."""
+        """Return both parts."""
         return {"documents": documents_part(result.documents), "counts": dict(result.counts)}
 
     def decode(self, parts: Parts) -> SourceDocuments:
-        """Both."""
+        """Return the documents and counts."""
         return SourceDocuments(documents_of(parts), parts["counts"])
 
 
 @dataclass(frozen=True, eq=False)
 class ReadSource(Stage[SourceDocuments]):
-    """The documents of a data set that has them apart: whatever is asked about them, they are read once."""
+    """The documents of a data set with a separate source. They are read once for all questions about them."""
 
     kind: ClassVar[str] = "source"
     version: ClassVar[int] = 1
@@ -153,7 +155,7 @@ class ReadSource(Stage[SourceDocuments]):
     fingerprint: str
 
     def make(self, run: Run) -> SourceDocuments:
-        """Reads them. Raises DataError, also for files that change meanwhile."""
+        """Read the documents. Raises DataError, also for files that change during the read."""
         read = SourceDocuments(*self.source.read())
         _require_unchanged(self.source, self.fingerprint)
         return read
@@ -161,7 +163,7 @@ class ReadSource(Stage[SourceDocuments]):
 
 @dataclass(frozen=True, eq=False)
 class LoadedBenchmark(Stage[Benchmark]):
-    """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
+    """The data set as its loader returns it. `fingerprint` is the hash of the files that it reads."""
 
     kind: ClassVar[str] = "data"
     version: ClassVar[int] = 8
@@ -173,13 +175,13 @@ class LoadedBenchmark(Stage[Benchmark]):
     sources: tuple[ReadSource, ...] = ()
 
     def make(self, run: Run) -> Benchmark:
-        """Loads it. Raises DataError, also for files that change meanwhile."""
-        loaded = self._loaded(run)
+        """Load the data set. Raises DataError, also for files that change during the load."""
+        loaded = self._load(run)
         _require_unchanged(self.dataset, self.fingerprint)
         return loaded
 
-    def _loaded(self, run: Run) -> Benchmark:
-        for stage in self.sources:  # one at most
+    def _load(self, run: Run) -> Benchmark:
+        for stage in self.sources:  # at most one
             if isinstance(self.dataset, DatasetOverSource):
                 read = run.read(stage)
                 return self.dataset.load_over(read.documents, read.counts)
@@ -187,20 +189,20 @@ class LoadedBenchmark(Stage[Benchmark]):
 
 
 def _require_unchanged(files: Dataset | Source, fingerprint: str) -> None:
-    """Raises DataError if the files are others than those that `fingerprint` is the hash of."""
+    """Raise DataError if the files no longer match `fingerprint`."""
     if files.fingerprint() != fingerprint:
         raise DataError(
-            f"{type(files).__name__}: its files changed while they were read. Give the same command again once nobody "
-            "writes to them"
+            f"{type(files).__name__}: its files changed while they were read. Run the same command again after all "
+            "writes to them have ended"
         )
 
 
-_BY_CONTENT = "the hash of the content stands for it, wherever it was loaded from"
+_BY_CONTENT = "its content hash identifies it, however it was loaded"
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus(Stage[Documents]):
-    """The documents alone: equal for all data sets with the same texts, whatever is asked about them."""
+    """The documents alone. Data sets with the same texts share this stage, even with other questions."""
 
     kind: ClassVar[str] = "corpus"
     version: ClassVar[int] = 2
@@ -211,7 +213,7 @@ class Corpus(Stage[Documents]):
     data: LoadedBenchmark = runtime_only(None, _BY_CONTENT)
 
     def make(self, run: Run) -> Documents:
-        """The documents of the data set."""
+        """Return the documents of the data set."""
         return documents_of(run.parts(self.data))
 
 
@@ -228,17 +230,18 @@ class Samples(Stage[SampleSet]):
     data: LoadedBenchmark = runtime_only(None, _BY_CONTENT)
 
     def make(self, run: Run) -> SampleSet:
-        """The samples of the data set."""
+        """Return the samples of the data set."""
         parts = run.parts(self.data)
         return SampleSet(decode_samples(parts["samples"]), dict(parts["labels"]))
 
 
 @dataclass(frozen=True)
 class Data:
-    """A loaded data set as stages. `notes` are what its loader had to decide; `corpus_prefixes` how the ids of those
-    documents begin that are searched together, ("",) for one corpus; `language` is the one that the texts look like;
-    `key` is a SHA-256 that stands for documents and samples, whatever their place or name. Where texts were made of the
-    documents that are searched in their place, these are the `corpus`.
+    """A loaded data set as stages.
+
+    `notes` are decisions of its loader. `corpus_prefixes` are the prefixes of the ids of documents that are searched
+    together, ("",) for one corpus. `language` is the detected language. `key` is a SHA-256 of documents and samples,
+    independent of their place and name. If other texts are searched instead of the documents, `corpus` is their stage.
     """
 
     loaded: LoadedBenchmark
@@ -255,7 +258,7 @@ class Data:
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
-    """At most so many documents, from all over the corpus. Raises DataError."""
+    """Return at most `n_documents` documents, from all over the corpus. Raises DataError."""
 
     def read(entry: StoredResult) -> Documents:
         documents = documents_of(entry.parts())
@@ -265,7 +268,7 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
 
 
 def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
-    """Under which the documents of a data set say something, sorted. Raises DataError."""
+    """Return the names of the documents' metadata, sorted. Raises DataError."""
 
     def read(entry: StoredResult) -> tuple[str, ...]:
         return tuple(sorted({name for facts in documents_of(entry.parts()).metadata for name in facts}))
@@ -280,11 +283,13 @@ def load_data(
     documents_per_block: int = DOCUMENTS_PER_BLOCK,
     fresh: Collection[str] = (),
 ) -> Data:
-    """Loads a data set unless it is kept: its mistakes should be found before any work, and the plan needs its size and
-    its blocks, of at most so many documents. What is kept of kinds in `fresh` is read again if other versions of
-    libraries read it.
+    """Load a data set unless it is cached.
 
-    Raises DataError, and ComponentError if a data set of another package than ours raises or returns something else.
+    It is loaded before all other work, because its errors should be found first, and because the plan needs its size
+    and its blocks of at most `documents_per_block`. Cached results of kinds in `fresh` are computed again if other
+    library versions produced them.
+
+    Raises DataError, and ComponentError if a data set of another package raises an error or returns something else.
     """
     source = dataset.source if isinstance(dataset, DatasetOverSource) else None
     sources = (ReadSource(source, source.fingerprint()),) if source else ()
@@ -292,7 +297,7 @@ def load_data(
     discard(outdated((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
-    remedy = "Mend the class: its `load` returns a Benchmark"
+    remedy = "Fix the class: its `load` returns a Benchmark"
     with named_errors(dataset, "the data set cannot be loaded or stored", remedy, passing=OSError):
         content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
     corpus = Corpus(content["documents"], loaded)

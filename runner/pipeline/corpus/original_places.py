@@ -1,7 +1,7 @@
-"""Telling what was found in refined texts in places of the original ones.
+"""Stages that map results in refined texts to places of the original texts.
 
-A hit whose chunk was put together of several places of the original text is several hits in a row, and a chunk of a
-prompt several chunks. So gold, coverage, copies of gold and everything in the results hold as without a refiner.
+A hit whose chunk comes from several places of the original text becomes several consecutive hits, and a chunk of a
+prompt becomes several chunks. So gold, coverage, copies of gold and all results are the same as without a refiner.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from runner.pipeline.corpus.refined_corpora import Refined
 
 @dataclass(frozen=True, eq=False)
 class OriginalPlaces(Stage[ChunkOrigins]):
-    """Where the chunks of a refined corpus come from in the original texts, a row per place."""
+    """Origins of the chunks of a refined corpus in the original texts, one row per place."""
 
     kind: ClassVar[str] = "original_places"
     version: ClassVar[int] = 1
@@ -33,7 +33,7 @@ class OriginalPlaces(Stage[ChunkOrigins]):
     refined: tuple[Refined, ...]
 
     def make(self, run: Run) -> ChunkOrigins:
-        """Goes back from the last refinement to the first."""
+        """Trace the places back from the last refinement to the first."""
         places = own_places(run.read(self.chunks))
         for stage in reversed(self.refined):
             places = traced(places, run.read(stage).origins)
@@ -42,7 +42,7 @@ class OriginalPlaces(Stage[ChunkOrigins]):
 
 @dataclass(frozen=True, eq=False)
 class OriginalHits(Stage[Hits]):
-    """The hits by places in the original texts: those of one chunk stand in a row, with its score."""
+    """The hits as places in the original texts. Places of one chunk are consecutive and have its score."""
 
     kind: ClassVar[str] = "original_hits"
     version: ClassVar[int] = 1
@@ -53,16 +53,16 @@ class OriginalHits(Stage[Hits]):
     places: OriginalPlaces
 
     def make(self, run: Run) -> Hits:
-        """Puts the places of each hit in its place."""
+        """Replace each hit by its places."""
         hits = run.read(self.hits)
-        place, column = _spread(hits.chunk, run.read(self.places))
+        place, column = _expand(hits.chunk, run.read(self.places))
         score = np.take_along_axis(hits.score, column, axis=1) if hits.score.shape[1] else hits.score
         return Hits(place, np.where(place >= 0, score, -np.inf).astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
 class OriginalContext(Stage[Context]):
-    """The contexts by places in the original texts, with the tokens of what the prompts hold."""
+    """The contexts as places in the original texts, with the token counts of the prompts."""
 
     kind: ClassVar[str] = "original_context"
     version: ClassVar[int] = 1
@@ -73,18 +73,19 @@ class OriginalContext(Stage[Context]):
     places: OriginalPlaces
 
     def make(self, run: Run) -> Context:
-        """Puts the places of each chunk in its place."""
+        """Replace each chunk by its places."""
         context = run.read(self.context)
-        return replace(context, chunk=_spread(context.chunk, run.read(self.places))[0])
+        return replace(context, chunk=_expand(context.chunk, run.read(self.places))[0])
 
 
-def _spread(chunks: NDArray[np.int32], places: ChunkOrigins) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """For int32[n, depth] of chunks padded with -1: their places int32[n, width], padded likewise, and the column of
-    the chunk that each of them is of.
+def _expand(chunks: NDArray[np.int32], places: ChunkOrigins) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the places of chunks int32[n, depth], padded with -1, as int32[n, width], also padded with -1.
+
+    The second array has the column of each place's chunk.
     """
     n_chunks = int(places.chunk.max(initial=-1)) + 1
     first = np.searchsorted(places.chunk, np.arange(n_chunks + 1))
-    n_places = np.append(np.diff(first), 0)[chunks]  # -1 takes the last: none
+    n_places = np.append(np.diff(first), 0)[chunks]  # -1 indexes the last entry, which is 0
     width = int(n_places.sum(axis=1).max(initial=0))
     place = np.full((len(chunks), width), -1, dtype=np.int32)
     column = np.zeros((len(chunks), width), dtype=np.int64)
@@ -98,8 +99,9 @@ def _spread(chunks: NDArray[np.int32], places: ChunkOrigins) -> tuple[NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class RefinedGold(Stage[SampleSet]):
-    """The samples with their gold in places of the refined texts, for arms that pick the gold itself. Gold of which
-    nothing is left is left out.
+    """The samples with their gold as places of the refined texts, for arms that pick the gold itself.
+
+    Gold whose text was removed is left out.
     """
 
     kind: ClassVar[str] = "refined_gold"
@@ -111,18 +113,19 @@ class RefinedGold(Stage[SampleSet]):
     refined: Refined
 
     def make(self, run: Run) -> SampleSet:
-        """Carries every unit over."""
+        """Map every gold unit to the refined texts."""
         sample_set, documents = run.read(self.samples), run.read(self.refined)
         position = {document_id: place for place, document_id in enumerate(documents.ids)}
         return replace(
             sample_set,
             samples=tuple(
-                replace(sample, gold=tuple(_carried(sample, position, documents))) for sample in sample_set.samples
+                replace(sample, gold=tuple(_refined_units(sample, position, documents)))
+                for sample in sample_set.samples
             ),
         )
 
 
-def _carried(sample: Sample, position: Mapping[str, int], documents: RefinedDocuments) -> Iterator[Evidence]:
+def _refined_units(sample: Sample, position: Mapping[str, int], documents: RefinedDocuments) -> Iterator[Evidence]:
     for unit in sample.gold:
         if unit.start is None or unit.end is None or unit.document_id not in position:
             yield unit
@@ -132,7 +135,7 @@ def _carried(sample: Sample, position: Mapping[str, int], documents: RefinedDocu
 
 
 def gold_in(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet]:
-    """The samples for arms that pick the gold itself; as they are where nothing was refined."""
+    """Return the samples for arms that pick the gold itself, unchanged without refinements."""
     gold: Stage[SampleSet] = samples
     for stage in refined:
         gold = RefinedGold(gold, stage)
@@ -141,7 +144,7 @@ def gold_in(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet]:
 
 @dataclass(frozen=True)
 class InOriginal:
-    """Chunks, hits and contexts as results and metrics have them: in places of the original texts."""
+    """Chunks, hits and contexts as places of the original texts, for results and metrics."""
 
     chunks: Stage[Spans]
     hits: Stage[Hits]
@@ -151,16 +154,16 @@ class InOriginal:
 def ranking_in_original(
     refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits]
 ) -> tuple[Stage[Spans], Stage[Hits]]:
-    """Chunks and hits as metrics have them; as they are where nothing was refined."""
+    """Return chunks and hits for metrics, unchanged without refinements."""
     if not refined:
         return chunks, hits
     places = OriginalPlaces(chunks, refined)
     return places, OriginalHits(hits, places)
 
 
-def told_in_original(
+def places_in_original(
     refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context]
 ) -> InOriginal:
-    """What was found, and what of it is read; as it is where nothing was refined."""
+    """Return chunks, hits and contexts for results and metrics, unchanged without refinements."""
     ranking = ranking_in_original(refined, chunks, hits)
     return InOriginal(*ranking, OriginalContext(context, OriginalPlaces(chunks, refined)) if refined else context)

@@ -1,4 +1,4 @@
-"""Searching small chunks, and reading the larger ones that they were cut out of."""
+"""Stages that search small chunks, and read the larger chunks that contain them."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +18,7 @@ from runner.pipeline.corpus.checked_spans import checked_spans
 
 @dataclass(frozen=True, eq=False)
 class ChildChunks(Stage[Spans]):
-    """Every parent cut as if it were a document. What two overlapping parents have in common is there once."""
+    """Chunks of every parent, cut as if it were a document. A part that two parents share is cut once."""
 
     kind: ClassVar[str] = "child_chunks"
     version: ClassVar[int] = 1
@@ -30,8 +30,9 @@ class ChildChunks(Stage[Spans]):
     parents: Stage[Spans]
 
     def make(self, run: Run) -> Spans:
-        """Cuts the parents along the segments of their documents. Raises ComponentError for chunks that break the
-        contract.
+        """Cut the parents along the segments of their documents.
+
+        Raises ComponentError for chunks that break the contract.
         """
         documents, parents = run.read(self.corpus), run.read(self.parents)
         texts = SpanTexts(documents.texts, parents)
@@ -51,8 +52,9 @@ class ChildChunks(Stage[Spans]):
 
 @dataclass(frozen=True, eq=False)
 class ParentHits(Stage[Hits]):
-    """The parents of the hits, each in the place and with the score of its best child. A child of two overlapping
-    parents stands for the first of them.
+    """The parents of the hits, each at the place and with the score of its best child.
+
+    A child of two overlapping parents belongs to the first.
     """
 
     kind: ClassVar[str] = "parent_hits"
@@ -65,10 +67,10 @@ class ParentHits(Stage[Hits]):
     parents: Stage[Spans]
 
     def make(self, run: Run) -> Hits:
-        """Puts parents in the place of their children."""
+        """Replace children by their parents."""
         hits = run.read(self.hits)
         parent_of = np.append(parents_of(run.read(self.children), run.read(self.parents)), -1)
-        parents = parent_of[hits.chunk]  # -1 takes the last
+        parents = parent_of[hits.chunk]  # -1 indexes the last entry
         found = empty_hits(*parents.shape)
         for row, own in enumerate(parents):
             _, best = np.unique(own[own >= 0], return_index=True)
@@ -79,8 +81,9 @@ class ParentHits(Stage[Hits]):
 
 
 def parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:
-    """The first parent that holds each child, int32[n_children]. No parent lies inside another, so their ends are
-    sorted as they are.
+    """Return the first parent that contains each child, int32[n_children].
+
+    No parent contains another, so that their ends are sorted.
     """
     longest = int(parents.end.max(initial=0)) + 1
     ends = parents.document.astype(np.int64) * longest + parents.end

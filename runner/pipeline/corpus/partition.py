@@ -1,7 +1,7 @@
-"""How a corpus is parted into blocks of documents, so that none of its stages must hold all of it.
+"""Divides a corpus into blocks of documents, so that no stage has to hold all of it in memory.
 
-What is made of a block is kept under the block's content: a corpus that grew, or lost documents, is parted along the
-blocks that are kept, and only blocks of new documents are worked on. How a corpus is parted changes no result.
+Results of a block are stored under its content. If documents are added to a corpus or removed, its partition reuses the
+cached blocks, and only blocks with new documents are computed. The partition does not change any result.
 """
 
 from bisect import bisect_left
@@ -29,20 +29,24 @@ _AFTER_ALL = "\U0010ffff"
 
 _MORE_BLOCKS = 2
 _FEW_BLOCKS = 16
-"""A corpus that grows again and again keeps at most so many times the blocks, and some more, that it would have if it
-were parted anew: each costs a search some time.
+"""Limit of the number of blocks of a growing corpus.
+
+It has at most `_MORE_BLOCKS` times as many blocks as a new partition, plus `_FEW_BLOCKS`, because each block costs time
+in a search.
 """
 
 
 Blocks = tuple[NDArray[np.uint64], NDArray[np.int32]]
-"""Of a corpus: the numbers of its documents, and the block of each."""
+"""The numbers of a corpus' documents, and the block of each document."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """`block` int32[n_documents] is the block of each document, `numbers` uint64[n_documents] stand for the documents'
-    contents. Block b is known by `contents[b]`, and `of_prefix[p]` are the blocks that make up the p-th corpus of those
-    side by side: no block lies across their bounds.
+    """Blocks of a corpus.
+
+    `block` int32[n_documents] is the block of each document, `numbers` uint64[n_documents] identify the documents'
+    contents. `contents[b]` identifies block b. `of_prefix[p]` are the blocks of the p-th of the corpora side by side:
+    no block crosses their bounds.
     """
 
     block: NDArray[np.int32]
@@ -53,7 +57,7 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class CorpusPartition(Stage[Partition]):
-    """The blocks of a corpus, `content` its key. Made when a sweep is planned: the plan counts what is kept of each."""
+    """The blocks of a corpus with the key `content`. Computed for the plan, which counts the cached blocks."""
 
     kind: ClassVar[str] = "partition"
     version: ClassVar[int] = 1
@@ -63,10 +67,10 @@ class CorpusPartition(Stage[Partition]):
     content: str
     documents_per_block: int
     prefixes: tuple[str, ...]
-    data: Stage[Benchmark] = runtime_only(None, "the hash of the content stands for it, wherever it was loaded from")
+    data: Stage[Benchmark] = runtime_only(None, "its content hash identifies it, however it was loaded")
 
     def make(self, run: Run) -> Partition:
-        """Parts it along the blocks of other corpora, as far as these are kept."""
+        """Partition the corpus, reusing blocks of other cached corpora."""
         parts = run.parts(self.data)
         hashes = np.asarray(parts["hashes"])
         ranges = [(0, len(hashes))]
@@ -74,11 +78,13 @@ class CorpusPartition(Stage[Partition]):
             ids = documents_of(parts).ids
             ranges = [first_and_last(ids, prefix) for prefix in self.prefixes]
         bounds = sorted({0, len(hashes), *(bound for both in ranges for bound in both)})
-        return parted(hashes, bounds, ranges, self.documents_per_block, kept_blocks(run.kept(CorpusPartition.kind)))
+        return partition_documents(
+            hashes, bounds, ranges, self.documents_per_block, kept_blocks(run.kept(CorpusPartition.kind))
+        )
 
 
 def kept_blocks(kept: Iterable[Parts]) -> Iterator[Blocks]:
-    """Those of partitions. What cannot be read is only not gone on from."""
+    """Yield the blocks of cached partitions. Unreadable ones are only not reused."""
     for parts in kept:
         with suppress(DamagedEntryError, KeyError):
             numbers, block = parts["numbers"], parts["block"]
@@ -87,7 +93,7 @@ def kept_blocks(kept: Iterable[Parts]) -> Iterator[Blocks]:
 
 
 def _are_blocks(numbers: NDArray[np.generic], block: NDArray[np.generic]) -> bool:
-    """Whether it is what this version would keep: others may share the store."""
+    """Return whether the arrays have this version's format, because other versions may share the store."""
     return (
         numbers.dtype == np.uint64
         and block.dtype == np.int32
@@ -97,27 +103,28 @@ def _are_blocks(numbers: NDArray[np.generic], block: NDArray[np.generic]) -> boo
 
 
 def first_and_last(ids: Sequence[str], prefix: str) -> tuple[int, int]:
-    """Where the sorted ids that begin with a prefix begin and end."""
+    """Return the range of the sorted ids that begin with a prefix."""
     return bisect_left(ids, prefix), bisect_left(ids, prefix + _AFTER_ALL)
 
 
-def parted(
+def partition_documents(
     hashes: NDArray[np.uint8],
     bounds: Sequence[int],
     ranges: Sequence[tuple[int, int]],
     size: int,
     known: Iterable[Blocks],
 ) -> Partition:
-    """Blocks of at most `size` documents in a row, none across the `bounds`, or such as are `known` from other corpora.
-    `hashes` uint8[n_documents, 16].
+    """Partition documents into blocks of at most `size` consecutive documents, or into `known` blocks of other corpora.
+
+    No block crosses the `bounds`. `hashes` is uint8[n_documents, 16].
     """
-    size = min(size, max(len(hashes), 1))  # NumPy knows no larger numbers than those of 64 bits
+    size = min(size, max(len(hashes), 1))  # NumPy has no integers above 64 bits
     numbers = np.ascontiguousarray(hashes[:, :8]).view(np.uint64).ravel()
     block = np.full(len(hashes), -1, dtype=np.int32)
     interval = np.searchsorted(bounds, np.arange(len(hashes)), side="right")
     n_most = _MORE_BLOCKS * -(-len(hashes) // size) + _FEW_BLOCKS
     n_blocks = 0
-    for rows in _still_whole(numbers, known, size):
+    for rows in _reusable_blocks(numbers, known, size):
         if n_blocks < n_most and (block[rows] < 0).all() and interval[rows[0]] == interval[rows[-1]]:
             block[rows] = n_blocks
             n_blocks += 1
@@ -133,8 +140,8 @@ def parted(
     )
 
 
-def _still_whole(numbers: NDArray[np.uint64], known: Iterable[Blocks], size: int) -> list[NDArray[np.int64]]:
-    """The rows of known blocks, not too large, all of whose documents are here, the largest first."""
+def _reusable_blocks(numbers: NDArray[np.uint64], known: Iterable[Blocks], size: int) -> list[NDArray[np.int64]]:
+    """Return the rows of known blocks whose documents are all here, except blocks above `size`, largest first."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     found: dict[bytes, NDArray[np.int64]] = {}
@@ -150,15 +157,16 @@ def _still_whole(numbers: NDArray[np.uint64], known: Iterable[Blocks], size: int
 
 
 def _rows_of_blocks(block: NDArray[np.int32]) -> list[NDArray[np.int64]]:
-    """The rows of each block, ascending; none for a number that no row has."""
+    """Return the rows of each block, ascending; empty for a number without rows."""
     ends = np.cumsum(np.bincount(block))
-    return np.split(np.argsort(block, kind="stable"), ends)[:-1]  # behind the last end there is nothing
+    return np.split(np.argsort(block, kind="stable"), ends)[:-1]  # the part after the last end is empty
 
 
 @dataclass(frozen=True)
 class CorpusParts:
-    """What a plan needs of a partition: the contents of the blocks, and which of them each of several corpora side by
-    side is made of.
+    """The part of a partition that a plan needs.
+
+    It has the contents of the blocks, and the blocks of each of the corpora side by side.
     """
 
     partition: CorpusPartition
@@ -166,6 +174,6 @@ class CorpusParts:
     of_prefix: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, partition: CorpusPartition, kept: Parts) -> "CorpusParts":
-        """From what is kept of the partition."""
-        return cls(partition, tuple(kept["contents"]), tuple(map(tuple, kept["of_prefix"])))
+    def of(cls, partition: CorpusPartition, stored: Parts) -> "CorpusParts":
+        """Build the parts from a stored partition."""
+        return cls(partition, tuple(stored["contents"]), tuple(map(tuple, stored["of_prefix"])))

@@ -1,7 +1,7 @@
-"""Making other texts of the corpus: what is searched and read then.
+"""Stages that refine the corpus: they produce the texts that are searched and read instead.
 
-A refined corpus has the documents of the original one in their order, so that positions of documents stay what they
-are. What is found in it is told in places of the original texts: see `original_places`.
+A refined corpus has the documents of the original one in the same order, so that positions of documents remain valid.
+Results refer to places of the original texts: see `original_places`.
 """
 
 from collections import Counter
@@ -31,26 +31,26 @@ from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "refining"
 REFINER = "refiner"
-"""How a refiner that asks a language model is called where judges have their names."""
+"""Name of a refiner that asks a language model in the counts of judges."""
 
 
 class RefinedCorpusCodec:
-    """Documents as a table, where they come from as arrays, counts as JSON."""
+    """Stores documents as a table, their origins as arrays, and counts as JSON."""
 
     def encode(self, result: RefinedDocuments) -> Parts:
-        """All of them."""
+        """Return all parts."""
         origins = Columns(Origins).encode(result.origins)
         return {**CorpusCodec().encode(result), **origins, "counts": dict(result.counts)}
 
     def decode(self, parts: Parts) -> RefinedDocuments:
-        """The documents with their origins."""
+        """Return the documents with their origins."""
         documents = CorpusCodec().decode(parts)
         return RefinedDocuments(**vars(documents), origins=Columns(Origins).decode(parts), counts=parts["counts"])
 
 
 @dataclass(frozen=True, eq=False)
 class RefinedCorpus(Stage[RefinedDocuments]):
-    """One refinement of the documents; of several corpora side by side each apart, by the beginnings of their ids."""
+    """One refinement of the documents. Corpora side by side are refined separately, by the prefixes of their ids."""
 
     kind: ClassVar[str] = "refined_corpus"
     version: ClassVar[int] = 1
@@ -61,23 +61,25 @@ class RefinedCorpus(Stage[RefinedDocuments]):
     prefixes: tuple[str, ...]
 
     def make(self, run: Run) -> RefinedDocuments:
-        """Refines them."""
+        """Refine the documents."""
         documents = run.read(self.corpus)
         refined = []
         for own in _corpora(documents, self.prefixes):
             part = _part(documents, own)
-            refined.append(_checked(self.refinement.refine(part), part, self.refinement))
+            refined.append(_check_refinement(self.refinement.refine(part), part, self.refinement))
             run.report(own.stop, len(documents))
         texts = [text for part in refined for text in part.texts]
         counts: Counter[str] = Counter()
         for part in refined:
             counts.update(part.counts)
         origins = joined([part.origins for part in refined], [len(part) for part in refined])
-        return _refined(documents, texts, origins, counts)
+        return _build_refined(documents, texts, origins, counts)
 
 
 def _corpora(documents: Documents, prefixes: Sequence[str]) -> Iterator[slice]:
-    """The documents of each corpus in a row, and those between them that no sample searches; all of a single one."""
+    """Yield the range of each corpus, and the ranges between them that no sample searches; one range for a single
+    corpus.
+    """
     ends = (end for prefix in prefixes for end in first_and_last(documents.ids, prefix))
     places = sorted({0, len(documents), *ends})
     yield from (slice(first, last) for first, last in pairwise(places))
@@ -87,7 +89,7 @@ def _part(documents: Documents, own: slice) -> Documents:
     return Documents(documents.ids[own], documents.titles[own], documents.texts[own], documents.metadata[own])
 
 
-def _checked(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
+def _check_refinement(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
     if not isinstance(refined, RefinedDocuments):
         raise broken_contract(refinement, f"returned {type(refined).__name__}, expected RefinedDocuments")
     if list(refined.ids) != list(documents.ids) or len(refined.texts) != len(documents.texts):
@@ -102,10 +104,10 @@ def _checked(refined: RefinedDocuments, documents: Documents, refinement: object
                 refinement, f"the text of document {own!r} is {type(text).__name__}, expected a string"
             )
     check_origins(refined.origins, refined.texts, documents.texts, refinement)
-    return _refined(documents, refined.texts, refined.origins, refined.counts)
+    return _build_refined(documents, refined.texts, refined.origins, refined.counts)
 
 
-def _refined(
+def _build_refined(
     documents: Documents, texts: Sequence[str], origins: Origins, counts: Mapping[str, int]
 ) -> RefinedDocuments:
     return RefinedDocuments(
@@ -115,31 +117,29 @@ def _refined(
 
 @dataclass(frozen=True)
 class AskedDocuments(RefinedDocuments):
-    """Documents that a language model made, with how well it was understood (`replies`, as `reply_counts` gives them,
-    by document) and what that cost (`usage`).
-    """
+    """Documents by a language model, with the counts of replies by document (see `reply_counts`) and their usage."""
 
     replies: Mapping[str, Json] = field(kw_only=True)
     usage: Mapping[str, int | None] = field(kw_only=True)
 
 
 class AskedCorpusCodec:
-    """As `RefinedCorpusCodec`, with replies and usage as JSON."""
+    """Stores a refined corpus as `RefinedCorpusCodec` does, with replies and usage as JSON."""
 
     def encode(self, result: AskedDocuments) -> Parts:
-        """All of them."""
-        told = {"replies": dict(result.replies), "usage": dict(result.usage)}
-        return {**RefinedCorpusCodec().encode(result), **told}
+        """Return all parts."""
+        counts = {"replies": dict(result.replies), "usage": dict(result.usage)}
+        return {**RefinedCorpusCodec().encode(result), **counts}
 
     def decode(self, parts: Parts) -> AskedDocuments:
-        """All of them."""
+        """Return the documents with replies and usage."""
         refined = RefinedCorpusCodec().decode(parts)
         return AskedDocuments(**vars(refined), replies=parts["replies"], usage=parts["usage"])
 
 
 @dataclass(frozen=True, eq=False)
 class AskedCorpus(Stage[AskedDocuments]):
-    """One refinement of the documents for which a language model is asked."""
+    """One refinement of the documents by a language model."""
 
     kind: ClassVar[str] = "asked_corpus"
     in_words: ClassVar[str] = "documents by a language model"
@@ -148,22 +148,22 @@ class AskedCorpus(Stage[AskedDocuments]):
 
     refinement: AskingRefinement
     corpus: Stage[Documents]
-    n_documents: int = runtime_only(0, "the documents stand in the key of the corpus")
+    n_documents: int = runtime_only(0, "the documents are part of the corpus' key")
 
     must_read_replies: ClassVar[bool] = True
     counts_ahead: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
-        """One per document, at most."""
+        """Number of requests: at most one per document."""
         return self.n_documents
 
     def make(self, run: Run) -> AskedDocuments:
-        """Asks about every document."""
+        """Ask about every document."""
         documents = run.read(self.corpus)
         ask = run.ask(self.refinement.llm, PURPOSE)
         refined, asked = self.refinement.refine_by_asking(documents, ask)
-        refined = _checked(refined, documents, self.refinement)
+        refined = _check_refinement(refined, documents, self.refinement)
         return AskedDocuments(**vars(refined), replies=reply_counts(asked, len(asked)), usage=dict(ask.usage))
 
 
@@ -171,7 +171,7 @@ Refined = RefinedCorpus | AskedCorpus
 
 
 def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
-    """The corpus after each step of the refiner; none without a step."""
+    """Return the corpus after each step of the refiner; () without steps."""
     prefixes = data.corpus_prefixes if any(data.corpus_prefixes) else ()
     corpus: Stage[Documents] = data.corpus
     stages: list[Refined] = []
@@ -186,28 +186,29 @@ def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
 
 @dataclass(frozen=True)
 class RefinerReport(StepReport):
-    """What refinements did to the corpus, and to the gold of the samples in it."""
+    """Report about the effects of refinements on the corpus and on the samples' gold."""
 
     step: ClassVar[str] = "refiner"
 
     refined: tuple[Refined, ...]
     samples: Samples
     gold: Stage[SampleSet]
-    """The samples with their gold in places of the refined texts."""
+    """The samples with their gold as places of the refined texts."""
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """The counts of all refinements, and `n_samples_without_gold`: those that have gold in the corpus of which no
-        text is left. Copies of it may be.
+        """Return the counts of all refinements, and `n_samples_without_gold`.
+
+        The latter are samples with gold in the corpus whose text was removed. Copies of the gold may remain.
         """
         counts: Counter[str] = Counter()
         for stage in self.refined:
             counts.update(run.read(stage).counts)
-        told = [f"{name.removeprefix('n_').replace('_', ' ')}: {n:,}" for name, n in sorted(counts.items())]
+        items = [f"{name.removeprefix('n_').replace('_', ' ')}: {n:,}" for name, n in sorted(counts.items())]
         n_samples, n_without = len(run.read(self.samples).samples), self._n_without_gold(run)
         if n_without:
-            told.append(f"samples that lose all of their gold: {n_without:,} of {n_samples:,}")
+            items.append(f"samples that lose all of their gold: {n_without:,} of {n_samples:,}")
         facts = {**counts, "n_samples_without_gold": n_without}
-        return facts | ({LINE: f"refiner: {', '.join(told)}"} if told else {})
+        return facts | ({LINE: f"refiner: {', '.join(items)}"} if items else {})
 
     def _n_without_gold(self, run: Run) -> int:
         documents = run.read(self.refined[-1])
@@ -223,21 +224,21 @@ class RefinerReport(StepReport):
 def refiner_reports(
     refined: tuple[Refined, ...], samples: Samples, gold: Stage[SampleSet]
 ) -> tuple[RefinerReport, ...]:
-    """What the step tells, if there is one; `gold` are the samples with gold in places of the refined texts."""
+    """Return the report of the refiner, if it has steps. `gold` are the samples with gold in the refined texts."""
     return (RefinerReport(refined, samples, gold),) if refined else ()
 
 
 def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
-    """Those for which a language model is asked."""
+    """Return the refinements that ask a language model."""
     return tuple(stage for stage in refined if isinstance(stage, AskedCorpus))
 
 
 def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, AskedCounts]:
-    """By REFINER, what stages say of the replies of the language models that they asked, if there are some."""
+    """Return the counts of refinements by a language model under REFINER; {} without any."""
     return counts_of_step(REFINER, map(run.read, asking))
 
 
 def refiner_mistakes(refiner: Refiner) -> list[str]:
-    """Steps that are to ask what is no language model."""
+    """Return errors for steps whose model is not a language model."""
     models = [step.llm for step in refiner.steps if isinstance(step, AskingRefinement)]
     return model_mistakes(REFINER, "documents", models)

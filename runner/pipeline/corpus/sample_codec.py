@@ -1,4 +1,4 @@
-"""Samples as JSON, and back."""
+"""Encodes samples as JSON, and decodes them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -7,26 +7,27 @@ from components.json_value import Json
 from components.records import Condition, Evidence, Kind, Sample, Turn
 
 _ADDED_LATER: dict[str, Json] = {"conditions": (), "expansion": "", "held_out": False, "fake_answers": ()}
-"""Fields that samples got when some were kept already, by their default: at it they are left out, so that the samples
-of a data set that has none are the same ones as before.
+"""Fields that were added to samples after some were stored, with their defaults.
+
+A field with its default is left out, so that unchanged data sets keep their keys.
 """
 
 
 def encode_samples(samples: Iterable[Sample]) -> list[Json]:
-    """One object per sample."""
-    return [_encoded(sample) for sample in samples]
+    """Return one object per sample."""
+    return [_encode(sample) for sample in samples]
 
 
-def _encoded(sample: Sample) -> dict[str, Json]:
+def _encode(sample: Sample) -> dict[str, Json]:
     raw = asdict(sample)
     for unit in raw["gold"]:
-        if not unit["one_of"]:  # added later, as those below
+        if not unit["one_of"]:  # added later, as the fields above
             del unit["one_of"]
     return {name: value for name, value in raw.items() if name not in _ADDED_LATER or value != _ADDED_LATER[name]}
 
 
 def decode_samples(raw: Sequence[Mapping[str, Json]]) -> tuple[Sample, ...]:
-    """The samples."""
+    """Return the samples."""
     return tuple(_sample(item) for item in raw)
 
 

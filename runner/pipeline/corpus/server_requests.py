@@ -1,4 +1,4 @@
-"""What embedders and rerankers behind servers will be asked: counted before it is sent, for the plan."""
+"""Counts the requests to embedders and rerankers behind servers before they are sent, for the plan."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -13,13 +13,14 @@ from runner.engine.stage import ServerRequests
 def to_embed(
     embedder: AsksInBatches, blocks: Iterable[Sequence[str]], prefix: str | None, times: float = 1.0
 ) -> ServerRequests:
-    """For the vectors of texts, passed to the embedder in these blocks, with what stands before each. Texts that are
-    drawn stand for `times` as many.
+    """Count the requests for vectors of texts, which are passed to the embedder in these blocks.
+
+    `prefix` precedes each text. If the texts are only some of the texts, the counts are multiplied by `times`.
     """
     n_requests = n_bytes = 0
     for texts in blocks:
         sent: Collection[str] = [(prefix or "") + text for text in texts if text.strip()]
-        if isinstance(embedder, KeysRequests):  # it asks for equal texts once
+        if isinstance(embedder, KeysRequests):  # it requests equal texts once
             sent = dict.fromkeys(sent).keys()
         n_requests += ceil(ceil(len(sent) * times) / embedder.batch_size)
         n_bytes += sum(map(_n_bytes, sent))
@@ -29,7 +30,7 @@ def to_embed(
 def not_received(
     embedder: AsksInBatches, texts: Sequence[str], received: Received, *, are_queries: bool
 ) -> Sequence[str]:
-    """The texts whose vectors did not come yet for a stage that was broken off."""
+    """Return the texts whose vectors an interrupted stage has not received yet."""
     if not isinstance(embedder, KeysRequests):
         return texts
     keys = embedder.request_keys(texts, are_queries=are_queries)
@@ -38,7 +39,9 @@ def not_received(
 
 
 def to_rerank(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[str, str]]]) -> ServerRequests:
-    """For the scores of distinct pairs of a query and a chunk, passed to the reranker in these blocks."""
+    """Count the requests for scores of distinct pairs of a query and a chunk, passed to the reranker in these
+    blocks.
+    """
     n_requests = n_bytes = 0
     for pairs in blocks:
         n_chunks: Counter[str] = Counter()
@@ -55,8 +58,9 @@ def to_rerank(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[str, str]
 def to_rerank_at_most(
     reranker: AsksInBatches, queries: Iterable[str], n_hits: int, chunks: Iterable[str], block_size: int
 ) -> ServerRequests:
-    """For the scores of so many hits of each query, none of which is known; `chunks` are among them. All may be as long
-    as the longest, and a query may lie in two blocks.
+    """Bound the requests for scores of `n_hits` unknown hits of each query. `chunks` are some of the possible hits.
+
+    All hits may be as long as the longest chunk, and a query may be split between two blocks.
     """
     written = {query for query in queries if query.strip()}
     of_query = ceil(n_hits / reranker.batch_size)

@@ -1,4 +1,4 @@
-"""What steps tell of themselves besides their results: what they left out, what they chose and why."""
+"""Facts that steps report besides their results: what they left out, what they chose and why."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ from runner.engine.stage import StageGroup
 from runner.engine.stage_run import Run
 
 LINE = "line"
-"""Under this name facts may hold a sentence, which is shown at the end of the sweep."""
+"""Name of a fact that is a sentence, which is shown at the end of the sweep."""
 
 
 class StepReport(StageGroup):
-    """A frozen dataclass of the stages that it reads; `step` is the name of the step, as of its axis."""
+    """A frozen dataclass of the stages that it reads. `step` is the name of the step's axis."""
 
     step: ClassVar[str]
 
     @abstractmethod
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """For `cell.json`, with a `line` where there is something to tell."""
+        """Return facts for `cell.json`, with a `line` if there is something to report."""
 
     def columns(self, run: Run) -> Mapping[str, pa.Array]:
-        """For the table of samples, a row per sample."""
+        """Return columns for the table of samples, one row per sample."""
         return {}

@@ -1,7 +1,7 @@
-"""Several corpora side by side: each is indexed apart, and a query is searched for in its own.
+"""Corpora side by side: each has its own index, and a query searches one of them.
 
-A sub-corpus is the documents whose ids begin alike (`Sample.corpus_prefix`): a range, since documents and chunks are
-sorted.
+A sub-corpus contains the documents whose ids have the same prefix (`Sample.corpus_prefix`). It is a range, because
+documents and chunks are sorted.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,10 @@ ALL = slice(None)
 
 
 class SubCorpus(NamedTuple):
-    """`chunks` and `queries` are its rows among all; `number` counts the sub-corpora. A single corpus is one."""
+    """One of several corpora side by side; a single corpus is one, too.
+
+    `chunks` and `queries` are its rows among all. `number` counts the sub-corpora.
+    """
 
     number: int | None = None
     chunks: slice = ALL
@@ -33,23 +36,23 @@ class SubCorpus(NamedTuple):
 
 @dataclass(frozen=True)
 class OneCorpus(StageGroup):
-    """All documents are searched together."""
+    """A single corpus: all documents are searched together."""
 
     def ranges(self, run: Run) -> list[SubCorpus]:
-        """The one corpus."""
+        """Return the single corpus."""
         return [SubCorpus()]
 
 
 @dataclass(frozen=True)
 class SideBySide(StageGroup):
-    """Several corpora, by the beginnings of their documents' ids."""
+    """Several corpora, by the prefixes of their documents' ids."""
 
     prefixes: tuple[str, ...]
     corpus: Stage[Documents]
     chunks: Stage[Spans]
 
     def ranges(self, run: Run) -> list[SubCorpus]:
-        """The sub-corpora in the order of the prefixes; their queries are not looked up."""
+        """Return the sub-corpora in the order of the prefixes, without their queries."""
         ids = run.read(self.corpus).ids
         document = run.read(self.chunks).document
         found = []
@@ -64,14 +67,14 @@ SubCorpora = OneCorpus | SideBySide
 
 @dataclass(frozen=True)
 class SearchedSideBySide(StageGroup):
-    """Several corpora with the queries that search in each."""
+    """Several corpora with the queries that search each of them."""
 
     corpora: SideBySide
     queries: Stage[Queries]
     samples: Samples
 
     def ranges(self, run: Run) -> list[SubCorpus]:
-        """The sub-corpora with the rows of their queries."""
+        """Return the sub-corpora with the rows of their queries."""
         samples = run.read(self.samples).samples
         prefixes = [samples[i].corpus_prefix for i in run.read(self.queries).sample.tolist()]
         return [
@@ -84,20 +87,20 @@ SearchedCorpora = OneCorpus | SearchedSideBySide
 
 
 def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
-    """How the corpus of a data set is indexed."""
+    """Return how the corpus of a data set is indexed."""
     if not any(data.corpus_prefixes):
         return OneCorpus()
     return SideBySide(data.corpus_prefixes, data.corpus, chunks)
 
 
 def searched(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
-    """How the queries search in it."""
+    """Return how the queries search the corpora."""
     return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
 
 
 def among(parts: Sequence[SubCorpus], chosen: Rows) -> list[SubCorpus]:
-    """The sub-corpora with the rows of their queries among the chosen ones."""
-    if isinstance(chosen, slice):  # all of them
+    """Return the sub-corpora with the rows of their queries among the chosen queries."""
+    if isinstance(chosen, slice):  # all queries
         return list(parts)
     return [
         part
@@ -108,27 +111,27 @@ def among(parts: Sequence[SubCorpus], chosen: Rows) -> list[SubCorpus]:
 
 
 def join(indexes: Sequence[Parts]) -> Parts:
-    """The arrays of all sub-corpora's indexes under names of their own; those of a single one as they are."""
+    """Join the arrays of all sub-corpora's indexes under separate names; a single one keeps its names."""
     if len(indexes) == 1:
         return dict(indexes[0])
     return {f"{number}.{name}": array for number, index in enumerate(indexes) for name, array in index.items()}
 
 
 def take(joined: Parts, part: SubCorpus) -> Parts:
-    """The arrays of one sub-corpus's index."""
+    """Return the arrays of one sub-corpus's index."""
     beginning = f"{part.number}."
     own = {name.removeprefix(beginning): array for name, array in joined.items() if name.startswith(beginning)}
     return own or dict(joined)
 
 
 def split(joined: Parts) -> list[Parts]:
-    """The arrays of each index that `join` was given."""
+    """Return the arrays of each index that was passed to `join`."""
     numbers = sorted({number for name in joined for number, dot, _ in [name.partition(".")] if dot}, key=int)
     return [take(joined, SubCorpus(int(number))) for number in numbers] or [joined]
 
 
 def rows(passages: Passages, chosen: Rows) -> Passages:
-    """Some of the passages, with their terms and titles."""
+    """Return some of the passages, with their terms and titles."""
     if isinstance(chosen, slice):
         if chosen == ALL:
             return passages
@@ -143,8 +146,9 @@ def rows(passages: Passages, chosen: Rows) -> Passages:
 
 
 def merge(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
-    """The hits of all queries, by positions among the chunks of all sub-corpora; those found are by positions among
-    their own.
+    """Join the hits of all queries.
+
+    Positions of the input are among the chunks of its sub-corpus, positions of the result are among all chunks.
     """
     shifted = [
         Hits(np.where(hits.chunk >= 0, hits.chunk + np.int32(part.chunks.start or 0), -1), hits.score)
@@ -154,7 +158,7 @@ def merge(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> 
 
 
 def put_together(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
-    """The hits of all queries, from those of each sub-corpus."""
+    """Join the hits of all queries from the hits of each sub-corpus."""
     width = max(hits.chunk.shape[1] for hits in found)
     chunk = np.full((n_queries, width), -1, dtype=np.int32)
     score = np.full((n_queries, width), -np.inf, dtype=np.float32)

@@ -1,6 +1,6 @@
-"""Documents, chunks and queries as passages, with terms for a component that reads terms.
+"""Documents, chunks and queries as passages, with terms for components that read terms.
 
-Each is a group of the stages that it reads, so that a stage has just the inputs that its component needs.
+Each is a group of the stages that it reads, so that a stage only has the inputs that its component needs.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ class DocumentPassages(StageGroup):
     terms: tuple[Stage[TermTable], ...] = ()
 
     def read(self, run: Run) -> Passages:
-        """Texts, titles, and terms where a tokenizer was named."""
+        """Return texts and titles, and terms if there is a tokenizer."""
         documents = run.read(self.corpus)
         terms = [run.read(stage).of_documents() for stage in self.terms]
-        return Passages(documents.texts, _only(terms), documents.titles)
+        return Passages(documents.texts, _first_terms(terms), documents.titles)
 
 
 @dataclass(frozen=True)
@@ -40,35 +40,37 @@ class ChunkPassages(StageGroup):
     terms: tuple[Stage[TermTable], ...] = ()
 
     def read(self, run: Run) -> Passages:
-        """Texts, the titles of their documents, and terms where a tokenizer was named."""
+        """Return texts and the titles of their documents, and terms if there is a tokenizer."""
         return _chunks(run, run.read(self.corpus), self.chunks, self.terms)
 
     def some(self, run: Run) -> SomeChunks:
-        """All, if they are kept, or as many as a plan has time to cut."""
+        """Return all chunks if they are cached, or else as many as a plan has time to cut."""
         return some_chunks(run, run.read(self.corpus), self.chunks)
 
 
 @dataclass(frozen=True)
 class BlockPassages(StageGroup):
-    """Chunks of a block of documents, as spans of these."""
+    """Chunks of a block of documents, as spans of these documents."""
 
     documents: DocumentBlock
     chunks: Stage[Spans]
     terms: tuple[Stage[TermTable], ...] = ()
 
     def read(self, run: Run) -> Passages:
-        """As of `ChunkPassages`."""
+        """Return texts and titles: see `ChunkPassages`."""
         return _chunks(run, self.documents.read(run), self.chunks, self.terms)
 
     def some(self, run: Run) -> SomeChunks:
-        """As of `ChunkPassages`."""
+        """Return all or some chunks: see `ChunkPassages`."""
         return some_chunks(run, self.documents.read(run), self.chunks)
 
 
 def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:
     spans = run.read(chunks)
     of_chunks = [run.read(stage).of_chunks(spans) for stage in terms]
-    return Passages(SpanTexts(documents.texts, spans), _only(of_chunks), TextRows(documents.titles, spans.document))
+    return Passages(
+        SpanTexts(documents.texts, spans), _first_terms(of_chunks), TextRows(documents.titles, spans.document)
+    )
 
 
 @dataclass(frozen=True)
@@ -79,17 +81,17 @@ class QueryPassages(StageGroup):
     terms: tuple[Stage[Terms], ...] = ()
 
     def read(self, run: Run) -> Passages:
-        """Texts, and terms where a tokenizer was named."""
-        return Passages(run.read(self.queries).texts, _only([run.read(stage) for stage in self.terms]))
+        """Return texts, and terms if there is a tokenizer."""
+        return Passages(run.read(self.queries).texts, _first_terms([run.read(stage) for stage in self.terms]))
 
 
-def _only(terms: Sequence[Terms]) -> Terms | None:
-    """Those for the component's tokenizer, if it has one."""
+def _first_terms(terms: Sequence[Terms]) -> Terms | None:
+    """Return the terms for the component's tokenizer, None without one."""
     return terms[0] if terms else None
 
 
 def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTerms, ...]:
-    """The terms of the corpus for a component that has a tokenizer; none for one that has not."""
+    """Return the terms of the corpus for a component's tokenizer; () without one."""
     if tokenizer is None:
         return ()
     blocks = tuple(BlockTerms(tokenizer, block) for block in document_blocks(data))
@@ -97,5 +99,5 @@ def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTer
 
 
 def query_terms(tokenizer: WordTokenizer | None, queries: Stage[Queries], data: Data) -> tuple[QueryTerms, ...]:
-    """The terms of queries for a component that has a tokenizer; none for one that has not."""
+    """Return the terms of queries for a component's tokenizer; () without one."""
     return tuple(QueryTerms(terms.tokenizer, queries, terms) for terms in corpus_terms(tokenizer, data))

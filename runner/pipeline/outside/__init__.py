@@ -1,1 +1,1 @@
-"""Scores of answers and rankings that another system made."""
+"""Scores of answers and rankings of other systems."""

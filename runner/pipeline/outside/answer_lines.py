@@ -1,4 +1,4 @@
-"""The input of `python -m runner.score`: what some system answered or ranked, one JSON object per line."""
+"""Reads the input of `python -m runner.score`: answers or rankings of any system, one JSON object per line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,9 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """A prediction with its references, and what else is known of the right answer (see `Sample`). A prediction of None
-    is an answer that failed.
+    """A prediction with its references, and other fields of the right answer (see `Sample`).
+
+    A prediction of None is a failed answer.
     """
 
     prediction: str | None
@@ -34,7 +35,7 @@ class AnswerLine:
 
 @dataclass(frozen=True)
 class RankingLine:
-    """Distinct document ids, best first, and the grades (> 0) of the relevant ones: 1 if the line has a list."""
+    """Distinct document ids, best first, and the grades (> 0) of the relevant documents: 1 if the line has a list."""
 
     ranking: tuple[str, ...]
     relevant: Mapping[str, int]
@@ -50,9 +51,7 @@ class QuestLine:
 
 @dataclass(frozen=True)
 class ScoreLine:
-    """One line: its id, and whatever else it holds; None for what it does not hold. `cluster` names a group of lines
-    that depend on each other.
-    """
+    """One line: its id and its parts, None for a missing part. `cluster` names a group of dependent lines."""
 
     id: str
     answer: AnswerLine | None
@@ -62,21 +61,23 @@ class ScoreLine:
 
 
 def read_lines(file: Path) -> list[ScoreLine]:
-    """All non-blank lines. Raises DataError, naming the line, for whatever cannot be used and for a duplicate id."""
+    """Read all non-blank lines. Raises DataError, which names the line, for invalid lines and duplicate ids."""
     lines: dict[str, ScoreLine] = {}
     for where, record in read_records(file, _EXPECTED):
         line = _line(record, where)
         if line.id in lines:
-            raise DataError(f"{where}: the id '{line.id}' occurred before. Ids must be unique: remove or rename one.")
+            raise DataError(f"{where}: the id '{line.id}' occurs twice. Ids must be unique: remove or rename one.")
         lines[line.id] = line
     if not lines:
-        raise DataError(f"{file}: holds no line. Expected: {_EXPECTED}.")
+        raise DataError(f"{file}: contains no line. Expected: {_EXPECTED}.")
     return list(lines.values())
 
 
 def clusters_of_lines(lines: Sequence[ScoreLine]) -> NDArray[np.int64]:
-    """Ids of the groups of lines that depend on each other, int64[n_lines]: a line's `cluster` names its own, and lines
-    without one are connected by their relevant documents; a line with neither is on its own.
+    """Return the group of dependent lines of each line, int64[n_lines].
+
+    `cluster` names a line's group. Lines without it are connected by their relevant documents. A line with neither is a
+    group of its own.
     """
     return connected([_ties(line) for line in lines])
 

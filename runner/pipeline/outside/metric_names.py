@@ -1,4 +1,4 @@
-"""From names of metrics to the components that compute them, configured as in the options of conf/metrics/."""
+"""Finds the components that compute metrics by name, configured as in the options of conf/metrics/."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -14,14 +14,15 @@ from components.protocols import ContextMetric, Metric, Tokenizer
 from runner.pipeline.building import build_component
 from runner.pipeline.outside.quest_lines import QuestAnswers
 
-Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: told apart where they are called
+Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: distinguished by the caller
 
 
 def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Scorer]:
-    """The component for every name, made for a language of conf/language/; names of the same component share it. Raises
-    ConfigError with the known names.
+    """Return the component of every name for a language of conf/language/. Names of one component share it.
+
+    Raises ConfigError, which lists the known names.
     """
-    known, unusable = _known(language)
+    known, unusable = _known_metrics(language)
     found: dict[str, Scorer] = {}
     unknown = []
     for name in names:
@@ -41,17 +42,18 @@ def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> st
         return f"--metrics: {name} cannot be used here: {unusable[name]}"
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    return f"--metrics: got {name!r}; {hint}Known are {', '.join(sorted(known))} (any k in name@k)"
+    return f"--metrics: got {name!r}; {hint}Expected one of {', '.join(sorted(known))} (any k in name@k)"
 
 
 def languages() -> list[str]:
-    """The options of conf/language/."""
+    """Return the options of conf/language/."""
     return sorted(file.name.removesuffix(".yaml") for file in files("conf").joinpath("language").iterdir())
 
 
-def _known(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
-    """The metrics of answers and rankings by name; and for those that cannot be used here (a missing extra, say), the
-    reason by the name of their node.
+def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
+    """Return the metrics of answers and rankings by name, and errors of unusable metrics by the name of their node.
+
+    A metric is unusable if its extra is missing, for example.
     """
     text = files("conf").joinpath("language", f"{language}.yaml").read_text(encoding="utf-8")
     chosen: Json = OmegaConf.to_container(OmegaConf.create(text))
@@ -70,11 +72,11 @@ def _known(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
 
 
 def _nodes(language: Json) -> dict[str, Mapping[str, Json]]:
-    """The metrics of all options, made for a language."""
+    """Return the configuration nodes of all options' metrics for a language."""
     nodes: dict[str, Mapping[str, Json]] = {}
     for option in sorted(files("conf").joinpath("metrics").iterdir(), key=lambda file: file.name):
         if option.name.endswith(".yaml"):
             written = OmegaConf.create(option.read_text(encoding="utf-8"))
             config: Json = OmegaConf.to_container(OmegaConf.merge(written, {"language": language}), resolve=True)
-            nodes |= config.get("scores", {})  # an option may only join others
+            nodes |= config.get("scores", {})  # an option may only combine others
     return nodes

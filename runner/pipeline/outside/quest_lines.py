@@ -1,4 +1,4 @@
-"""RAGQuestEval of answers that another judge gave."""
+"""RAGQuestEval scores for answers of another judge."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class QuestAnswers:
     larger_is_better: ClassVar[bool | None] = True
 
     def score(self, lines: Sequence[QuestLine]) -> dict[str, Scores]:
-        """The scores of each line by name."""
+        """Return the scores of each line by name."""
         phrases = Phrases(_phrases())
         outcomes = [
             quest_scores(line.answers_reference, line.answers_generated, phrases, self.tokenizer) for line in lines
@@ -35,12 +35,12 @@ class QuestAnswers:
         return {name: mean_scores([outcome[name] for outcome in outcomes]) for name in NAMES}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means, float64[...], from sums float64[..., 2]."""
+        """Return means float64[...] from sums float64[..., 2]."""
         return combine_mean(sums)
 
 
 def _phrases() -> tuple[str, ...]:
-    """Of the Chinese wording first: the first phrase is the published one."""
+    """Return the phrases, Chinese first: the first phrase is the published one."""
     folder = files("conf").joinpath("judge", "quest_eval")
     options = [OmegaConf.create(folder.joinpath(name).read_text(encoding="utf-8")) for name in ("zh.yaml", "en.yaml")]
     return tuple(str(phrase) for option in options for phrase in option.scores.quest_eval.cannot_infer)

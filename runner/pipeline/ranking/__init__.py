@@ -1,1 +1,1 @@
-"""The order of the hits: reranked in one stage, in a cascade, or by a language model."""
+"""Stages of the order of hits: by one reranker, a cascade, or a language model."""

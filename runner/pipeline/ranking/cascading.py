@@ -1,4 +1,4 @@
-"""Rerankers one after another, and what each made of the hits."""
+"""Cascades of rerankers, and reports about each step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,10 @@ _SCORED_TYPE = pa.list_(
 
 @dataclass(frozen=True)
 class Reranking:
-    """The stages of a reranker: the ranking that later steps read, and by name that of every step, with its depth. The
-    only step of one that is no cascade has the name of the whole.
+    """The stages of a reranker.
+
+    `hits` is the ranking that later steps read. `steps` and `depths` have the ranking and the depth of every step by
+    name. The single step of a plain reranker has the name of the whole.
     """
 
     hits: Stage[Hits]
@@ -31,7 +33,7 @@ class Reranking:
 
 @dataclass(frozen=True)
 class CascadeReport(StepReport):
-    """How many hits each step put in order, and how it scored them."""
+    """Number and scores of the hits that each step reranked."""
 
     step: ClassVar[str] = "reranker"
 
@@ -42,15 +44,16 @@ class CascadeReport(StepReport):
     chunks: Stage[Spans]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """`n_pairs` by step."""
+        """Return `n_pairs` by step."""
         return {"n_pairs": {name: int(np.count_nonzero(head.chunk >= 0)) for name, head in self._heads(run).items()}}
 
     def columns(self, run: Run) -> Mapping[str, pa.Array]:
-        """`reranker/<step>`: the hits that it scored, best first. Places are in the texts that were searched: those of
-        the refined corpus, where there is a refiner.
+        """Return `reranker/<step>`: the hits that the step scored, best first.
+
+        Places are in the texts that were searched, which a refiner may have changed.
         """
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
-        return {name: _scored(head, documents, chunks) for name, head in self._heads(run).items()}
+        return {name: _scored_column(head, documents, chunks) for name, head in self._heads(run).items()}
 
     def _heads(self, run: Run) -> dict[str, Hits]:
         heads = {}
@@ -60,7 +63,7 @@ class CascadeReport(StepReport):
         return heads
 
 
-def _scored(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
+def _scored_column(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
     rows = []
     for own, scores in zip(head.chunk.tolist(), head.score.tolist(), strict=True):
         found = [(chunk, score) for chunk, score in zip(own, scores, strict=True) if chunk >= 0]
@@ -79,7 +82,7 @@ def _scored(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
 
 
 def cascade_reports(reranked: Reranking, corpus: Stage[Documents], chunks: Stage[Spans]) -> tuple[CascadeReport, ...]:
-    """What the steps tell, if there are several."""
+    """Return the report of a cascade; () for a single step."""
     if len(reranked.steps) < 2:
         return ()
     names, depths, hits = tuple(reranked.steps), tuple(reranked.depths.values()), tuple(reranked.steps.values())

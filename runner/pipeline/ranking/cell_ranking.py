@@ -1,4 +1,4 @@
-"""The ranking of a cell: its hits in the order of a reranker, a cascade, or the reranker chosen for each set."""
+"""Connects the stages of a cell's ranking: by a reranker, a cascade, or the reranker chosen for each subset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,8 +39,10 @@ class RankingParts:
 
 @dataclass(frozen=True)
 class RankedHits:
-    """The ranking that later steps read, the rankings of all steps and candidates by name, what these report, and the
-    samples, with a mark on those that count in no aggregate.
+    """The ranking of a cell, and what its steps report.
+
+    `hits` is the ranking that later steps read. `steps` are the rankings of all steps and candidates by name.
+    `reported` are the samples, with a mark on those that count in no aggregate.
     """
 
     hits: Stage[Hits]
@@ -50,9 +52,9 @@ class RankedHits:
 
 
 def ranked_hits(cell: "Cell", texts: Texts, found: FoundHits, copies: Stage[GoldCopies]) -> RankedHits:
-    """Return the ranking of a cell; each candidate of a selection is what a cell has that uses it alone."""
+    """Return the ranking of a cell. Each candidate of a selection shares its stages with a cell that only uses it."""
     if isinstance(cell.reranker, RerankerSelection):
-        return _selected(cell, cell.reranker, texts, found, copies)
+        return _select_by_scores(cell, cell.reranker, texts, found, copies)
     whole = _reranking(cell, cell.reranker, texts, found, RERANKER)
     return RankedHits(whole.hits, whole.steps, cascade_reports(whole, texts.corpus, texts.chunks), texts.data.samples)
 
@@ -60,7 +62,7 @@ def ranked_hits(cell: "Cell", texts: Texts, found: FoundHits, copies: Stage[Gold
 def _reranking(
     cell: "Cell", reranker: PlainReranker | RerankerCascade, texts: Texts, found: FoundHits, name: str
 ) -> Reranking:
-    """Rerank with each step the hits of the step before."""
+    """Rerank the hits of each step by the next step."""
     if isinstance(reranker, RerankerCascade):
         named = {f"{name}/{step}": own for step, own in reranker.steps.items()}
     else:
@@ -71,10 +73,10 @@ def _reranking(
     return Reranking(hits, steps, {step: own.depth for step, own in named.items()})
 
 
-def _selected(
+def _select_by_scores(
     cell: "Cell", selection: RerankerSelection, texts: Texts, found: FoundHits, copies: Stage[GoldCopies]
 ) -> RankedHits:
-    """Choose a candidate for each set on one part of the samples, by the scores of its ranking."""
+    """Choose a candidate for each subset by the scores of its ranking on one part of the samples."""
     samples, metrics, interval = texts.data.samples, cell.metrics.of_rankings, cell.metrics.interval
     candidates = {
         name: _reranking(cell, candidate, texts, found, f"{RERANKER}/{name}")

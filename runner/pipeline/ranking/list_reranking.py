@@ -1,4 +1,4 @@
-"""Putting the first hits in order by asking a language model about several of them, or about each."""
+"""Stages that order the first hits by asking a language model about several of them, or about each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +23,10 @@ PURPOSE = "reranking"
 
 @dataclass(frozen=True)
 class HitOrders:
-    """What a model made of the hits of every query: `places` int32[n_queries, n_hits] in the ranking before, best
-    first, padded with -1. `replies` are, by query, as `reply_counts` gives them. `usage` is what the requests cost.
+    """Orders of the hits by a language model.
+
+    `places` int32[n_queries, n_hits] are places in the previous ranking, best first, padded with -1. `replies` are
+    counts by query (see `reply_counts`). `usage` counts the requests and their tokens.
     """
 
     places: NDArray[np.int32]
@@ -34,7 +36,7 @@ class HitOrders:
 
 @dataclass(frozen=True, eq=False)
 class AskedHitOrders(Stage[HitOrders]):
-    """The order that a language model gives the first `reranker.depth` hits of each query."""
+    """The order in which a language model puts the first `reranker.depth` hits of each query."""
 
     kind: ClassVar[str] = "hit_orders"
     in_words: ClassVar[str] = "reranking by a language model"
@@ -46,24 +48,24 @@ class AskedHitOrders(Stage[HitOrders]):
     hits: Stage[Hits]
     queries: QueryPassages
     chunks: ChunkPassages
-    n_samples: int = runtime_only(0, "the samples stand in the key of the queries")
-    n_hits: int = runtime_only(0, "the hits stand in the key themselves")
-    """Of a query, at most."""
+    n_samples: int = runtime_only(0, "the samples are part of the queries' key")
+    n_hits: int = runtime_only(0, "the hits are part of the key")
+    """Largest number of hits of a query."""
 
     must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
-        """As many as the reranker makes for a query, for each."""
+        """Number of requests: the reranker's number per query, times the samples."""
         return self.n_samples * self.reranker.n_requests(min(self.n_hits, self.reranker.depth))
 
     @property
     def n_rounds(self) -> int:
-        """As the reranker says."""
+        """Number of rounds of requests, as the reranker reports it."""
         return self.reranker.n_rounds(min(self.n_hits, self.reranker.depth))
 
     def make(self, run: Run) -> HitOrders:
-        """Asks the model."""
+        """Ask the model. Raises ComponentError for orders that are not permutations."""
         queries, chunks = self.queries.read(run), self.chunks.read(run)
         head = run.read(self.hits).chunk[:, : self.reranker.depth]
         require_one_query_each(self.reranker, len(queries), len(head))
@@ -83,8 +85,9 @@ class AskedHitOrders(Stage[HitOrders]):
 
 @dataclass(frozen=True, eq=False)
 class ReorderedHits(Stage[Hits]):
-    """The hits in the order that a model gave them; those behind them stay behind. Scores fall by one from hit to hit:
-    a model that puts hits in order says no more.
+    """The hits in the order of a model, followed by the hits that it did not order.
+
+    Scores decrease by one from hit to hit, because the model only gives an order.
     """
 
     kind: ClassVar[str] = "reordered_hits"
@@ -97,7 +100,7 @@ class ReorderedHits(Stage[Hits]):
     orders: AskedHitOrders
 
     def make(self, run: Run) -> Hits:
-        """Takes them from their places."""
+        """Reorder the hits."""
         chunks, places = run.read(self.hits).chunk, run.read(self.orders).places
         head = np.take_along_axis(chunks, np.maximum(places, 0), axis=1)
         ordered = np.concatenate([np.where(places >= 0, head, -1), chunks[:, places.shape[1] :]], axis=1)
@@ -106,20 +109,18 @@ class ReorderedHits(Stage[Hits]):
 
 
 RERANKER = "reranker"
-"""How a reranker that asks a language model is called where judges have their names; a step of a cascade has its own
-name behind it, "reranker/<step>".
-"""
+"""Name of a reranker that asks a language model in the counts of judges. A step of a cascade is "reranker/<step>"."""
 
 
 def asked_orders(rankings: Mapping[str, Stage[Hits]]) -> dict[str, AskedHitOrders]:
-    """By name of the ranking, the stage that asked for the order of its hits, if one did."""
+    """Return the stages that asked a language model for an order, by name of the ranking."""
     return {name: hits.orders for name, hits in rankings.items() if isinstance(hits, ReorderedHits)}
 
 
 def require_one_query_each(reranker: object, n_queries: int, n_samples: int) -> None:
-    """Raises ComponentError where it is not plain by which query the hits of a sample are to be judged."""
+    """Raise ComponentError if a sample does not have exactly one query for scoring its hits."""
     if n_queries != n_samples:
         raise ComponentError(
-            f"{type(reranker).__name__}: {n_queries} queries came for {n_samples} samples; the first variant of the "
-            "expander must give one query per sample, by which the hits are scored"
+            f"{type(reranker).__name__}: got {n_queries} queries for {n_samples} samples; the first variant of the "
+            "expander must write one query per sample, by which the hits are scored"
         )

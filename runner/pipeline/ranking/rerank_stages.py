@@ -1,4 +1,4 @@
-"""Scoring the first hits anew."""
+"""Stages that score the first hits again."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -31,11 +31,10 @@ from runner.pipeline.search.encoded_search import encoded_chunks, encoded_querie
 
 @dataclass(frozen=True, eq=False)
 class RerankedHits(Stage[Hits]):
-    """The first `reranker.depth` hits by their new scores; the others stay behind them in their old order, and so do
-    hits with equal new scores among themselves: a reranker that cannot tell hits apart does not move them.
+    """The first `reranker.depth` hits by their new scores, followed by the other hits in their old order.
 
-    Scores are kept by (query, chunk): another depth, another k1 or another fusion has only those pairs scored that no
-    earlier ranking held, and a stage that was killed those that it had not come to.
+    Hits with equal new scores keep their old order. Scores are stored by (query, chunk): another depth, k1 or fusion
+    only scores pairs that no earlier ranking contained, and an interrupted stage resumes.
     """
 
     kind: ClassVar[str] = "reranked_hits"
@@ -49,24 +48,26 @@ class RerankedHits(Stage[Hits]):
     queries: QueryPassages
     chunks: ChunkPassages
     corpora: SubCorpora
-    encoded: tuple[Stage[Encodings], ...] = ()  # queries and chunks, for a reranker that scores what an encoder made
-    n_hits: int = runtime_only(0, "the hits stand in the key themselves")
-    """Of a query, at most."""
+    encoded: tuple[Stage[Encodings], ...] = ()  # encoded queries and chunks, for a reranker that scores encodings
+    n_hits: int = runtime_only(0, "the hits are part of the key")
+    """Largest number of hits of a query."""
 
     def make(self, run: Run) -> Hits:
-        """Scores and sorts. Hits behind the scored ones get scores below all of theirs: scores fall from hit to hit."""
+        """Score and sort the hits. Hits after the scored ones get lower scores, so that scores decrease from hit to
+        hit.
+        """
         hits = run.read(self.hits)
         head, tail = np.split(hits.chunk, [self.reranker.depth], axis=1)
         pairs, query, column = _pairs(head)
         scored = np.full(head.shape, -np.inf, dtype=np.float32)
-        # Rankings of one sweep share pairs: workers that score them at the same time would pay twice.
+        # Rankings of one sweep share pairs: two workers that score them simultaneously would pay twice.
         with run.scoring(self.scores_key) if isinstance(self.reranker, AsksInBatches) else nullcontext():
             scored[query, column] = self._scores(run, pairs)
-        order = np.argsort(-scored, axis=1, kind="stable")  # what pads the head has -inf, and stays last
+        order = np.argsort(-scored, axis=1, kind="stable")  # padding of the head has -inf, and stays last
         return in_front(Hits(np.take_along_axis(head, order, axis=1), np.take_along_axis(scored, order, axis=1)), tail)
 
     def server_requests(self, run: Run) -> ServerRequests | None:
-        """For the pairs without a score, or for as many as there may be where the hits are not known yet."""
+        """Return the requests for pairs without a score, or an upper bound if the hits are not known yet."""
         if not isinstance(self.reranker, AsksInBatches):
             return None
         queries = self.queries.read(run)
@@ -86,7 +87,7 @@ class RerankedHits(Stage[Hits]):
 
     @property
     def scores_key(self) -> str:
-        """What a score depends on besides its query: the reranker (whatever its depth) and the chunks."""
+        """Key of all inputs of a score except its query: the reranker (of any depth) and the chunks."""
         read: list[Stage[object]] = [self.chunks.corpus, self.chunks.chunks, *self.chunks.terms]
         prefixes = getattr(self.corpora, "prefixes", ())
         return key_of([describe(self.reranker, without=["depth"]), [stage.key for stage in read], list(prefixes)])
@@ -95,8 +96,8 @@ class RerankedHits(Stage[Hits]):
         queries = self.queries.read(run)
         n_samples = len(run.read(self.hits))
         require_one_query_each(self.reranker, len(queries), n_samples)
-        kept = run.pair_scores(self.scores_key)
-        scores = kept.look_up(queries.texts, pairs)
+        stored = run.pair_scores(self.scores_key)
+        scores = stored.look_up(queries.texts, pairs)
         missing = np.isnan(scores)
         if missing.any():
             new, row = _distinct(queries, pairs[missing])
@@ -105,14 +106,14 @@ class RerankedHits(Stage[Hits]):
             for block in self._blocks(len(new)):
                 new_scores[block] = self._new_scores(run, queries, chunks, new[block])
                 require_equal_files(type(self.reranker))
-                kept.add(queries.texts, new[block], new_scores[block])
-                current_received().drop()  # they are kept by pair now
+                stored.add(queries.texts, new[block], new_scores[block])
+                current_received().drop()  # now stored by pair
                 run.report(block.stop, len(new))
             scores[missing] = new_scores[row]
         return scores
 
     def _blocks(self, n_pairs: int) -> Iterator[slice]:
-        """All at once, unless the reranker takes its time."""
+        """Yield all pairs as one block, or smaller blocks for a slow reranker."""
         for first in range(0, n_pairs, size := self._block_size(n_pairs)):
             yield slice(first, min(first + size, n_pairs))
 
@@ -122,8 +123,8 @@ class RerankedHits(Stage[Hits]):
     def _new_scores(
         self, run: Run, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]
     ) -> NDArray[np.float32]:
-        """Several corpora are scored apart, as they are searched."""
-        if isinstance(self.reranker, EncodedReranker):  # it scores a pair by itself, whatever else is in the corpus
+        """Score pairs. Corpora side by side are scored separately, as they are searched."""
+        if isinstance(self.reranker, EncodedReranker):  # scores a pair independently of the corpus
             of_queries, of_chunks = (run.read(stage) for stage in self.encoded)
             return checked_scores(self.reranker.score_encoded(of_queries, of_chunks, pairs), len(pairs), self.reranker)
         all_scores = np.zeros(len(pairs), dtype=np.float32)
@@ -137,13 +138,13 @@ class RerankedHits(Stage[Hits]):
 
 
 def _pairs(hits: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
-    """int32[n_pairs, 2] of (query, chunk), and the row and the column of each."""
+    """Return the pairs (query, chunk), int32[n_pairs, 2], and the row and the column of each."""
     query, column = np.nonzero(hits >= 0)
     return np.stack([query.astype(np.int32), hits[query, column]], axis=1), query, column
 
 
 def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Pairs, each once though its query may stand for several samples, and for every pair which of them it is."""
+    """Return the distinct pairs by text of the query, and for every pair the position of its distinct pair."""
     place = {text: number for number, text in enumerate(queries.texts)}
     same = np.array([place[text] for text in queries.texts], dtype=np.int32)
     distinct, row = np.unique(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1), axis=0, return_inverse=True)
@@ -153,8 +154,9 @@ def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.i
 def reranked_hits(
     reranker: PlainReranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits], n_hits: int
 ) -> Stage[Hits]:
-    """The ranking after the reranker; as it was for one with a depth of 0. `queries` hold one text per sample, and
-    there are at most `n_hits` for each.
+    """Return the ranking after the reranker, unchanged for a depth of 0.
+
+    `queries` have one text per sample, with at most `n_hits` hits each.
     """
     if not reranker.depth:
         return hits

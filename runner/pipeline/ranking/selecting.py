@@ -1,4 +1,4 @@
-"""Choosing a reranker for each set on one part of the samples, and reporting on the rest."""
+"""Stages that choose a reranker for each subset on one part of the samples, and report on the rest."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,10 @@ Chosen = Mapping[str, Json]
 
 @dataclass(frozen=True, eq=False)
 class SelectionSplit(Stage[NDArray[np.bool_]]):
-    """bool[n_samples]: which samples choose. Of each top-level subset `share` of the labelled ones, rounded up to whole
-    groups of samples that depend on one another; one group at least is left to report on.
+    """bool[n_samples], True for the samples that choose.
+
+    They are the `share` of the labelled samples of each top-level subset, rounded up to whole groups of dependent
+    samples. At least one group remains to report on.
     """
 
     kind: ClassVar[str] = "selection_split"
@@ -41,12 +43,13 @@ class SelectionSplit(Stage[NDArray[np.bool_]]):
     corpus: Stage[Documents]
 
     def make(self, run: Run) -> NDArray[np.bool_]:
-        """Draws them."""
+        """Draw the samples that choose."""
         return self.drawn(run.read(self.samples).samples, set(run.read(self.corpus).ids))
 
     def drawn(self, samples: Sequence[Sample], present: set[str]) -> NDArray[np.bool_]:
-        """The samples that choose, where these documents are `present`: drawn by the id of the first sample of each
-        group, so that other samples change nothing for it.
+        """Draw the samples that choose, if the documents in `present` exist.
+
+        A group is drawn by the id of its first sample, so that other samples do not affect it.
         """
         group = clusters_of(samples)
         first = dict(zip(reversed(group.tolist()), reversed([sample.id for sample in samples]), strict=True))
@@ -63,7 +66,10 @@ class SelectionSplit(Stage[NDArray[np.bool_]]):
     def _groups_by_set(
         self, samples: Sequence[Sample], group: NDArray[np.int64], present: set[str]
     ) -> dict[str, dict[int, int]]:
-        """By set the groups with their numbers of labelled samples; one of several sets is of its first sample's."""
+        """Return the groups of each subset with their numbers of labelled samples.
+
+        A group of several subsets belongs to the subset of its first sample.
+        """
         home: dict[int, str] = {}
         found: dict[str, dict[int, int]] = {}
         for sample, cluster in zip(samples, group.tolist(), strict=True):
@@ -77,13 +83,13 @@ class SelectionSplit(Stage[NDArray[np.bool_]]):
 
 
 def set_of(sample: Sample) -> str:
-    """Its top-level subset."""
+    """Return the top-level subset of a sample."""
     return sample.subset.split("/")[0]
 
 
 @dataclass(frozen=True, eq=False)
 class ReportedSamples(Stage[SampleSet]):
-    """All samples; those that chose are marked, and count in no aggregate."""
+    """All samples. Those that chose are marked, and count in no aggregate."""
 
     kind: ClassVar[str] = "reported_samples"
     version: ClassVar[int] = 1
@@ -94,7 +100,7 @@ class ReportedSamples(Stage[SampleSet]):
     split: SelectionSplit
 
     def make(self, run: Run) -> SampleSet:
-        """Marks them."""
+        """Mark the samples that chose."""
         sample_set, held_out = run.read(self.samples), run.read(self.split).tolist()
         marked = [replace(each, held_out=own) for each, own in zip(sample_set.samples, held_out, strict=True)]
         return SampleSet(tuple(marked), sample_set.labels)
@@ -102,9 +108,11 @@ class ReportedSamples(Stage[SampleSet]):
 
 @dataclass(frozen=True, eq=False)
 class ChosenByScores(Stage[Chosen]):
-    """By set, in `sets`: which candidate was `chosen`, the metric of each (`values`), and the number of samples that it
-    is the mean of (`n`). Where none of a set's own samples could choose, the choice is that over all sets together,
-    which stands in `overall`, and `n` is 0. Of equal candidates the first is chosen.
+    """The chosen candidate of each subset, in `sets`.
+
+    An entry has the `chosen` candidate, the metric of each candidate (`values`), and the number of samples in the mean
+    (`n`). If no sample of a subset could choose, it has the choice over all subsets, which is also in `overall`, and
+    `n` is 0. Of equal candidates the first is chosen.
     """
 
     kind: ClassVar[str] = "chosen_rerankers"
@@ -115,12 +123,14 @@ class ChosenByScores(Stage[Chosen]):
     name: str
     metric: Metric
     candidates: tuple[tuple[str, Stage[Scoring]], ...]
-    """By name, in the order by which equal ones are told apart: that of a mapping would not stand in the key."""
+    """Candidates by name, as pairs: the order decides between equal ones, and the order of a mapping would not be in
+    the key.
+    """
     samples: Samples
     split: SelectionSplit
 
     def make(self, run: Run) -> Chosen:
-        """Compares them. Raises ComponentError if no sample that chooses has a score."""
+        """Compare the candidates. Raises ComponentError if no sample that chooses has a score."""
         samples, held_out = run.read(self.samples).samples, run.read(self.split)
         values = self._values(run)
         can_choose = held_out & ~np.isnan(np.stack(list(values.values()))).any(axis=0)
@@ -136,10 +146,11 @@ class ChosenByScores(Stage[Chosen]):
         for name in dict.fromkeys(sets.tolist()):
             own = can_choose & (sets == name)
             of_sets[name] = self._best(values, own) if own.any() else {**overall, "values": {}, "n": 0}
-        return {"overall": overall, "sets": dict(sorted(of_sets.items()))}  # as it is read from its file
+        # in the order in which it is read from its file
+        return {"overall": overall, "sets": dict(sorted(of_sets.items()))}
 
     def _values(self, run: Run) -> dict[str, NDArray[np.float64]]:
-        """By candidate the metric of every sample, NaN where it has none."""
+        """Return the metric of every sample by candidate, NaN without a value."""
         column = f"score/{self.name}"
         tables = {name: run.read(stage).scores for name, stage in self.candidates}
         return {name: np.array(table[column].to_pylist(), dtype=np.float64) for name, table in tables.items()}
@@ -152,7 +163,7 @@ class ChosenByScores(Stage[Chosen]):
 
 @dataclass(frozen=True, eq=False)
 class SelectedHits(Stage[Hits]):
-    """Of every sample the hits of the candidate that was chosen for its set."""
+    """The hits of the candidate that was chosen for each sample's subset."""
 
     kind: ClassVar[str] = "selected_hits"
     version: ClassVar[int] = 1
@@ -163,7 +174,7 @@ class SelectedHits(Stage[Hits]):
     chosen: ChosenByScores
 
     def make(self, run: Run) -> Hits:
-        """Takes them over."""
+        """Select the hits."""
         names = names_by_sample(run.read(self.chosen.samples).samples, run.read(self.chosen))
         rankings = {name: run.read(stage) for name, stage in self.candidates.items()}
         first = next(iter(rankings.values()))
@@ -175,13 +186,13 @@ class SelectedHits(Stage[Hits]):
 
 
 def names_by_sample(samples: Sequence[Sample], chosen: Chosen) -> list[str]:
-    """Of each sample the candidate that was chosen for its set."""
+    """Return the candidate that was chosen for each sample's subset."""
     return [chosen["sets"][set_of(sample)]["chosen"] for sample in samples]
 
 
 @dataclass(frozen=True)
 class SelectionReport(StepReport):
-    """What was chosen, and on what evidence."""
+    """Report about the choice and its evidence."""
 
     step: ClassVar[str] = "reranker"
 
@@ -189,18 +200,20 @@ class SelectionReport(StepReport):
     chosen: ChosenByScores
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """`metric`, `n_held_out` of `n_samples`, and what `ChosenByScores` says of `overall` and of all `sets`."""
+        """Return `metric`, `n_held_out` of `n_samples`, and the entries `overall` and `sets` of `ChosenByScores`."""
         chosen, held_out = run.read(self.chosen), run.read(self.chosen.split)
         n_held_out = int(held_out.sum())
-        told = ", ".join(f"{name} -> {own['chosen']}" for name, own in chosen["sets"].items())
+        choices = ", ".join(f"{name} -> {own['chosen']}" for name, own in chosen["sets"].items())
         line = (
             f"reranker: chosen by {self.metric} on {n_held_out:,} of {len(held_out):,} samples, which count in no "
-            f"metric; {told}"
+            f"metric; {choices}"
         )
         return {"metric": self.metric, "n_held_out": n_held_out, "n_samples": len(held_out), **chosen, LINE: line}
 
     def columns(self, run: Run) -> Mapping[str, pa.Array]:
-        """`reranker`: the candidate that was chosen for the sample; `held_out`: whether the sample helped to choose."""
+        """Return `reranker`, the candidate chosen for the sample, and `held_out`, whether the sample helped to
+        choose.
+        """
         names = names_by_sample(run.read(self.chosen.samples).samples, run.read(self.chosen))
         return {
             "reranker": pa.array(names, pa.string()),
@@ -209,11 +222,11 @@ class SelectionReport(StepReport):
 
 
 def selection_mistakes(reranker: RerankerSelection, metrics: Mapping[str, RankingMetric]) -> list[str]:
-    """A metric that the cell does not compute, or that ranks nothing."""
+    """Return an error for a metric that the cell does not compute, or that cannot rank."""
     names = [name for metric in metrics.values() if metric.larger_is_better is not None for name in metric.names]
     if reranker.metric in names:
         return []
     return [
         f"reranker.metric: got {reranker.metric!r}, expected one of the cell's that score rankings: "
-        f"{', '.join(names) or 'there is none'}"
+        f"{', '.join(names) or 'it has none'}"
     ]

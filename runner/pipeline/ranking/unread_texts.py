@@ -1,4 +1,4 @@
-"""What models do not read: texts that are longer than a model's limit are cut off, and that is counted."""
+"""Counts the tokens that models do not read: texts longer than a model's limit are truncated."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,14 +24,16 @@ class ReadsPairs(Reranker, ReadsTokens, Protocol):
 
 
 _BLOCK = 32_768
-"""Texts whose tokens are counted at a time."""
+"""Number of texts whose tokens are counted together."""
 
 
 @dataclass(frozen=True, eq=False)
 class CutTexts(Stage[Json]):
-    """How many texts an embedder reads in part: its `model`, what the `texts` are ("chunks" or "queries"), `n` of them
-    and `n_cut` of these, the `limit` and the `longest` in tokens, and how many tokens there are and are cut off. For a
-    model without a limit nothing is counted.
+    """How many texts an embedder truncates.
+
+    The entry has its `model`, the kind of `texts` ("chunks" or "queries"), their number `n`, the number of truncated
+    ones `n_cut`, the `limit` and the `longest` in tokens, and the numbers of all and of cut tokens. Nothing is counted
+    for a model without a limit.
     """
 
     kind: ClassVar[str] = "cut_texts"
@@ -43,7 +45,7 @@ class CutTexts(Stage[Json]):
     passages: ChunkPassages | QueryPassages
 
     def make(self, run: Run) -> Json:
-        """Counts the tokens of all texts."""
+        """Count the tokens of all texts."""
         are_queries = isinstance(self.passages, QueryPassages)
         count = self.embedder.count_query_tokens if are_queries else self.embedder.count_chunk_tokens
         texts, limit = self.passages.read(run).texts, self.embedder.token_limit()
@@ -55,12 +57,12 @@ class CutTexts(Stage[Json]):
         for first in range(0, len(texts), _BLOCK):
             counts.append(count(texts[first : first + _BLOCK]))
             run.report(min(first + _BLOCK, len(texts)), len(texts))
-        return facts | _beyond(np.concatenate(counts), limit)
+        return facts | _truncation_counts(np.concatenate(counts), limit)
 
 
 @dataclass(frozen=True, eq=False)
 class CutPairs(Stage[Json]):
-    """How many pairs of a query and a chunk a reranker reads in part: as for `CutTexts`, the `texts` being "pairs"."""
+    """How many pairs of a query and a chunk a reranker truncates: see `CutTexts`, with "pairs" as `texts`."""
 
     kind: ClassVar[str] = "cut_pairs"
     version: ClassVar[int] = 1
@@ -73,7 +75,7 @@ class CutPairs(Stage[Json]):
     chunks: ChunkPassages
 
     def make(self, run: Run) -> Json:
-        """Counts the tokens of each query and each chunk once."""
+        """Count the tokens of each query and each chunk once."""
         head = run.read(self.hits).chunk[:, : self.reranker.depth]
         query, column = np.nonzero(head >= 0)
         used, chunk = np.unique(head[query, column], return_inverse=True)
@@ -84,10 +86,10 @@ class CutPairs(Stage[Json]):
         texts = self.chunks.read(run).texts
         of_chunks = self.reranker.count_chunk_tokens([texts[position] for position in used.tolist()])
         of_queries = self.reranker.count_query_tokens(list(self.queries.read(run).texts))
-        return facts | _beyond(of_queries[query] + of_chunks[chunk.ravel()], limit)
+        return facts | _truncation_counts(of_queries[query] + of_chunks[chunk.ravel()], limit)
 
 
-def _beyond(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
+def _truncation_counts(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
     beyond = np.maximum(n_tokens - limit, 0)
     return {
         "n_cut": int(np.count_nonzero(beyond)),
@@ -98,7 +100,7 @@ def _beyond(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
 
 
 def cut_pairs(rankings: Iterable[Stage[Hits]]) -> tuple[CutPairs, ...]:
-    """A count of the pairs that a reranker read for each of these rankings, if one did whose model reads tokens."""
+    """Return the counts of pairs for each of these rankings whose reranker reads tokens."""
     return tuple(
         CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks)
         for hits in rankings
@@ -109,7 +111,7 @@ def cut_pairs(rankings: Iterable[Stage[Hits]]) -> tuple[CutPairs, ...]:
 def cut_texts(
     retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[Stage[Queries]]
 ) -> tuple[CutTexts, ...]:
-    """A count of the chunks, and of each variant of the queries, for every embedder whose model reads tokens."""
+    """Return the counts of chunks and of each variant of the queries, for every embedder whose model reads tokens."""
     read: list[ChunkPassages | QueryPassages] = [ChunkPassages(data.corpus, chunks), *map(QueryPassages, queries)]
     models = [
         arm.embedder if isinstance(arm, DenseArm) else arm.encoder
@@ -121,5 +123,5 @@ def cut_texts(
 
 
 def model_name(component: object) -> str:
-    """What a reader knows it by."""
+    """Return the name of a component's model for readers."""
     return str(getattr(component, "model", type(component).__name__))

@@ -1,1 +1,1 @@
-"""The scores: metrics of rankings, contexts and answers, by sample and by subset."""
+"""Stages of the scores: metrics of rankings, contexts and answers, by sample and by subset."""

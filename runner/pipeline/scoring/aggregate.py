@@ -1,4 +1,4 @@
-"""From scores per sample to metrics per subset, each with its count, what was left out and why, and an interval."""
+"""Aggregates scores per sample to metrics per subset, with counts, exclusions and confidence intervals."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ from runner.pipeline.scoring.matrix_pooling import pooled_entries
 
 
 class Scored(NamedTuple):
-    """Scores with the metric that can join them."""
+    """Scores with the metric that can aggregate them."""
 
     metric: Metric
     scores: Scores
 
 
 def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
-    """Positions of the samples of every subset, overall first, in order of appearance."""
+    """Return the positions of the samples of every subset, overall first, in order of appearance."""
     rows: dict[str, list[int]] = defaultdict(list)
     for i, sample in enumerate(samples):
         for name in subsets_of(sample.subset, sample.topic, sample.task):
@@ -37,7 +37,10 @@ def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
 
 
 def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
-    """Positions of the samples by the data set's own subsets, each sample once: "read" without those of "read/qa"."""
+    """Return the positions of the samples by the data set's own subsets, each sample once.
+
+    "read" does not include the samples of "read/qa".
+    """
     rows: dict[str, list[int]] = defaultdict(list)
     for i, sample in enumerate(samples):
         rows[sample.subset].append(i)
@@ -47,15 +50,16 @@ def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
 def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Intervals
 ) -> dict[str, dict[str, dict[str, Json]]]:
-    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`: the samples that count are in
-    `n_clusters` groups that depend on each other (`interval.groups`), and `method` made the interval from these. The
-    value is None where n is 0; interval and method are None where there are too few groups for one. Fields of the
-    topic x task matrix have `pooled`, `pooled_low` and `pooled_high` beside these.
+    """Return `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`.
 
-    `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
-    one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.) With `interval.by_turn`,
-    `turn/1` holds the first turns of conversations, and so on; `turn/by_conversation` is the mean over conversations of
-    what a metric is for the turns of each, and its `n_conversations` says how many had anything to score.
+    The samples that count form `n_clusters` groups of dependent samples (`interval.groups`), from which `method`
+    computed the interval. The value is None if n is 0. Interval and method are None if there are too few groups.
+    Entries of the topic x task matrix also have `pooled`, `pooled_low` and `pooled_high`.
+
+    `overall` is the micro mean. `macro`, if there are several subsets, is the mean over subsets, each with the same
+    weight. Its `n_subsets` counts the subsets with a value. With `interval.by_turn`, `turn/1` has the first turns of
+    conversations, and so on. `turn/by_conversation` is the mean over conversations of each conversation's metric, and
+    its `n_conversations` counts the conversations with a value.
     """
     clusters = clusters_of(samples, interval.groups)
     turns = _turns(samples) if interval.by_turn else [None] * len(samples)
@@ -81,7 +85,7 @@ def _turns(samples: Sequence[Sample]) -> list[ConversationTurn | None]:
 
 
 def _rows_by_turn(turns: Sequence[ConversationTurn | None]) -> dict[str, list[int]]:
-    """Positions of the turns of each number, in order; those of no conversation are in none."""
+    """Return the positions of the turns of each number, in order, without samples outside conversations."""
     numbers = sorted({turn.number for turn in turns if turn})
     return {f"{TURN}/{n}": [row for row, turn in enumerate(turns) if turn and turn.number == n] for n in numbers}
 
@@ -92,7 +96,7 @@ def _over_conversations(
     interval: Intervals,
     clusters: NDArray[np.int64],
 ) -> dict[str, dict[str, Json]]:
-    """Each conversation is one value, of the sums over its turns."""
+    """Compute the mean over conversations. A conversation's value comes from the sums over its turns."""
     conversations: dict[str, list[int]] = defaultdict(list)
     for row, turn in enumerate(turns):
         if turn:
@@ -118,7 +122,7 @@ def _over_conversations(
 def score_subsets(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> list[dict[str, dict[str, Json]]]:
-    """For each of the subsets `{metric: {value, n, ...}}`; `clusters` are those of all samples."""
+    """Return `{metric: {value, n, ...}}` for each of the subsets. `clusters` are the groups of all samples."""
     return _entries_of_subsets(scored, subsets, interval.of_subsets(_columns(scored), subsets, clusters))
 
 
@@ -132,8 +136,9 @@ def _entries_of_subsets(
 
 
 def _require_values(name: str, scored: Scored, subsets: Sequence[list[int]], values: Sequence[float | None]) -> None:
-    """Raise ComponentError for an infinite value, and for an undefined one over all samples if any has a score. A small
-    subset may have an undefined value.
+    """Raise ComponentError for an infinite value, and for an undefined value over all samples if any has a score.
+
+    A small subset may have an undefined value.
     """
     for rows, value in zip(subsets, values, strict=True):
         is_undefined = value is None or np.isnan(value)
@@ -152,7 +157,7 @@ def _entries(
 
 
 def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) -> list[Counter[ScoreState]]:
-    """How often each state is among the samples of every subset."""
+    """Count each state among the samples of every subset."""
     distinct = list(dict.fromkeys(states))
     if len(distinct) == 1:
         return [Counter({distinct[0]: len(rows)}) for rows in subsets]

@@ -1,4 +1,4 @@
-"""Scoring answers: references and answers are taken apart once per form, for all metrics that compare by it."""
+"""Stages that score answers. References and answers are split once per form, for all metrics that compare by it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Rows = Sequence[int]
 
 @dataclass(frozen=True, eq=False)
 class ReferenceUnits(Stage[Units]):
-    """The references of all samples in a row, taken apart by a form: once for all answers."""
+    """The units of all samples' references by a form, shared by all answers."""
 
     kind: ClassVar[str] = "reference_units"
     in_words: ClassVar[str] = "words of references"
@@ -33,14 +33,14 @@ class ReferenceUnits(Stage[Units]):
     samples: Samples
 
     def make(self, run: Run) -> Units:
-        """Numbers the units."""
+        """Split the references and number their units."""
         samples = run.read(self.samples).samples
         return number_units(self.form.units([reference for sample in samples for reference in sample.references]))
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerUnits(Stage[Units]):
-    """The answers, taken apart by a form."""
+    """The units of the answers by a form."""
 
     kind: ClassVar[str] = "answer_units"
     in_words: ClassVar[str] = "words of answers"
@@ -52,36 +52,36 @@ class AnswerUnits(Stage[Units]):
     answers: Stage[Sequence[Answer]]
 
     def make(self, run: Run) -> Units:
-        """Numbers the units."""
+        """Split the answers and number their units."""
         return number_units(self.form.units([answer.text for answer in run.read(self.answers)]))
 
 
 @dataclass(frozen=True)
 class WholeTexts(StageGroup):
-    """For a metric that compares whole texts."""
+    """Texts for a metric that compares whole texts."""
 
     def read_answers(self, run: Run, texts: Sequence[str], rows: Rows) -> TextsWithUnits:
-        """The answers, without units."""
+        """Return the answers, without units."""
         return TextsWithUnits(texts)
 
     def read_references(self, run: Run, texts: Sequence[str], rows: Rows) -> TextsWithUnits:
-        """The references, without units."""
+        """Return the references, without units."""
         return TextsWithUnits(texts)
 
 
 @dataclass(frozen=True)
 class TextsInForm(StageGroup):
-    """For a metric that compares the units of a form."""
+    """Texts for a metric that compares the units of a form."""
 
     references: ReferenceUnits
     answers: AnswerUnits
 
     def read_answers(self, run: Run, texts: Sequence[str], rows: Rows) -> TextsWithUnits:
-        """The answers of these rows with their units."""
+        """Return the answers of these rows with their units."""
         return TextsWithUnits(texts, take(run.read(self.answers), rows))
 
     def read_references(self, run: Run, texts: Sequence[str], rows: Rows) -> TextsWithUnits:
-        """The references at these places with their units."""
+        """Return the references at these places with their units."""
         return TextsWithUnits(texts, take(run.read(self.references), rows))
 
 
@@ -90,7 +90,9 @@ ComparedTexts = WholeTexts | TextsInForm
 
 @dataclass(frozen=True, eq=False)
 class AnswerScores(Stage[Scoring]):
-    """What the answers are worth. Failed ones are left out and counted; empty and refused ones count as empty texts."""
+    """The scores of the answers. Failed answers are excluded and counted; empty and refused ones count as empty
+    texts.
+    """
 
     kind: ClassVar[str] = "answer_scores"
     version: ClassVar[int] = 2
@@ -104,7 +106,7 @@ class AnswerScores(Stage[Scoring]):
     texts: Mapping[str, ComparedTexts]
 
     def make(self, run: Run) -> Scoring:
-        """Scores them by every metric."""
+        """Score the answers by every metric."""
         samples, answers = run.read(self.samples).samples, run.read(self.answers)
         rows, states = rows_to_score(answers)
         answered = [samples[row] for row in rows]
@@ -130,8 +132,9 @@ def answer_scores(
     reported: Stage[SampleSet],
     answers: Stage[Sequence[Answer]],
 ) -> AnswerScores:
-    """The scores of some metrics; metrics of equal forms share the texts that were taken apart. `reported` are the
-    samples with a mark on those that count in no aggregate.
+    """Return the scores of some metrics. Metrics with equal forms share the split texts.
+
+    `reported` are the samples with a mark on those that count in no aggregate.
     """
     texts: dict[str, ComparedTexts] = {
         name: TextsInForm(ReferenceUnits(metric.form, samples), AnswerUnits(metric.form, answers))
@@ -143,6 +146,6 @@ def answer_scores(
 
 
 def _places_of_references(samples: Sequence[Sample], rows: Iterable[int]) -> list[int]:
-    """Positions of the references of some samples among those of all samples in a row."""
+    """Return the positions of some samples' references among the references of all samples."""
     last = np.cumsum([len(sample.references) for sample in samples], dtype=np.int64)
     return [place for row in rows for place in range(last[row] - len(samples[row].references), last[row])]

@@ -1,4 +1,4 @@
-"""The scores of a cell: metrics of its ranking, its contexts, its answers and their citations, and judged metrics."""
+"""Connects the stages of a cell's scores: rankings, contexts, answers, citations and judged metrics."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,8 +33,8 @@ class ScoringParts:
 class MetricInputs:
     """Inputs of the metrics of a cell.
 
-    `reported` are the samples, with a mark on those that count in no aggregate; `answerable` are the same, marked by
-    what the cell can answer. `places` are hits and contexts in the `original` corpus, None in a closed book.
+    `reported` are the samples, with a mark on those that count in no aggregate. `answerable` are the same samples,
+    marked by what the cell can answer. `places` are hits and contexts in the `original` corpus, None in a closed book.
     """
 
     reported: Stage[SampleSet]
@@ -47,7 +47,7 @@ class MetricInputs:
 def scores_of(
     cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
 ) -> tuple[Stage[Scoring], ...]:
-    """Return the stages that score a cell, each for the metrics that read the same."""
+    """Return the stages that score a cell, each for the metrics with the same inputs."""
     return (
         *_retrieval_scores(cell, data, scored),
         *_answer_scores(cell, data, scored, answered),
@@ -57,7 +57,9 @@ def scores_of(
 
 
 def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[Stage[Scoring], ...]:
-    """Score the ranking and the contexts. These metrics, and those of citations, do not apply to a closed book."""
+    """Return the scores of the ranking and the contexts. They do not apply to a closed book, nor do citation
+    metrics.
+    """
     metrics, places = cell.metrics, scored.places
     if places is None:
         of_retrieval = metrics.of_rankings | metrics.of_contexts | metrics.of_citations
@@ -72,7 +74,7 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[S
 
 
 def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, answered: CellAnswers) -> list[Stage[Scoring]]:
-    """Score the answers. A metric that needs a model is a stage of its own: adding one leaves the others cached."""
+    """Return the scores of the answers. Each metric with a model has its own stage, so that adding one is cheap."""
     metrics = cell.metrics.of_answers
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
@@ -84,7 +86,7 @@ def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, answered: Cel
 def _citation_scores(
     cell: "Cell", scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
 ) -> tuple[CitationScores, ...]:
-    """Score the citations, if metrics read them. In a closed book there is nothing to cite."""
+    """Return the scores of the citations, if a metric reads them. A closed book has none."""
     metrics, places = cell.metrics.of_citations, scored.places
     if not metrics or places is None or isinstance(passages, NoPassages):
         return ()
@@ -95,7 +97,7 @@ def _citation_scores(
 def _judged_scores(
     cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
 ) -> list[Stage[Scoring]]:
-    """Score the answers by judges."""
+    """Return the scores of the answers by judges."""
     read = data.samples, scored.answerable, passages, answered.answers
     judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages))
     return [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]

@@ -1,4 +1,4 @@
-"""Scoring citations: whether what an answer cites holds the gold."""
+"""Stages that score citations by the gold in the cited passages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from runner.pipeline.scoring.score_stages import (
 
 @dataclass(frozen=True, eq=False)
 class CitationScores(Stage[Scoring]):
-    """What the citations of the answers are worth. Failed answers are left out and counted."""
+    """The scores of the answers' citations. Failed answers are excluded and counted."""
 
     kind: ClassVar[str] = "citation_scores"
     version: ClassVar[int] = 1
@@ -42,13 +42,15 @@ class CitationScores(Stage[Scoring]):
     samples: Stage[SampleSet]
     corpus: Stage[Documents]
     chunks: Stage[Spans]
-    """In the original texts, where gold is."""
+    """Chunks in the original texts, which contain the gold."""
     passages: RetrievedPassages
     answers: Stage[Sequence[Answer]]
     copies: Stage[GoldCopies]
 
     def make(self, run: Run) -> Scoring:
-        """Scores them by every metric; a copy of the gold counts as the gold, save for metrics that are `strict`."""
+        """Score the citations by every metric. A copy of the gold counts as gold, except for metrics that are
+        `strict`.
+        """
         samples, documents, answers = run.read(self.samples).samples, run.read(self.corpus), run.read(self.answers)
         rows, states = rows_to_score(answers)
         alone = list(self._places(run))
@@ -63,9 +65,9 @@ class CitationScores(Stage[Scoring]):
         return scoring(samples, scored, self.interval)
 
     def _places(self, run: Run) -> Iterator[list[PassagePlaces]]:
-        """Per sample, those of the passages in its prompt."""
+        """Yield the places of the passages in each sample's prompt."""
         spans = run.read(self.chunks)
-        # A chunk of a refined text has come from several places, or from none.
+        # A chunk of a refined text comes from several places, or from none.
         chunk = spans.chunk if isinstance(spans, ChunkOrigins) else np.arange(len(spans))
         rows = list(zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True))
         for passages in self.passages.chunks_of(run):
@@ -82,7 +84,7 @@ class CitationScores(Stage[Scoring]):
 def _with_copies(
     samples: Sequence[Sample], places: Sequence[Sequence[PassagePlaces]], documents: Documents, copies: GoldCopies
 ) -> list[list[PassagePlaces]]:
-    """The same, with what of a sample's gold stands in its passages as copies."""
+    """Return the places with the copies of each sample's gold in its passages."""
     owners = [sample for sample, own in zip(samples, places, strict=True) for _ in own]
     spans = iter(Credit(owners, documents, copies).spans([passage.own for own in places for passage in own]))
     return [[replace(passage, copied=tuple(next(spans)[len(passage.own) :])) for passage in own] for own in places]
@@ -90,7 +92,7 @@ def _with_copies(
 
 @dataclass(frozen=True, eq=False)
 class UncitedAnswers(Stage[Sequence[Answer]]):
-    """The answers without their citations, for metrics that compare them with references, in which there are none."""
+    """The answers without their citations, for comparison with references, which have none."""
 
     kind: ClassVar[str] = "uncited_answers"
     version: ClassVar[int] = 1
@@ -100,5 +102,5 @@ class UncitedAnswers(Stage[Sequence[Answer]]):
     answers: Stage[Sequence[Answer]]
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Takes the marks out."""
+        """Remove the citation marks."""
         return [replace(answer, text=without_citations(answer.text)) for answer in run.read(self.answers)]

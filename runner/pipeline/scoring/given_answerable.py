@@ -1,7 +1,7 @@
-"""Which questions can be answered from the passages that a benchmark gives.
+"""Determines which questions can be answered from the passages that a benchmark gives.
 
-Whether a question can be answered is a fact of the data set, as long as a retriever searches the whole corpus. Where a
-benchmark gives the passages, and a share of noise with them, it is a fact of the cell.
+If a retriever searches the whole corpus, this is a property of the data set. If a benchmark gives passages, with a
+share of noise, it is a property of the cell.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,10 @@ from runner.pipeline.scoring.retrieval_scores import context_spans
 
 @dataclass(frozen=True, eq=False)
 class GivenAnswerable(Stage[SampleSet]):
-    """The samples as a cell with given passages answers them: a question is not answerable if it has gold in the
-    corpus, and its prompt holds none of it. Questions with `fake_answers` stay as they are: their passages are false on
-    purpose, and the right answer is still asked for.
+    """The samples as a cell with given passages answers them.
+
+    A question is unanswerable if it has gold in the corpus and none of it is in the prompt. Questions with
+    `fake_answers` are not changed: their passages are false on purpose, and the right answer is still expected.
     """
 
     kind: ClassVar[str] = "given_answerable"
@@ -36,23 +37,23 @@ class GivenAnswerable(Stage[SampleSet]):
     context: Stage[Context]
 
     def make(self, run: Run) -> SampleSet:
-        """Looks up the gold in every context."""
+        """Search every context for gold."""
         sample_set, documents = run.read(self.samples), run.read(self.corpus)
         samples = sample_set.samples
         positions = gold_positions(samples, documents)
         held = context_spans(run.read(self.context), run.read(self.chunks))
         gold = [gold_spans(sample.gold, documents, positions) for sample in samples]
-        told = [_told(*own) for own in zip(samples, gold, held, strict=True)]
-        return replace(sample_set, samples=tuple(told))
+        marked = [_mark_answerable(*own) for own in zip(samples, gold, held, strict=True)]
+        return replace(sample_set, samples=tuple(marked))
 
 
-def _told(sample: Sample, gold: Sequence[Span], held: Sequence[Span]) -> Sample:
+def _mark_answerable(sample: Sample, gold: Sequence[Span], held: Sequence[Span]) -> Sample:
     is_without = bool(gold) and not sample.fake_answers and not n_common_characters(gold, held)
     return replace(sample, answerable=False) if is_without else sample
 
 
 def gives_passages(arm: object) -> bool:
-    """Whether an arm puts passages of the benchmark's choice, noise among them, into the prompt: it says so in
+    """Return whether an arm puts given passages, including noise, into the prompt, according to its
     `gives_passages`.
     """
     return isinstance(arm, PickingArm) and bool(getattr(arm, "gives_passages", False))

@@ -1,4 +1,4 @@
-"""How well judges could be understood: one whose replies cannot be read leaves metrics of few samples, or of none."""
+"""Counts unreadable replies of judges. They leave metrics with few samples, or with none."""
 
 from collections.abc import Iterable
 
@@ -13,10 +13,10 @@ _JUDGED = {ScoreState.VALUE, ScoreState.UNPARSABLE, ScoreState.FAILED}
 
 
 def judge_counts(tables: Iterable[pa.Table]) -> dict[str, dict[str, Json]]:
-    """`{judge: {n_judged, n_unparsable, reasons, commonest}}` of tables of scores, those without a judge left out.
+    """Return `{judge: {n_judged, n_unparsable, reasons, commonest}}` of tables of scores with a judge.
 
-    `n_judged` are the samples to which some metric of the judge applies, those whose request failed among them;
-    `n_unparsable` those of which no reply could be read; `reasons` and `commonest` say why (`reasons_of`).
+    `n_judged` counts the samples to which a metric of the judge applies, including failed requests. `n_unparsable`
+    counts the samples without a readable reply. `reasons` and `commonest` explain them (see `reasons_of`).
     """
     counts: dict[str, dict[str, Json]] = {}
     for table in tables:

@@ -1,4 +1,4 @@
-"""What a judge says: once per question what it decides before it sees an answer, then of each answer."""
+"""Stages that ask judges: once per question before they see an answer, then for each answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,15 +21,16 @@ from runner.pipeline.scoring.score_stages import SCORING, Scoring, rows_to_score
 
 
 def purpose_of(metric: JudgedMetric) -> str:
-    """What a judge's model is asked for. Other words or other limits of the judge are other requests, or more of them,
-    and leave the replies to the same ones as they are.
+    """Return the purpose of a judge's requests, under which their replies are stored.
+
+    If the wording or the limits of a judge change, replies to unchanged requests remain valid.
     """
     return f"judge {' '.join(metric.names)}"
 
 
 @dataclass(frozen=True)
 class JudgeDecisions:
-    """What a judge decided, and what its requests cost."""
+    """The decisions of a judge, and the usage of its requests."""
 
     decisions: JudgePreparation
     usage: dict[str, int | None]
@@ -37,7 +38,7 @@ class JudgeDecisions:
 
 @dataclass(frozen=True, eq=False)
 class PreparedJudge(Stage[JudgeDecisions]):
-    """What the judge decides from questions and references alone, the same for every answer."""
+    """The decisions of a judge from questions and references alone, shared by all answers."""
 
     kind: ClassVar[str] = "judge_preparation"
     in_words: ClassVar[str] = "preparing to judge"
@@ -47,22 +48,22 @@ class PreparedJudge(Stage[JudgeDecisions]):
 
     metric: JudgedMetric
     samples: Samples
-    n_samples: int = runtime_only(0, "the samples stand in the key themselves")
+    n_samples: int = runtime_only(0, "the samples are part of the key")
 
     must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
-        """One per sample and round."""
+        """Number of requests: one per sample and round."""
         return self.n_samples * self.n_rounds
 
     @property
     def n_rounds(self) -> int:
-        """As the judge says; 0 for one that does not ask before it judges."""
+        """Number of rounds, as the judge reports it; 0 for a judge that does not ask in advance."""
         return self.metric.n_rounds_to_prepare
 
     def make(self, run: Run) -> JudgeDecisions:
-        """Asks the judge."""
+        """Ask the judge."""
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         decisions = dict(self.metric.prepare(run.read(self.samples).samples, ask))
         return JudgeDecisions(decisions, dict(ask.usage))
@@ -70,35 +71,35 @@ class PreparedJudge(Stage[JudgeDecisions]):
 
 @dataclass(frozen=True)
 class JudgedAnswers(StageGroup):
-    """For a judge of answers. Answers that failed are not judged, and counted."""
+    """Answers for a judge. Failed answers are not judged, and are counted."""
 
     answers: Stage[Sequence[Answer]]
 
     @property
     def is_there(self) -> bool:
-        """False in a cell without a generator."""
+        """Return False in a cell without a generator."""
         return not isinstance(self.answers, NoAnswers)
 
     def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
-        """The texts, the rows to judge, and the states of the others."""
+        """Return the texts, the rows to judge, and the states of the other rows."""
         answers = run.read(self.answers)
         return [answer.text for answer in answers], *rows_to_score(answers)
 
 
 @dataclass(frozen=True)
 class JudgedPassages(StageGroup):
-    """For a judge of passages alone: cells with equal contexts share it."""
+    """Input of a judge that only reads passages, shared by cells with equal contexts."""
 
     is_there: ClassVar[bool] = True
 
     def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
-        """No texts, all rows."""
+        """Return empty texts and all rows."""
         return [""] * n_samples, list(range(n_samples)), [ScoreState.VALUE] * n_samples
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedScores(Stage[Scoring]):
-    """What the judge says of each answer, or of the passages: in `draw`, where it is to say it several times."""
+    """The judgements of each answer, or of the passages. `draw` numbers repeated judgements."""
 
     kind: ClassVar[str] = "judged_scores"
     in_words: ClassVar[str] = "judging"
@@ -114,23 +115,24 @@ class JudgedScores(Stage[Scoring]):
     judged: JudgedAnswers | JudgedPassages
     preparation: PreparedJudge
     draw: int
-    n_samples: int = runtime_only(0, "the samples stand in the key themselves")
-    n_passages: int = runtime_only(0, "the passages stand in the key themselves")
-    """In a prompt, at most."""
+    n_samples: int = runtime_only(0, "the samples are part of the key")
+    n_passages: int = runtime_only(0, "the passages are part of the key")
+    """Largest number of passages in a prompt."""
 
     must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
-        """As many as the judge makes for a sample, for each that has something to judge."""
+        """Number of requests: the judge's number per sample, times the samples that it may judge."""
         n_judged = self.n_samples if self.judged.is_there else 0
         return n_judged * self.metric.n_requests_per_sample(self.n_passages)
 
     def make(self, run: Run) -> Scoring:
-        """Asks the judge."""
+        """Ask the judge."""
         samples = run.read(self.samples).samples
         texts, rows, states = self.judged.read(run, len(samples))
-        rows = [row for row in rows if not samples[row].held_out]  # nobody pays for what counts nowhere
+        # held-out samples count nowhere, and requests cost money
+        rows = [row for row in rows if not samples[row].held_out]
         states = [
             ScoreState.HELD_OUT if sample.held_out else state for sample, state in zip(samples, states, strict=True)
         ]
@@ -150,14 +152,16 @@ class JudgedScores(Stage[Scoring]):
 
 
 def _of_draw(ask: Ask, draw: int) -> Ask:
-    """Asks for this draw of every reply."""
+    """Request this draw of every reply."""
     return lambda requests: ask([replace(request, draw=draw) for request in requests])
 
 
 @dataclass(frozen=True)
 class Judging:
-    """What all judges of a cell have in common; `n_passages` are those in a prompt, at most, and `reported` the samples
-    with a mark on those that count in no aggregate.
+    """Inputs that all judges of a cell share.
+
+    `n_passages` is the largest number of passages in a prompt. `reported` are the samples with a mark on those that
+    count in no aggregate.
     """
 
     interval: Intervals
@@ -170,7 +174,7 @@ class Judging:
 
 
 def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) -> JudgedScores:
-    """The scores of one judged metric. Whether it applies to a question is decided once for all draws."""
+    """Return the scores of one judged metric. Decisions about questions are shared by all draws."""
     return JudgedScores(
         name,
         metric,

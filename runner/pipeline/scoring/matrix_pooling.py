@@ -1,4 +1,4 @@
-"""Partially pooled values of the topic x task matrix, for fields that hold a handful of samples."""
+"""Partially pooled values of the topic x task matrix, for fields with only a few samples."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,8 +14,10 @@ _MATRIX = "matrix/"
 def pooled_entries(
     subsets: Sequence[str], intervals: Sequence[Interval], confidence: float, *, is_share: bool
 ) -> Mapping[str, dict[str, Json]]:
-    """By name of a field's subset `{pooled, pooled_low, pooled_high}` of one metric, whose Interval over each of the
-    subsets is given; None where nothing could be scored, or where the matrix is too small to learn from.
+    """Return `{pooled, pooled_low, pooled_high}` of one metric by name of a field's subset.
+
+    `intervals` are the metric's Interval over each of the subsets. Values are None if nothing could be scored, or if
+    the matrix is too small to fit a model.
     """
     names = [name for name in subsets if name.startswith(_MATRIX)]
     entries: dict[str, dict[str, Json]] = {
@@ -35,7 +37,8 @@ def pooled_entries(
     half = ndtri((1 + confidence) / 2) * found.error
     value, low, high = found.value, found.value - half, found.value + half
     if is_share:
-        # Cut off, not on the scale of logits: the model's error does not shrink towards 0 and 1 as a share's does.
+        # Clipped, not computed on the logit scale: the error of the model does not shrink towards 0 and 1 as that of a
+        # share.
         value, low, high = (np.clip(each, 0.0, 1.0) for each in (value, low, high))
     for name, *numbers in zip(known, value.tolist(), low.tolist(), high.tolist(), strict=True):
         entries[name] = dict(zip(("pooled", "pooled_low", "pooled_high"), numbers, strict=True))

@@ -1,4 +1,4 @@
-"""Scoring what was found: the ranking of documents, and what of the gold reached the prompt."""
+"""Stages that score the ranking of documents, and the gold in the prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from runner.pipeline.scoring.score_stages import SCORING, Scoring, mark_gold_out
 
 @dataclass(frozen=True, eq=False)
 class RankingScores(Stage[Scoring]):
-    """Document-level metrics of the whole ranking, whatever top_k is."""
+    """Document-level metrics of the whole ranking, independent of top_k."""
 
     kind: ClassVar[str] = "ranking_scores"
     version: ClassVar[int] = 3
@@ -33,7 +33,7 @@ class RankingScores(Stage[Scoring]):
     copies: Stage[GoldCopies]
 
     def make(self, run: Run) -> Scoring:
-        """Scores the rankings; a copy of the gold counts as the gold, save for metrics that are `strict`."""
+        """Score the rankings. A copy of the gold counts as gold, except for metrics that are `strict`."""
         samples, documents = run.read(self.samples).samples, run.read(self.corpus)
         rankings = document_rankings(run.read(self.hits), run.read(self.chunks), documents)
         present = set(documents.ids)
@@ -49,7 +49,7 @@ class RankingScores(Stage[Scoring]):
 
 @dataclass(frozen=True, eq=False)
 class ContextScores(Stage[Scoring]):
-    """What of the gold reached the prompt, and what it cost."""
+    """Metrics of the gold in the prompt, and of the context's length."""
 
     kind: ClassVar[str] = "context_scores"
     version: ClassVar[int] = 3
@@ -65,7 +65,7 @@ class ContextScores(Stage[Scoring]):
     copies: Stage[GoldCopies]
 
     def make(self, run: Run) -> Scoring:
-        """Scores the contexts; what a copy of the gold holds counts as the gold, save for metrics that are `strict`."""
+        """Score the contexts. Text in a copy of the gold counts as gold, except for metrics that are `strict`."""
         samples, documents, context = run.read(self.samples).samples, run.read(self.corpus), run.read(self.context)
         spans = context_spans(context, run.read(self.chunks))
         credited = Credit(samples, documents, run.read(self.copies)).spans(spans)
@@ -78,12 +78,12 @@ class ContextScores(Stage[Scoring]):
 
 
 def is_strict(metric: Metric) -> bool:
-    """True for a metric that counts the gold alone and none of its copies: it says so in `strict`."""
+    """Return whether a metric ignores copies of the gold, according to its `strict`."""
     return bool(getattr(metric, "strict", False))
 
 
 def document_rankings(hits: Hits, chunks: Spans, documents: Documents) -> list[list[str]]:
-    """Per sample the distinct documents, each at the rank of its best chunk."""
+    """Return the distinct documents of each sample, each at the rank of its best chunk."""
     ids = documents.ids
     return [
         [ids[document] for document in dict.fromkeys(chunks.document[row[row >= 0]].tolist())] for row in hits.chunk
@@ -91,7 +91,7 @@ def document_rankings(hits: Hits, chunks: Spans, documents: Documents) -> list[l
 
 
 def relevant_documents(gold: Sequence[Evidence], present: set[str]) -> dict[str, int]:
-    """The gold documents that are in the corpus, each with the highest grade of its units."""
+    """Return the gold documents in the corpus, each with the highest grade of its units."""
     grades: dict[str, int] = {}
     for unit in gold:
         if unit.document_id in present:
@@ -100,7 +100,7 @@ def relevant_documents(gold: Sequence[Evidence], present: set[str]) -> dict[str,
 
 
 def context_spans(context: Context, chunks: Spans) -> list[list[tuple[int, int, int]]]:
-    """Per sample the (document position, start, end) of every chunk in its context."""
+    """Return the (document position, start, end) of every chunk in each sample's context."""
     return [
         list(
             zip(

@@ -1,4 +1,4 @@
-"""What all stages that score have in common: metrics per subset, and scores per sample."""
+"""Shared parts of all stages that score: metrics per subset, and scores per sample."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +24,9 @@ from runner.pipeline.scoring.aggregate import Scored, aggregate
 class Scoring:
     """The result of a stage that scores.
 
-    `metrics` is `{subset: {metric: {value, n, ...}}}`; `scores` a table with a row per sample, in which the column
-    `judge/<name>` holds what a judge said of each; `usage` is what a judge's requests take, its preparation included.
+    `metrics` is `{subset: {metric: {value, n, ...}}}`. `scores` is a table with a row per sample. Its column
+    `judge/<name>` has a judge's remark about each. `usage` counts a judge's requests and their tokens, including its
+    preparation.
     """
 
     metrics: Mapping[str, Mapping[str, Json]]
@@ -42,7 +43,7 @@ _ROUNDING = 1e-6
 def scoring(
     samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]], interval: Intervals
 ) -> Scoring:
-    """Metrics per subset, and scores per sample. Raises ComponentError for a metric that breaks its contract."""
+    """Return metrics per subset, and scores per sample. Raises ComponentError for a metric that breaks its contract."""
     flat: dict[str, Scored] = {}
     for metric, scores in scored:
         if set(scores) != set(metric.names):
@@ -55,7 +56,7 @@ def scoring(
 
 
 def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence[Sample]) -> None:
-    """A sum that one NaN spoils would look as if no sample had a value."""
+    """Raise an error for values that are not finite. One NaN in a sum would look like a metric without values."""
     n_rows = len(scores.statistics), len(scores.values), len(scores.states)
     if set(n_rows) != {len(samples)}:
         raise broken_contract(
@@ -64,7 +65,7 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
             "samples, expected one each",
         )
     is_wrong = ~np.isfinite(scores.statistics).all(axis=1)
-    if not np.isnan(scores.values).all():  # as they are for a metric that exists for a corpus only
+    if not np.isnan(scores.values).all():  # as for a metric that is only defined over a corpus
         is_wrong |= _has_value(scores) & ~np.isfinite(scores.values)
     if is_wrong.any():
         row = int(is_wrong.argmax())
@@ -72,15 +73,15 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
             metric,
             f"{name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics are "
             f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
-            "alike); expected finite numbers, or for a sample without a value zeros and the ScoreState that says why",
+            "alike); expected finite numbers, or, for a sample without a value, zeros and the ScoreState of the reason",
         )
 
 
 def _require_shares(metric: Metric, name: str, scores: Scores, samples: Sequence[Sample]) -> None:
-    """Intervals of shares end at 0 and 1: beside a value outside they would be wrong."""
+    """Raise an error for values outside [0, 1]: the intervals of shares are limited to this range."""
     if not getattr(metric, "is_share", True):
         return
-    remedy = "Mend the class, or set `is_share = False` in it"
+    remedy = "Fix the class, or set `is_share = False` in it"
     is_wrong = _has_value(scores) & ((scores.values < -_ROUNDING) | (scores.values > 1 + _ROUNDING))
     if is_wrong.any():
         row = int(is_wrong.argmax())
@@ -96,7 +97,7 @@ def _has_value(scores: Scores) -> NDArray[np.bool_]:
 
 
 def _of_reported(scores: Scores, samples: Sequence[Sample]) -> Scores:
-    """Samples by which something was chosen have no value: a mean with them in it would flatter the choice."""
+    """Remove the values of samples by which something was chosen. They would bias a mean in favour of the choice."""
     held_out = np.array([sample.held_out for sample in samples], dtype=bool)
     if not held_out.any():
         return scores
@@ -110,8 +111,9 @@ def _of_reported(scores: Scores, samples: Sequence[Sample]) -> Scores:
 
 
 def _score_table(flat: Mapping[str, Scored]) -> pa.Table:
-    """`score/<metric>` (null where there is no value), `score_state/<metric>`, and for metrics that exist for a corpus
-    only their summands in `score_statistics/<metric>`.
+    """Return `score/<metric>` (null without a value) and `score_state/<metric>`.
+
+    Metrics that are only defined over a corpus also have their summands in `score_statistics/<metric>`.
     """
     columns: dict[str, pa.Array] = {}
     for name, (_, scores) in flat.items():
@@ -136,7 +138,7 @@ class NotApplicableScores(Stage[Scoring]):
     samples: Stage[SampleSet]
 
     def make(self, run: Run) -> Scoring:
-        """A state instead of each value."""
+        """Return the state NOT_APPLICABLE for every sample."""
         samples = run.read(self.samples).samples
         none = Scores(
             np.zeros((len(samples), 2)),
@@ -148,7 +150,7 @@ class NotApplicableScores(Stage[Scoring]):
 
 
 def mark_gold_outside_corpus(scores: Mapping[str, Scores], samples: Sequence[Sample]) -> dict[str, Scores]:
-    """Metrics see the gold that is in the corpus alone: where there is other gold, the state says so."""
+    """Change the state of samples whose gold is outside the corpus, because metrics see only gold in the corpus."""
 
     def of_sample(state: ScoreState, sample: Sample) -> ScoreState:
         return ScoreState.NO_GOLD_IN_CORPUS if state is ScoreState.NO_GOLD and sample.gold else state
@@ -157,15 +159,15 @@ def mark_gold_outside_corpus(scores: Mapping[str, Scores], samples: Sequence[Sam
 
 
 def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState]]:
-    """Positions of the answers that can be scored, and the state that each of the others has for it."""
-    # A cell without a model, such as one of retrieval alone, has no answers by design: none is missing from its means.
-    why_not = {AnswerState.ERROR: ScoreState.ANSWER_ERROR, AnswerState.NOT_ASKED: ScoreState.NOT_APPLICABLE}
-    rows = [row for row, answer in enumerate(answers) if answer.state not in why_not]
-    return rows, [why_not.get(answer.state, ScoreState.VALUE) for answer in answers]
+    """Return the positions of the answers that can be scored, and the state of every answer."""
+    # A cell without a model, such as one of retrieval alone, has no answers by design. None is missing from its means.
+    exclusions = {AnswerState.ERROR: ScoreState.ANSWER_ERROR, AnswerState.NOT_ASKED: ScoreState.NOT_APPLICABLE}
+    rows = [row for row, answer in enumerate(answers) if answer.state not in exclusions]
+    return rows, [exclusions.get(answer.state, ScoreState.VALUE) for answer in answers]
 
 
 def spread(scores: Scores, rows: Sequence[int], states: Sequence[ScoreState]) -> Scores:
-    """Scores of some samples as scores of all: the others have no value, for the reason that `states` says."""
+    """Return scores of some samples as scores of all. The others have no value, for the reason in `states`."""
     statistics = np.zeros((len(states), scores.statistics.shape[1]))
     values = np.full(len(states), np.nan)
     statistics[list(rows)], values[list(rows)] = scores.statistics, scores.values

@@ -1,1 +1,1 @@
-"""The search: queries, the hits of each arm, fused and filtered."""
+"""Stages of the search: queries, the hits of each arm, fused and filtered."""

@@ -1,4 +1,4 @@
-"""The search of a cell: the hits of all arms in one ranking, or those of an arm that picks them."""
+"""Connects the stages of a cell's search: all arms in one ranking, or one arm that picks its hits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class SearchParts:
 
 @dataclass(frozen=True)
 class FoundHits:
-    """The `hits` of `queries`, by the chunks that are read, after the diversity step. A reranker reads `judged_by`."""
+    """The `hits` of `queries`, as chunks that are read, after the diversity step. A reranker reads `judged_by`."""
 
     hits: Stage[Hits]
     queries: tuple[Stage[Queries], ...]
@@ -47,28 +47,28 @@ class FoundHits:
 
 
 def picking_arm(cell: "Cell") -> PickingArm | None:
-    """Return the arm that takes its hits whatever the query; None for a cell that searches."""
+    """Return the arm that picks hits without a query; None for a cell that searches."""
     return next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
 
 
 def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
-    """Return the hits of a cell; `gold` are the samples with their gold in places of the refined texts."""
+    """Return the hits of a cell. `gold` are the samples with their gold in the refined texts."""
     picking = picking_arm(cell)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
         query = unasked_queries(cell.expander, texts.data)
         picked = PickedHits(picking, n, gold, texts.corpus, texts.chunks)
-        return _diverse(cell, texts, FoundHits(picked, (query,), query, (), ()))
-    return _diverse(cell, texts, _searched(cell, texts))
+        return _diversify(cell, texts, FoundHits(picked, (query,), query, (), ()))
+    return _diversify(cell, texts, _search(cell, texts))
 
 
-def _diverse(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
+def _diversify(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
     hits = diverse_hits(cell.diversity, *texts.ranked, found.hits)
     reports = (*found.reports, *diversity_reports(hits))
     return FoundHits(hits, found.queries, found.judged_by, found.rankings, reports)
 
 
-def _searched(cell: "Cell", texts: Texts) -> FoundHits:
+def _search(cell: "Cell", texts: Texts) -> FoundHits:
     """Search with all arms for all variants of the query, and join the rankings."""
     retriever, data = cell.retriever, texts.data
     queries = searched_queries(cell.expander, data)

@@ -1,4 +1,4 @@
-"""Documents that a filter allows, checked before they are stored: a wrong position would hide other documents."""
+"""Checks the documents that a filter allows before they are stored. A wrong position would hide other documents."""
 
 import numpy as np
 
@@ -7,8 +7,9 @@ from runner.engine.broken_contracts import broken_contract
 
 
 def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int, a_filter: object) -> AllowedDocuments:
-    """Return `allowed` if it says for each of the samples which of the documents may be found. Raises ComponentError,
-    which names the class of the filter.
+    """Return `allowed` if it lists valid documents for each sample.
+
+    Raises ComponentError, which names the class of the filter.
     """
     if mistake := _mistake(allowed, n_samples, n_documents):
         raise broken_contract(a_filter, mistake)
@@ -16,7 +17,7 @@ def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int,
 
 
 def _mistake(allowed: object, n_samples: int, n_documents: int) -> str:
-    """A contract violation in words; "" for none."""
+    """Describe a contract violation; "" without one."""
     if not isinstance(allowed, AllowedDocuments):
         return f"returned {type(allowed).__name__}, expected AllowedDocuments"
     group, offsets, document = allowed.group, allowed.offsets, allowed.document
@@ -27,7 +28,7 @@ def _mistake(allowed: object, n_samples: int, n_documents: int) -> str:
     if len(group) != n_samples:
         return f"returned groups of {len(group)} samples, expected one for each of {n_samples}"
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(document) or (np.diff(offsets) < 0).any():
-        return f"returned offsets that do not rise from 0 to the {len(document)} documents of all groups"
+        return f"returned offsets that do not increase from 0 to {len(document)}, the number of documents of all groups"
     for row in np.flatnonzero((group < 0) | (group >= len(offsets) - 1))[:1]:
         return f"sample {row} has the group {group[row]}, expected 0 to {len(offsets) - 2}"
     for row in np.flatnonzero((document < 0) | (document >= n_documents))[:1]:

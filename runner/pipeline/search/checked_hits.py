@@ -1,4 +1,4 @@
-"""Hits as a component returned them, checked before they are stored: a chunk that was found twice would count twice."""
+"""Checks the hits of a component before they are stored. A chunk that occurs twice would count twice."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,9 @@ from runner.engine.broken_contracts import broken_contract
 
 
 def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object) -> Hits:
-    """Return `hits` if they are rankings of so many queries over so many chunks, as the protocols promise. Raises
-    ComponentError, which names the class of the component.
+    """Return `hits` if they are valid rankings of `n_queries` queries over `n_chunks` chunks: see the protocols.
+
+    Raises ComponentError, which names the class of the component.
     """
     if mistake := _mistake(hits, n_queries, n_chunks):
         raise broken_contract(component, mistake)
@@ -19,12 +20,12 @@ def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object) -
 
 
 def n_chunks_in(rankings: Sequence[Hits]) -> int:
-    """One more than the largest position in the rankings; 0 for rankings without a hit."""
+    """Return one more than the largest position in the rankings; 0 without a hit."""
     return max((int(hits.chunk.max(initial=-1)) for hits in rankings), default=-1) + 1
 
 
 def _mistake(hits: object, n_queries: int, n_chunks: int) -> str:
-    """A contract violation in words; "" for none."""
+    """Describe a contract violation; "" without one."""
     if not isinstance(hits, Hits):
         return f"returned {type(hits).__name__}, expected Hits"
     chunk, score = hits.chunk, hits.score
@@ -37,7 +38,7 @@ def _mistake(hits: object, n_queries: int, n_chunks: int) -> str:
     for row, column in np.argwhere((chunk >= 0) & ~np.isfinite(score))[:1]:
         return f"query {row} has the score {score[row, column]} for chunk {chunk[row, column]}, expected a finite one"
     for row, column in np.argwhere((chunk[:, :-1] < 0) & (chunk[:, 1:] >= 0))[:1]:
-        return f"query {row} has no hit at rank {column + 1} but one behind it, expected -1 at the end alone"
+        return f"query {row} has no hit at rank {column + 1} but one after it, expected -1 only at the end"
     ordered = np.sort(chunk, axis=1)
     for row, column in np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))[:1]:
         return f"query {row} has the chunk {ordered[row, column]} twice, expected each once"

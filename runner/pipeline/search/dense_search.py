@@ -1,4 +1,4 @@
-"""The search by embedding: fit, embed, index, search."""
+"""Stages of the search by embedding: embed the queries, index, search."""
 
 import uuid
 from dataclasses import dataclass
@@ -38,23 +38,26 @@ from runner.pipeline.search.searching import Search
 
 
 def dimension_mistakes(retriever: Retriever) -> list[str]:
-    """Indexes of more dimensions than the vectors will have, as far as that is known before any is made."""
+    """Return errors for indexes with more dimensions than the vectors, as far as these are known in advance."""
     mistakes = []
     for arm in retriever.arms:
         if isinstance(arm, DenseArm | EncodedDenseArm) and isinstance(arm.vector_index, ShortensVectors):
-            maker, wanted = arm.embedder if isinstance(arm, DenseArm) else arm.encoder, arm.vector_index.dimensions
-            known = maker.most_dimensions() if wanted and isinstance(maker, KnowsDimensions) else None
-            if wanted and known and wanted > known:
+            maker, n_dimensions = (
+                arm.embedder if isinstance(arm, DenseArm) else arm.encoder,
+                arm.vector_index.dimensions,
+            )
+            known = maker.most_dimensions() if n_dimensions and isinstance(maker, KnowsDimensions) else None
+            if n_dimensions and known and n_dimensions > known:
                 mistakes.append(
-                    f"vector_index.dimensions: got {wanted}, but the embedder's vectors have {known}; expected at most "
-                    "as many, or null for all"
+                    f"vector_index.dimensions: got {n_dimensions}, but the embedder's vectors have {known}; expected "
+                    "at most that number, or null for all"
                 )
     return mistakes
 
 
 @dataclass(frozen=True, eq=False)
 class QueryVectors(Stage[Vectors]):
-    """float32[n_queries, d]."""
+    """float32[n_queries, d], the vectors of the queries."""
 
     kind: ClassVar[str] = "query_vectors"
     in_words: ClassVar[str] = "vectors of queries"
@@ -67,14 +70,14 @@ class QueryVectors(Stage[Vectors]):
     state: Stage[EmbedderState]
 
     def server_requests(self, run: Run) -> ServerRequests | None:
-        """For all queries."""
+        """Return the requests for all queries."""
         if not isinstance(self.embedder, AsksInBatches):
             return None
         texts = not_received(self.embedder, self.queries.read(run).texts, run.received, are_queries=True)
         return to_embed(self.embedder, [texts], getattr(self.embedder, "query_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
-        """Embeds all queries."""
+        """Embed all queries."""
         queries = self.queries.read(run)
         vectors = self.embedder.embed_queries(queries, run.read(self.state))
         return checked_vectors(vectors, len(queries), self.embedder)
@@ -93,13 +96,16 @@ class BuiltVectorIndex(Stage[Parts]):
     corpora: SubCorpora
 
     def make(self, run: Run) -> Parts:
-        """Builds it."""
+        """Build the index."""
         vectors = run.read(self.vectors)
         parts = self.corpora.ranges(run)
         return sub_corpora.join([self.index.build(vectors[part.chunks], self._place(run, part)) for part in parts])
 
     def lost(self, parts: Parts) -> list[str]:
-        """Collections of a server, say. One that does not answer is told by the search, which needs it."""
+        """Return the parts of the index that are lost, such as collections of a server.
+
+        The search reports an unreachable server.
+        """
         if not isinstance(self.index, KeptElsewhere):
             return []
         try:
@@ -108,8 +114,9 @@ class BuiltVectorIndex(Stage[Parts]):
             return []
 
     def _place(self, run: Run, part: SubCorpus) -> Path:
-        """A folder for what one index writes, with a name that no other index has. It is in one that no other process
-        has, which may be building the same.
+        """Create a folder for the files of one index. Its name is unique to the index.
+
+        Its parent is unique to this process, because another process may build the same index.
         """
         name = self.key if part.number is None else f"{self.key}-{part.number}"
         place = run.workspace / uuid.uuid4().hex / name
@@ -134,27 +141,29 @@ class DenseHits(Search):
     corpora: SearchedCorpora
 
     def make(self, run: Run) -> Hits:
-        """Searches."""
+        """Search for all queries."""
         return self.search(run, self.depth, ALL)
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
-        """The chunks that are nearest to the chosen ones among the queries."""
+        """Return the chunks that are nearest to the chosen queries."""
         built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[chosen]
         if vectors.shape[1] != queries.shape[1] and len(vectors) and len(queries):
             embedder = getattr(self.query_vectors, "embedder", self.index)
-            sizes = f"vectors of queries have {queries.shape[1]} dimensions, those of chunks {vectors.shape[1]}"
+            sizes = f"vectors of queries have {queries.shape[1]} dimensions, vectors of chunks {vectors.shape[1]}"
             raise broken_contract(embedder, sizes)
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = [self._found(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts]
+        found = [
+            self._search_part(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts
+        ]
         return sub_corpora.merge(found, parts, len(queries))
 
-    def _found(self, built: Parts, vectors: Vectors, queries: Vectors, depth: int) -> Hits:
+    def _search_part(self, built: Parts, vectors: Vectors, queries: Vectors, depth: int) -> Hits:
         hits = self.index.search(built, vectors, queries, depth)
         return checked_hits(hits, len(queries), len(vectors), self.index)
 
 
 def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> DenseHits:
-    """The ranking of an arm that searches by embedding."""
+    """Return the ranking of an arm that searches by embedding."""
     embedder = arm.embedder
     vectors = chunk_vectors(embedder, data, chunks)
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))

@@ -1,4 +1,4 @@
-"""Keeping the first hits from saying the same."""
+"""Stages that remove redundancy among the first hits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class DiverseHits(Stage[Hits]):
     chunks: ChunkPassages
 
     def make(self, run: Run) -> Hits:
-        """Compares them. Raises ComponentError if other hits come than there were."""
+        """Compare the hits. Raises ComponentError for hits that were not in the ranking."""
         hits = run.read(self.hits)
-        return _checked(self.diversity, hits, self.diversity.diversify(hits, self.chunks.read(run)))
+        return _check_hits(self.diversity, hits, self.diversity.diversify(hits, self.chunks.read(run)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,26 +53,26 @@ class DiverseHitsByVectors(Stage[Hits]):
     vectors: Stage[Vectors]
 
     def make(self, run: Run) -> Hits:
-        """Compares them. Raises ComponentError if other hits come than there were."""
+        """Compare the hits. Raises ComponentError for hits that were not in the ranking."""
         hits = run.read(self.hits)
-        return _checked(self.diversity, hits, self.diversity.diversify_vectors(hits, run.read(self.vectors)))
+        return _check_hits(self.diversity, hits, self.diversity.diversify_vectors(hits, run.read(self.vectors)))
 
 
-def _checked(diversity: object, before: Hits, after: Hits) -> Hits:
-    """A hit that was not found, or that stands twice, would be a made-up one."""
+def _check_hits(diversity: object, before: Hits, after: Hits) -> Hits:
+    """Raise ComponentError for a hit that was not found, or that occurs twice."""
     checked_hits(after, len(before), np.iinfo(np.int32).max, diversity)
     for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):
         found = [chunk for chunk in new if chunk >= 0]
         if not set(found) <= set(old):
             raise broken_contract(
-                diversity, f"of query {row} the hits {found} came for {old}, expected some or all of them, each once"
+                diversity, f"query {row}: got the hits {found} for {old}, expected some or all of them, each once"
             )
     return after
 
 
 @dataclass(frozen=True)
 class DiversityReport(StepReport):
-    """How many hits were left out."""
+    """Report of how many hits were left out."""
 
     step: ClassVar[str] = "diversity"
 
@@ -80,7 +80,7 @@ class DiversityReport(StepReport):
     after: Stage[Hits]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """`n_hits`, `n_dropped` of them, and `n_samples_with_fewer`."""
+        """Return `n_hits`, `n_dropped` of them, and `n_samples_with_fewer`."""
         n_before, n_after = (np.count_nonzero(run.read(hits).chunk >= 0, axis=1) for hits in (self.before, self.after))
         n_hits, n_dropped = int(n_before.sum()), int((n_before - n_after).sum())
         facts = {
@@ -93,7 +93,7 @@ class DiversityReport(StepReport):
 
 
 def diverse_hits(diversity: Diversity, data: Data, chunks: Stage[Spans], hits: Stage[Hits]) -> Stage[Hits]:
-    """The ranking after the comparison; as it was for one with a depth of 0."""
+    """Return the ranking after the comparison, unchanged for a depth of 0."""
     if not diversity.depth:
         return hits
     if isinstance(diversity, VectorDiversity):
@@ -103,5 +103,5 @@ def diverse_hits(diversity: Diversity, data: Data, chunks: Stage[Spans], hits: S
 
 
 def diversity_reports(hits: Stage[Hits]) -> tuple[StepReport, ...]:
-    """What the step tells, if these hits are its result."""
+    """Return the report of the diversity step, if these hits are its result."""
     return (DiversityReport(hits.hits, hits),) if isinstance(hits, DiverseHits | DiverseHitsByVectors) else ()

@@ -1,4 +1,4 @@
-"""The searches by an encoder with three heads: one pass over the chunks, then a ranking by each head."""
+"""Stages of the searches by an encoder with three heads: one pass over the chunks, then a ranking by each head."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -34,8 +34,10 @@ from runner.pipeline.search.dense_search import BuiltVectorIndex, DenseHits
 from runner.pipeline.search.searching import Search
 
 BLOCK_CHARACTERS = 250_000
-"""Of the chunks encoded at a time. A token has a vector of its own, and hardly a token has less than a character: a
-block of 1,024 dimensions takes 0.5 GB at most.
+"""Characters of the chunks in a block that is encoded at a time.
+
+Each token has a vector, and hardly any token is shorter than a character. So a block with 1,024 dimensions takes at
+most 0.5 GB.
 """
 
 _OFFSETS = {"weight_offsets", "vector_offsets"}
@@ -43,7 +45,7 @@ _OFFSETS = {"weight_offsets", "vector_offsets"}
 
 @dataclass(frozen=True, eq=False)
 class EncodedChunks(Stage[Encodings]):
-    """All that the encoder makes of the chunks."""
+    """The encoder's output for the chunks."""
 
     kind: ClassVar[str] = "encoded_chunks"
     version: ClassVar[int] = 1
@@ -53,7 +55,7 @@ class EncodedChunks(Stage[Encodings]):
     chunks: ChunkPassages
 
     def make(self, run: Run) -> Encodings:
-        """Encodes block by block: a run that was broken off goes on behind the last whole block."""
+        """Encode block by block. An interrupted run resumes after the last complete block."""
         chunks, spans = self.chunks.read(run), run.read(self.chunks.chunks)
         blocks = []
         for rows in _blocks(spans.end - spans.start):
@@ -61,24 +63,24 @@ class EncodedChunks(Stage[Encodings]):
             run.report(rows.stop, len(chunks))
         if not blocks:
             return self.encoder.encode_chunks(chunks)
-        return Encodings(**{field.name: _joined(run, field.name, blocks) for field in fields(Encodings)})
+        return Encodings(**{field.name: _join_arrays(run, field.name, blocks) for field in fields(Encodings)})
 
     def _block(self, run: Run, chunks: Passages, rows: slice) -> Encodings:
         names = {field.name: f"{rows.start}-{rows.stop}-{field.name}" for field in fields(Encodings)}
-        kept: dict[str, Any] = {field: read_block(run.workspace, name) for field, name in names.items()}
-        if any(part is None for part in kept.values()):
-            made = _checked(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
+        stored: dict[str, Any] = {field: read_block(run.workspace, name) for field, name in names.items()}
+        if any(part is None for part in stored.values()):
+            encodings = _check_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
             require_equal_files(type(self.encoder))
-            # Read back from the disk: the memory is for the next one.
-            kept = {
-                field: read_part(write_block(run.workspace, name, getattr(made, field)))
+            # Read back from disk, to free the memory for the next block.
+            stored = {
+                field: read_part(write_block(run.workspace, name, getattr(encodings, field)))
                 for field, name in names.items()
             }
-        return Encodings(**kept)
+        return Encodings(**stored)
 
 
 def _blocks(lengths: NDArray[np.int32]) -> Iterator[slice]:
-    """Rows in a row, of so many characters together, or a single longer one."""
+    """Yield consecutive rows with at most `BLOCK_CHARACTERS` characters together, or a single longer row."""
     ends = np.cumsum(lengths, dtype=np.int64)
     first = 0
     while first < len(ends):
@@ -88,33 +90,33 @@ def _blocks(lengths: NDArray[np.int32]) -> Iterator[slice]:
         first = last
 
 
-def _joined(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
-    """One array of all blocks; offsets go on where those of the block before end."""
+def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
+    """Join the arrays of all blocks. Offsets continue from the end of the previous block."""
     parts: list[NDArray[Any]] = [getattr(block, field) for block in blocks]
     if field not in _OFFSETS:
         return joined_blocks(run.workspace / f"{field}.npy", parts)
     return np.cumsum([0, *np.concatenate([np.diff(part) for part in parts])], dtype=np.int64)
 
 
-def _checked(made: Encodings, n_wanted: int, encoder: ThreeWayEncoder) -> Encodings:
-    if not isinstance(made, Encodings):
-        raise broken_contract(encoder, f"returned {type(made).__name__}, expected Encodings")
-    found = [len(made.dense), len(made.weight_offsets) - 1, len(made.vector_offsets) - 1]
-    if found != [n_wanted] * 3:
+def _check_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
+    if not isinstance(encodings, Encodings):
+        raise broken_contract(encoder, f"returned {type(encodings).__name__}, expected Encodings")
+    found = [len(encodings.dense), len(encodings.weight_offsets) - 1, len(encodings.vector_offsets) - 1]
+    if found != [n_texts] * 3:
         raise broken_contract(
             encoder,
             f"got {found[0]} vectors, token weights of {found[1]} and token vectors of {found[2]} texts, expected each "
-            f"of {n_wanted}",
+            f"of {n_texts}",
         )
-    numbers = [own for field in fields(Encodings) if (own := getattr(made, field.name)).dtype.kind == "f"]
+    numbers = [own for field in fields(Encodings) if (own := getattr(encodings, field.name)).dtype.kind == "f"]
     if not all(np.isfinite(own).all() for own in numbers):
-        raise broken_contract(encoder, "numbers that are not finite came, expected finite ones")
-    return made
+        raise broken_contract(encoder, "got numbers that are not finite, expected finite ones")
+    return encodings
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedQueries(Stage[Encodings]):
-    """All that the encoder makes of the queries."""
+    """The encoder's output for the queries."""
 
     kind: ClassVar[str] = "encoded_queries"
     version: ClassVar[int] = 1
@@ -125,14 +127,14 @@ class EncodedQueries(Stage[Encodings]):
     queries: QueryPassages
 
     def make(self, run: Run) -> Encodings:
-        """Encodes all queries."""
+        """Encode all queries."""
         queries = self.queries.read(run)
-        return _checked(self.encoder.encode_queries(queries), len(queries), self.encoder)
+        return _check_encodings(self.encoder.encode_queries(queries), len(queries), self.encoder)
 
 
 @dataclass(frozen=True, eq=False)
 class DenseHead(Stage[NDArray[np.float32]]):
-    """The vectors of whole texts alone, for the stages that search vectors."""
+    """Only the vectors of whole texts, for the stages that search vectors."""
 
     kind: ClassVar[str] = "dense_head"
     in_words: ClassVar[str] = "vectors of chunks"
@@ -142,7 +144,7 @@ class DenseHead(Stage[NDArray[np.float32]]):
     encoded: Stage[Encodings]
 
     def make(self, run: Run) -> NDArray[np.float32]:
-        """Passes them on."""
+        """Return the vectors of the encoder's output."""
         return run.read(self.encoded).dense
 
 
@@ -159,14 +161,14 @@ class BuiltTokenIndex(Stage[Parts]):
     corpora: SubCorpora
 
     def make(self, run: Run) -> Parts:
-        """Builds it."""
+        """Build the index."""
         weights = run.read(self.encoded).sparse
         return sub_corpora.join([self.index.build(weights.rows(part.chunks)) for part in self.corpora.ranges(run)])
 
 
 @dataclass(frozen=True, eq=False)
 class TokenHits(Search):
-    """The chunks whose tokens weigh most for every query."""
+    """The chunks with the largest weights of shared tokens, for every query."""
 
     kind: ClassVar[str] = "token_hits"
     version: ClassVar[int] = 1
@@ -180,11 +182,11 @@ class TokenHits(Search):
     corpora: SearchedCorpora
 
     def make(self, run: Run) -> Hits:
-        """Searches."""
+        """Search for all queries."""
         return self.search(run, self.depth, ALL)
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
-        """The chunks whose tokens weigh most for the chosen ones among the queries."""
+        """Return the chunks with the largest weights of tokens shared with the chosen queries."""
         built, queries = run.read(self.built), run.read(self.queries).sparse.rows(chosen)
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
         found = []
@@ -197,7 +199,9 @@ class TokenHits(Search):
 
 @dataclass(frozen=True, eq=False)
 class LateInteractionHits(Search):
-    """The candidates, or all chunks where there are no searches for them, by late interaction with every query."""
+    """The candidates, ranked by late interaction with every query; all chunks if there are no searches for
+    candidates.
+    """
 
     kind: ClassVar[str] = "late_interaction_hits"
     version: ClassVar[int] = 1
@@ -211,11 +215,11 @@ class LateInteractionHits(Search):
     corpora: SearchedCorpora
 
     def make(self, run: Run) -> Hits:
-        """Scores and sorts."""
+        """Score and sort the chunks for all queries."""
         return self.search(run, self.depth, ALL)
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
-        """The chunks that interact most with the chosen ones among the queries."""
+        """Return the chunks with the strongest interaction with the chosen queries."""
         chunks, queries = run.read(self.chunks).multi, run.read(self.queries).multi.rows(chosen)
         if self.candidates:
             union = _union([_hits_of(hits, run, depth, chosen) for hits in self.candidates])
@@ -230,29 +234,29 @@ class LateInteractionHits(Search):
 
 
 def _hits_of(search: Search, run: Run, depth: int, chosen: Rows) -> Hits:
-    """Those that are kept, if they are wanted as they are."""
+    """Return the stored hits if they fit, or else search."""
     return run.read(search) if depth == search.depth and chosen is ALL else search.search(run, depth, chosen)
 
 
 def _union(rankings: Sequence[Hits]) -> NDArray[np.int32]:
-    """int32[n_queries, n]: the chunks of all rankings, each once, and -1."""
+    """Return the distinct chunks of all rankings, int32[n_queries, n], padded with -1 at any place."""
     chunk = np.sort(np.concatenate([hits.chunk for hits in rankings], axis=1), axis=1)
     chunk[:, 1:][chunk[:, 1:] == chunk[:, :-1]] = -1
     return chunk
 
 
 def encoded_chunks(encoder: ThreeWayEncoder, data: Data, chunks: Stage[Spans]) -> EncodedChunks:
-    """What all searches and rerankers with this encoder share."""
+    """Return the encodings of chunks that all searches and rerankers with this encoder share."""
     return EncodedChunks(encoder, ChunkPassages(data.corpus, chunks))
 
 
 def encoded_queries(encoder: ThreeWayEncoder, queries: Stage[Queries]) -> EncodedQueries:
-    """Likewise for queries."""
+    """Return the encodings of queries that all searches and rerankers with this encoder share."""
     return EncodedQueries(encoder, QueryPassages(queries))
 
 
 def encoded_hits(arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> Search:
-    """The ranking of an arm that searches what an encoder made."""
+    """Return the ranking of an arm that searches encodings."""
     of_chunks, of_queries = encoded_chunks(arm.encoder, data, chunks), encoded_queries(arm.encoder, queries)
     corpora = sub_corpora.sub_corpora(data, chunks)
     searched = sub_corpora.searched(corpora, queries, data.samples)

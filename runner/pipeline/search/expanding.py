@@ -1,4 +1,4 @@
-"""Queries that a language model writes, and which queries of an expander are searched for and reranked by."""
+"""Stages of queries that a language model writes, and the choice of queries for search and reranking."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,13 +20,14 @@ from runner.pipeline.search.query_stages import SampleQueries, queries_of
 PURPOSE = "expansion"
 
 EXPANDER = "expander"
-"""How an expander that asks a language model is called where judges have their names."""
+"""Name of an expander that asks a language model in the counts of judges."""
 
 
 @dataclass(frozen=True)
 class JoinedAskedQueries(Queries):
-    """Queries, with how well the model that wrote them was understood (`replies`, as `reply_counts` gives them, by
-    sample: those without a reply that can be read are searched for by their question) and what that cost (`usage`).
+    """Queries by a language model, with the counts of replies by sample (see `reply_counts`) and their usage.
+
+    A sample without a readable reply is searched for by its question.
     """
 
     replies: Mapping[str, Json]
@@ -35,9 +36,7 @@ class JoinedAskedQueries(Queries):
 
 @dataclass(frozen=True, eq=False)
 class AskedQueries(Stage[JoinedAskedQueries]):
-    """The queries that a language model writes for all samples: cells whose expanders have the variant in common share
-    them.
-    """
+    """The queries that a language model writes for all samples. Cells with the same variant share them."""
 
     kind: ClassVar[str] = "asked_queries"
     in_words: ClassVar[str] = "queries by a language model"
@@ -47,18 +46,18 @@ class AskedQueries(Stage[JoinedAskedQueries]):
 
     variant: AskedVariant
     samples: Samples
-    n_samples: int = runtime_only(0, "the samples stand in the key themselves")
+    n_samples: int = runtime_only(0, "the samples are part of the key")
 
     must_read_replies: ClassVar[bool] = True
     counts_ahead: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
-        """One per sample, at most."""
+        """Number of requests: at most one per sample."""
         return self.n_samples
 
     def make(self, run: Run) -> JoinedAskedQueries:
-        """Asks the model. Raises ComponentError if some sample has no query."""
+        """Ask the model. Raises ComponentError if some sample has no query."""
         samples = run.read(self.samples).samples
         ask = run.ask(self.variant.llm, PURPOSE)
         written = self.variant.write(samples, ask)
@@ -70,27 +69,31 @@ class AskedQueries(Stage[JoinedAskedQueries]):
 
 
 def searched_queries(expander: Expander, data: Data) -> tuple[Stage[Queries], ...]:
-    """What is searched for: the queries of every variant."""
+    """Return the queries of every variant, which are searched for."""
     return tuple(_queries(variant, data) for variant in expander.variants)
 
 
 def reranking_queries(expander: Expander, data: Data) -> Stage[Queries]:
-    """By what a reranker scores hits: the queries of the first variant, or the questions where it is not meant to read
-    what was written for the search.
+    """Return the queries by which a reranker scores hits, usually those of the first variant.
+
+    If the variant's queries are only written for the search, these are the questions.
     """
     first = expander.variants[0]
-    is_for_search_alone = isinstance(first, AskedVariant) and not first.reranker_reads
-    return SampleQueries(NoExpander(), data.samples) if is_for_search_alone else _queries(first, data)
+    is_only_for_search = isinstance(first, AskedVariant) and not first.reranker_reads
+    return SampleQueries(NoExpander(), data.samples) if is_only_for_search else _queries(first, data)
 
 
 def unasked_queries(expander: Expander, data: Data) -> Stage[Queries]:
-    """Where nothing is searched for: the queries of the first variant for which no model is asked, or the questions."""
+    """Return the queries of a cell that does not search.
+
+    These are the queries of the first variant that asks no model, or the questions.
+    """
     plain = (variant for variant in expander.variants if not isinstance(variant, AskedVariant))
     return SampleQueries(next(plain, NoExpander()), data.samples)
 
 
 def gives_one_query(expander: Expander) -> bool:
-    """True if every sample is searched for once: there is nothing to fuse for a single search."""
+    """Return whether every sample has one query, so that a single search needs no fusion."""
     return len(expander.variants) == 1 and getattr(expander.variants[0], "gives_one_query", False)
 
 
@@ -101,21 +104,21 @@ def _queries(variant: AnyVariant, data: Data) -> Stage[Queries]:
 
 
 def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, AskedCounts]:
-    """By EXPANDER, what the stages among these that ask a language model say of its replies, if some do."""
+    """Return the counts of queries by a language model under EXPANDER; {} without any."""
     return counts_of_step(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)])
 
 
 def expander_mistakes(expander: Expander) -> list[str]:
-    """Variants that are to ask what is no language model."""
+    """Return errors for variants whose model is not a language model."""
     models = [variant.llm for variant in expander.variants if isinstance(variant, AskedVariant)]
     return model_mistakes(EXPANDER, "queries", models)
 
 
 def gold_answer_mistakes(expander: Expander) -> list[str]:
-    """Variants that search with answers of the data set, in a conversation in which the model gives its own."""
+    """Return an error for variants that search with gold answers, in conversations with the model's own answers."""
     if not any(getattr(variant, "with_answers", False) for variant in expander.variants):
         return []
     return [
-        "expander.with_answers: got true with history=own: the answers that are searched with are those of the data "
-        "set, which were not given in this conversation; expected false, or history=gold"
+        "expander.with_answers: got true with history=own: the search would use answers of the data set, which "
+        "are not part of this conversation; expected false, or history=gold"
     ]

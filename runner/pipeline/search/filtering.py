@@ -1,4 +1,4 @@
-"""Leaving out documents that may not be found, before the depth is cut."""
+"""Stages that leave out documents by a filter, before the ranking is cut at its depth."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from runner.pipeline.search.checked_allowed import checked_allowed
 from runner.pipeline.search.searching import Search, read_by
 
 _DEEPER = 8
-"""So many times as deep is the next search for queries that lack hits."""
+"""Factor of the depth of the next search for queries that lack hits."""
 _HITS_AT_ONCE = 20_000_000
-"""Of a deeper search, 8 bytes each."""
+"""Most hits of a deeper search, with 8 bytes each."""
 
 
 @dataclass(frozen=True, eq=False)
 class FilteredDocuments(Stage[AllowedDocuments]):
-    """Which documents may be found for which sample."""
+    """The documents that each sample may find."""
 
     kind: ClassVar[str] = "allowed_documents"
     version: ClassVar[int] = 1
@@ -41,15 +41,16 @@ class FilteredDocuments(Stage[AllowedDocuments]):
     corpus: Stage[Documents]
 
     def make(self, run: Run) -> AllowedDocuments:
-        """Asks the filter. Raises ComponentError if the filter breaks its contract."""
+        """Ask the filter. Raises ComponentError if the filter breaks its contract."""
         samples, documents = run.read(self.samples).samples, run.read(self.corpus)
         return checked_allowed(self.filter.allow(samples, documents), len(samples), len(documents), self.filter)
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkRecords(Stage[Documents]):
-    """What a filter sees of chunks of which facts are known: a record for each, with the id and the metadata of its
-    document and these facts, and without a text.
+    """Records of chunks for a filter, if facts about chunks are known.
+
+    A record has the id and the metadata of the chunk's document, and these facts, but no text.
     """
 
     kind: ClassVar[str] = "chunk_records"
@@ -61,7 +62,7 @@ class ChunkRecords(Stage[Documents]):
     facts: ChunkFacts
 
     def make(self, run: Run) -> Documents:
-        """Joins what is known."""
+        """Join the metadata and the facts."""
         documents, own = run.read(self.corpus), run.read(self.chunks).document.tolist()
         metadata = documents.metadata or [{}] * len(documents)
         known = [{**metadata[i], **facts} for i, facts in zip(own, run.read(self.facts), strict=True)]
@@ -70,7 +71,7 @@ class ChunkRecords(Stage[Documents]):
 
 @dataclass(frozen=True, eq=False)
 class RecordSpans(Stage[Spans]):
-    """Every chunk as that of its own record."""
+    """The span of every chunk in its own record."""
 
     kind: ClassVar[str] = "record_spans"
     version: ClassVar[int] = 1
@@ -79,18 +80,18 @@ class RecordSpans(Stage[Spans]):
     chunks: Stage[Spans]
 
     def make(self, run: Run) -> Spans:
-        """Numbers them."""
+        """Number the records."""
         chunks = run.read(self.chunks)
         return Spans(np.arange(len(chunks), dtype=np.int32), chunks.start, chunks.end)
 
 
 @dataclass(frozen=True, eq=False)
 class FilteredHits(Stage[Hits]):
-    """The best chunks of the documents that may be found: as many as the search gives without a filter, if there are as
-    many. Scores are those of the search in the whole corpus.
+    """The best chunks of the allowed documents, as many as the search returns without a filter, if there are as many.
 
-    The search without a filter comes first, and is shared with the cells that have none; queries that lack hits are
-    searched for again, deeper, until they have them or nothing is left.
+    Scores come from the search in the whole corpus. The search without a filter comes first, and is shared with
+    cells without one. Queries that lack hits are searched for again, at a larger depth, until they have them or the
+    corpus is exhausted.
     """
 
     kind: ClassVar[str] = "filtered_hits"
@@ -102,31 +103,31 @@ class FilteredHits(Stage[Hits]):
     queries: Stage[Queries]
     allowed: Stage[AllowedDocuments]
     chunks: Stage[Spans]
-    read_by_search: tuple[Stage[object], ...] = runtime_only((), "they stand in the key of the search")
+    read_by_search: tuple[Stage[object], ...] = runtime_only((), "they are part of the search's key")
 
     def make(self, run: Run) -> Hits:
-        """Filters, and searches deeper where that leaves too few."""
+        """Filter the hits, and search deeper for queries with too few."""
         found, chunks = run.read(self.search), run.read(self.chunks)
         sieve = _Sieve(run.read(self.allowed), run.read(self.queries), chunks)
         everyone = np.arange(len(found), dtype=np.int64)
-        hits = sieve.sifted(found, everyone)
-        depth, lacking = found.chunk.shape[1], everyone[sieve.lacks(found, hits, everyone)]
+        hits = sieve.keep_allowed(found, everyone)
+        depth, lacking = found.chunk.shape[1], everyone[sieve.needs_deeper(found, hits, everyone)]
         while len(lacking) and depth < len(chunks):
             depth = min(max(depth * _DEEPER, sieve.likely_depth(lacking, hits.chunk.shape[1])), len(chunks))
             still = []
             for some in np.array_split(lacking, -(-len(lacking) * depth // _HITS_AT_ONCE)):
                 deeper = self.search.search(run, depth, some)
-                best = sieve.sifted(deeper, some)
+                best = sieve.keep_allowed(deeper, some)
                 n = min(hits.chunk.shape[1], best.chunk.shape[1])
                 hits.chunk[some, :n], hits.score[some, :n] = best.chunk[:, :n], best.score[:, :n]
-                still.append(some[sieve.lacks(deeper, Hits(hits.chunk[some], hits.score[some]), some)])
+                still.append(some[sieve.needs_deeper(deeper, Hits(hits.chunk[some], hits.score[some]), some)])
             lacking = np.concatenate(still)
             run.report(len(everyone) - len(lacking), len(everyone))
         return hits
 
 
 class _Sieve:
-    """Which chunks may be found for which queries; these are given by their places among all."""
+    """Selects the chunks that queries may find. Queries are given by their positions among all queries."""
 
     def __init__(self, allowed: AllowedDocuments, queries: Queries, chunks: Spans) -> None:
         self._allowed, self._document = allowed, chunks.document
@@ -137,8 +138,8 @@ class _Sieve:
             [n_chunks[allowed.of_group(i)].sum() for i in range(allowed.n_groups)], dtype=np.int64
         )
 
-    def sifted(self, found: Hits, queries: NDArray[np.int64]) -> Hits:
-        """The hits that may be found."""
+    def keep_allowed(self, found: Hits, queries: NDArray[np.int64]) -> Hits:
+        """Return the hits that are allowed."""
         group = self._group[queries]
         dropped = np.ones(found.chunk.shape, dtype=bool)
         for own in np.unique(group).tolist():
@@ -149,23 +150,27 @@ class _Sieve:
         return without(found, dropped)
 
     def likely_depth(self, queries: NDArray[np.int64], n_hits: int) -> int:
-        """To which the hits are found of the queries with the fewest chunks, if these were spread over the ranking."""
+        """Estimate the depth at which the query with the fewest allowed chunks has its hits, if these are spread
+        evenly.
+        """
         n_allowed = np.maximum(self._n_chunks[self._group[queries]], 1)
         return int((np.minimum(n_hits, n_allowed) * len(self._document) / n_allowed).max())
 
-    def lacks(self, found: Hits, sifted: Hits, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """True for a query that has fewer hits than there is room for and chunks that may be found, if a deeper search
-        may find more: this one found as many as it was to.
+    def needs_deeper(self, found: Hits, kept: Hits, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return True for queries that need a deeper search.
+
+        They have fewer hits than the ranking has room for and than there are allowed chunks, and their last search was
+        cut at its depth.
         """
-        n_wanted = np.minimum(self._n_chunks[self._group[queries]], sifted.chunk.shape[1])
-        is_short = np.count_nonzero(sifted.chunk >= 0, axis=1) < n_wanted
+        n_wanted = np.minimum(self._n_chunks[self._group[queries]], kept.chunk.shape[1])
+        is_short = np.count_nonzero(kept.chunk >= 0, axis=1) < n_wanted
         result: NDArray[np.bool_] = is_short & (found.chunk >= 0).all(axis=1)
         return result
 
 
 @dataclass(frozen=True)
 class FilterReport(StepReport):
-    """What the filter left."""
+    """Report of the documents that the filter left."""
 
     step: ClassVar[str] = "filter"
 
@@ -175,12 +180,15 @@ class FilterReport(StepReport):
     hits: Stage[Hits]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """`n_documents`, or `n_chunks` where these have facts of their own, the smallest and the largest number of them
-        that a sample may find (`n_allowed_min`, `_max`), `n_samples_without_documents` (or `_chunks`),
-        `n_samples_without_hits`, and `n_samples_without_gold`: those all of whose gold in the corpus is left out.
+        """Return counts of the filter's effect.
+
+        `n_documents`, or `n_chunks` if these have facts, counts all records. `n_allowed_min` and `n_allowed_max` are
+        the smallest and largest number that a sample may find. `n_samples_without_documents` (or `_chunks`) and
+        `n_samples_without_hits` count samples that find nothing. `n_samples_without_gold` counts samples whose gold in
+        the corpus is all excluded.
         """
         samples, allowed, ids = run.read(self.samples).samples, run.read(self.allowed), run.read(self.corpus).ids
-        what = "chunks" if isinstance(self.corpus, ChunkRecords) else "documents"
+        records = "chunks" if isinstance(self.corpus, ChunkRecords) else "documents"
         n_allowed = np.diff(allowed.offsets)[allowed.group]
         known = set(ids)
         groups = [{ids[i] for i in allowed.of_group(group).tolist()} for group in range(allowed.n_groups)]
@@ -189,23 +197,23 @@ class FilterReport(StepReport):
             bool(own) and own.isdisjoint(groups[group]) for own, group in zip(gold, allowed.group.tolist(), strict=True)
         )
         facts = {
-            f"n_{what}": len(ids),
+            f"n_{records}": len(ids),
             "n_allowed_min": int(n_allowed.min(initial=len(ids))),
             "n_allowed_max": int(n_allowed.max(initial=0)),
-            f"n_samples_without_{what}": int(np.count_nonzero(n_allowed == 0)),
+            f"n_samples_without_{records}": int(np.count_nonzero(n_allowed == 0)),
             "n_samples_without_hits": int(np.count_nonzero((run.read(self.hits).chunk < 0).all(axis=1))),
             "n_samples_without_gold": n_blind,
         }
         ends = dict.fromkeys(f"{facts[name]:,}" for name in ("n_allowed_min", "n_allowed_max"))
         line = (
-            f"filter: {' to '.join(ends)} of {len(ids):,} {what} may be found; {n_blind:,} of {len(samples):,} "
+            f"filter: {' to '.join(ends)} of {len(ids):,} {records} may be found; {n_blind:,} of {len(samples):,} "
             "samples have gold, and none that may be"
         )
         return {**facts, LINE: line}
 
 
 def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> FilteredDocuments | None:
-    """Which documents may be found, or which chunks where facts are known of these; None where all may be."""
+    """Return the documents that may be found, or the chunks if facts about them are known; None without a filter."""
     if a_filter.is_open:
         return None
     facts = chunk_facts(chunks)
@@ -214,14 +222,14 @@ def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> Fi
 
 
 def filter_reports(data: Data, allowed: FilteredDocuments | None, hits: Stage[Hits]) -> tuple[StepReport, ...]:
-    """What the step tells, if there is one."""
+    """Return the report of the filter, if there is one."""
     return () if allowed is None else (FilterReport(data.samples, allowed.corpus, allowed, hits),)
 
 
 def filtered_hits(
     search: Search, queries: Stage[Queries], allowed: FilteredDocuments | None, chunks: Stage[Spans]
 ) -> Stage[Hits]:
-    """The search among the documents that may be found; as it is where all may be."""
+    """Return the search among the allowed documents, unchanged without a filter."""
     if allowed is None:
         return search
     spans = RecordSpans(chunks) if isinstance(allowed.corpus, ChunkRecords) else chunks

@@ -1,4 +1,4 @@
-"""One ranking per sample, from the rankings of all arms and all variants of the query."""
+"""Stages that join the rankings of all arms and all variants of the query to one ranking per sample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,21 +18,22 @@ from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
 
 @dataclass(frozen=True)
 class Ranking(StageGroup):
-    """The hits of one arm for one variant of the query, and the queries that they are of."""
+    """The hits of one arm for one variant of the query, and their queries."""
 
     hits: Stage[Hits]
     queries: Stage[Queries]
 
     def by_sample(self, run: Run) -> list[Hits]:
-        """Rankings with a row per sample: as many as the sample with most queries has. Samples with fewer have no hit
-        in the later ones.
+        """Return rankings with a row per sample, one for each query of the sample with the most queries.
+
+        Samples with fewer queries have no hits in the later rankings.
         """
         return split_by_sample(run.read(self.hits), run.read(self.queries))
 
 
 @dataclass(frozen=True, eq=False)
 class FusedHits(Stage[Hits]):
-    """One ranking from all of them."""
+    """One ranking, fused from several."""
 
     kind: ClassVar[str] = "fused_hits"
     version: ClassVar[int] = 1
@@ -44,16 +45,16 @@ class FusedHits(Stage[Hits]):
     rankings: tuple[Ranking, ...]
 
     def make(self, run: Run) -> Hits:
-        """Fuses them. Raises ComponentError for hits that break the contract of `Fusion`."""
+        """Fuse the rankings. Raises ComponentError for hits that break the contract of `Fusion`."""
         rankings = [hits for ranking in self.rankings for hits in ranking.by_sample(run)]
-        n_kept = max(hits.chunk.shape[1] for hits in rankings)  # less than the depth where there are fewer chunks
+        n_kept = max(hits.chunk.shape[1] for hits in rankings)  # less than the depth if there are fewer chunks
         fused = self.fusion.fuse(rankings, min(self.depth, n_kept))
         return checked_hits(fused, len(rankings[0]), n_chunks_in(rankings), self.fusion)
 
 
 @dataclass(frozen=True, eq=False)
 class OnlyHits(Stage[Hits]):
-    """The one ranking that there is, by sample. Where every sample has one query it is just that."""
+    """The only ranking, by sample. It is unchanged if every sample has one query."""
 
     kind: ClassVar[str] = "sample_hits"
     version: ClassVar[int] = 1
@@ -63,18 +64,18 @@ class OnlyHits(Stage[Hits]):
     ranking: Ranking
 
     def make(self, run: Run) -> Hits:
-        """The ranking. Raises ComponentError if a sample has several queries."""
+        """Return the ranking. Raises ComponentError if a sample has several queries."""
         first, *others = self.ranking.by_sample(run)
         if others:
             raise ComponentError(
-                "the expander gave several queries for a sample, and the retriever has no fusion to join their "
-                "rankings; expected a retriever with one, such as retriever=hybrid"
+                "the expander wrote several queries for a sample, and the retriever has no fusion to join their "
+                "rankings; expected a retriever with a fusion, such as retriever=hybrid"
             )
         return first
 
 
 def split_by_sample(hits: Hits, queries: Queries) -> list[Hits]:
-    """The i-th ranking holds the hits of every sample's i-th query."""
+    """Return rankings by sample. The i-th ranking has the hits of every sample's i-th query."""
     n_samples = int(queries.sample.max(initial=-1)) + 1
     if len(queries) == n_samples:
         return [hits]
@@ -93,8 +94,9 @@ def split_by_sample(hits: Hits, queries: Queries) -> list[Hits]:
 def joined_hits(
     fusion: Fusion | None, depth: int, rankings: Sequence[Ranking], *, is_one_query_each: bool
 ) -> Stage[Hits]:
-    """The ranking that later steps read. A retriever without a fusion has a single one; a single one of one query for
-    every sample needs none.
+    """Return the ranking that later steps read.
+
+    A retriever without a fusion has a single ranking. A single ranking with one query per sample needs no fusion.
     """
     if fusion is None or (len(rankings) == 1 and is_one_query_each):
         (ranking,) = rankings  # the configuration was checked

@@ -1,4 +1,4 @@
-"""What the table of samples shows of hits: where they stand in which ranking, and what of the gold they hold."""
+"""Columns of the table of samples about hits: their ranks in several rankings, and the gold that they contain."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ RETRIEVED_TYPE = pa.list_(
         ]
     )
 )
-"""Of a cell whose searches have no other names."""
+"""Type for a cell whose searches have no other names."""
 
 FOUND_GOLD_TYPE = pa.list_(
     pa.struct([("rank", pa.int32()), ("gold", pa.int32()), ("start", pa.int32()), ("end", pa.int32())])
@@ -49,8 +49,10 @@ FOUND_GOLD_TYPE = pa.list_(
 
 @dataclass(frozen=True)
 class HitTable:
-    """The hits of all samples in a row, best first: `row` int64 is the sample of each, `chunk` its chunk, `place` its
-    place in the original texts (a chunk of a refined text may have several), `rank` that of the chunk, from 1.
+    """The hits of all samples in sequence, best first.
+
+    `row` int64 is the sample of each hit, `chunk` its chunk, `place` its place in the original texts, and `rank` the
+    rank of the chunk, from 1. A chunk of a refined text may have several places.
     """
 
     n_samples: int
@@ -60,13 +62,13 @@ class HitTable:
     rank: NDArray[np.int64]
 
     def lists(self, values: pa.Array, rows: NDArray[np.int64]) -> pa.Array:
-        """Values of samples, in their order, as a list for each."""
+        """Return values in the order of samples as one list per sample."""
         offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n_samples))]).astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), values)
 
 
 def hit_table(hits: Hits, chunks: Spans) -> HitTable:
-    """Of hits by place."""
+    """Return the table of hits, which are given by place."""
     row, column = np.nonzero(hits.chunk >= 0)
     place = hits.chunk[row, column].astype(np.int64)
     chunk = chunks.chunk[place].astype(np.int64) if isinstance(chunks, ChunkOrigins) else place
@@ -87,8 +89,10 @@ def retrieved_column(
     grades: pa.Array,
     ranks: Mapping[str, pa.Array],
 ) -> pa.Array:
-    """`retrieved`: of each hit its document, place and score, whether it is in the context, its rank, the grade of the
-    gold that it holds, and its `ranks` elsewhere, each as `rank_<name>`.
+    """Return `retrieved`: the document, place, score, rank and gold grade of each hit, and whether it is in the
+    context.
+
+    `ranks` are its ranks in other rankings, each as `rank_<name>`.
     """
     is_found = hits.chunk >= 0
     in_context = np.zeros(hits.chunk.shape, dtype=bool)
@@ -109,7 +113,7 @@ def retrieved_column(
 
 
 def spans_of(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) -> SpansOfSamples:
-    """Places of chunks as spans of the samples in `rows`."""
+    """Return places of chunks as spans of the samples in `rows`."""
     return SpansOfSamples(
         rows,
         chunks.document[places].astype(np.int64),
@@ -120,7 +124,7 @@ def spans_of(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) 
 
 @dataclass(frozen=True)
 class GoldColumns:
-    """What became of the gold of samples: what the hits of a `table` hold of it, what the contexts hold."""
+    """Gold of samples in the hits of a `table` and in the contexts."""
 
     samples: Sequence[Sample]
     places: GoldPlaces
@@ -129,14 +133,17 @@ class GoldColumns:
     of_contexts: GoldPieces
 
     def gold(self) -> pa.Array:
-        """`gold`: each unit with its place and its grade, how many characters it has (null if its document is not in
-        the corpus) and how many of them are in the context.
+        """Return `gold`: each unit with its place, its grade and its counts of characters.
+
+        `n_characters` is null if its document is not in the corpus. `n_in_context` counts its characters in the
+        context.
         """
         return gold_column(self.samples, self.places.lengths, self.of_contexts.n_characters(len(self.places.lengths)))
 
     def found(self) -> pa.Array:
-        """`found_gold`: the characters [start, end) of a gold unit, by its place in `gold`, that the hit at `rank`
-        holds, in place or as a copy.
+        """Return `found_gold`: the characters [start, end) of a gold unit in the hit at `rank`, in place or as a copy.
+
+        The unit is given by its position in `gold`.
         """
         n_units = [len(sample.gold) for sample in self.samples]
         first = np.cumsum([0, *n_units[:-1]])
@@ -151,7 +158,7 @@ class GoldColumns:
         return self.table.lists(pa.StructArray.from_arrays(arrays, names=list(columns)), row)
 
     def grades(self) -> pa.Array:
-        """Of each hit the highest grade of the gold that it holds; null for one without any."""
+        """Return the highest grade of the gold in each hit; null for a hit without gold."""
         of_units = np.array([unit.grade for sample in self.samples for unit in sample.gold], dtype=np.int64)
         grades = np.zeros(len(self.table.row), dtype=np.int64)
         np.maximum.at(grades, self.of_hits.span, of_units[self.of_hits.gold])
@@ -161,7 +168,7 @@ class GoldColumns:
 def gold_columns(
     samples: Sequence[Sample], places: GoldPlaces, table: HitTable, chunks: Spans, context: Context
 ) -> GoldColumns:
-    """Of hits and contexts by place."""
+    """Return the gold in hits and contexts, which are given by place."""
     row, column = np.nonzero(context.chunk >= 0)
     in_context = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), chunks)
     in_hits = spans_of(table.row, table.place, chunks)
@@ -173,8 +180,9 @@ def gold_column(
     n_characters: Sequence[int | None],
     n_in_context: Sequence[int | None] | NDArray[np.int64],
 ) -> pa.Array:
-    """Each unit with its place and its grade, and the two counts of each of the units of all samples in a row. A data
-    set with alternatives also has `one_of`.
+    """Return each unit with its place, its grade and its two counts.
+
+    The counts are given for the units of all samples in sequence. A data set with alternatives also has `one_of`.
     """
     units = [unit for sample in samples for unit in sample.gold]
     columns: dict[str, Sequence[int | str | None] | NDArray[np.int64]] = {

@@ -1,4 +1,4 @@
-"""Where the hits of a cell stood in the rankings before: in that of each search, and before the reranker."""
+"""Ranks of a cell's hits in earlier rankings: of each search, and before the reranker."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RankingOfArm(StageGroup):
-    """One ranking of a search, for one variant of the query, and the names under which its ranks are told."""
+    """One ranking of a search, for one variant of the query, and the names of its columns of ranks."""
 
     names: tuple[str, ...]
     ranking: Ranking
@@ -31,8 +31,10 @@ class RankingOfArm(StageGroup):
 
 @dataclass(frozen=True)
 class HitRanks(StageGroup):
-    """The rankings before. `family` are the chunks that were searched and those that are read, where these differ;
-    `before_reranker` is what the reranker read, if there is one.
+    """Earlier rankings of a cell's hits.
+
+    `family` are the chunks that were searched and the chunks that are read, if these differ. `before_reranker` is the
+    ranking that the reranker read, if there is one.
     """
 
     arms: tuple[RankingOfArm, ...] = ()
@@ -40,22 +42,24 @@ class HitRanks(StageGroup):
     before_reranker: tuple[Stage[Hits], ...] = ()
 
     def columns(self, run: Run, table: HitTable) -> dict[str, pa.Array]:
-        """By name of a ranking, the rank of every hit in it, from 1; null where it is not in it. Of several variants of
-        the query, and of several searches with one name, the best counts, and of a chunk its best part.
+        """Return the rank of every hit in each ranking by name, from 1; null if the ranking does not have it.
+
+        The best rank counts among several variants of the query, among several searches with one name, and among the
+        parts of a chunk.
         """
         found: dict[str, Ranks] = {name: np.zeros(len(table.row), dtype=np.int64) for name in (DENSE, SPARSE)}
         for arm in self.arms:
-            for hits in self._as_read(run, arm.ranking.by_sample(run)):
+            for hits in self._convert_to_read(run, arm.ranking.by_sample(run)):
                 ranks = _ranks_in(hits, table)
                 for name in arm.names:
-                    found[name] = _better(found[name], ranks) if name in found else ranks
+                    found[name] = _best_ranks(found[name], ranks) if name in found else ranks
         found[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
-        for stage in self.before_reranker:  # one at most
+        for stage in self.before_reranker:  # at most one
             found[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
         return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in found.items()}
 
-    def _as_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
-        """By the chunks that are read."""
+    def _convert_to_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
+        """Convert rankings to chunks that are read."""
         if not self.family:
             yield from rankings
             return
@@ -65,35 +69,36 @@ class HitRanks(StageGroup):
 
 
 def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
-    """Of each search the sort that it is of, and, where several are of that sort, its own name in `arm_names`, if the
-    retriever has names. A sort says all of a single search: it is the same whatever it is called.
+    """Return the names of each search: its kind, and its own name in `arm_names` if several are of that kind.
+
+    A single search of its kind only has the kind, so that its column does not depend on its name.
     """
-    sorts = [_sort_of(arm) for arm in retriever.arms]
-    own: Sequence[str] = getattr(retriever, "arm_names", sorts)
+    kinds = [_kind_of(arm) for arm in retriever.arms]
+    own: Sequence[str] = getattr(retriever, "arm_names", kinds)
     return [
-        tuple(dict.fromkeys((sort, name))) if sorts.count(sort) > 1 else (sort,)
-        for sort, name in zip(sorts, own, strict=True)
+        tuple(dict.fromkeys((kind, name))) if kinds.count(kind) > 1 else (kind,)
+        for kind, name in zip(kinds, own, strict=True)
     ]
 
 
-def _sort_of(arm: Arm) -> str:
+def _kind_of(arm: Arm) -> str:
     if isinstance(arm, DenseArm | EncodedDenseArm):
         return DENSE
     return SPARSE if isinstance(arm, SparseArm | EncodedSparseArm) else "late_interaction"
 
 
 def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
-    """int64 of every hit of the table: its rank among these hits of its sample, 0 where it is none of them."""
+    """Return the rank of every hit of the table among these hits of its sample, int64; 0 if it is not among them."""
     n_chunks = 2 + max(int(hits.chunk.max(initial=-1)), int(table.chunk.max(initial=-1)))
-    order = np.argsort(hits.chunk, axis=1, kind="stable")  # of a chunk that stands there twice the first is found
+    order = np.argsort(hits.chunk, axis=1, kind="stable")  # the first of equal chunks is found
     first_keys = np.arange(len(hits))[:, None] * n_chunks + 1
-    keys = (first_keys + np.take_along_axis(hits.chunk, order, axis=1)).ravel()  # sorted: what pads a row comes first
-    wanted = table.row * n_chunks + 1 + table.chunk
+    keys = (first_keys + np.take_along_axis(hits.chunk, order, axis=1)).ravel()  # sorted: padding comes first
+    target = table.row * n_chunks + 1 + table.chunk
     if not len(keys):
-        return np.zeros(len(wanted), dtype=np.int64)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, order.ravel()[place] + 1, 0)
+        return np.zeros(len(target), dtype=np.int64)
+    place = np.minimum(np.searchsorted(keys, target), len(keys) - 1)
+    return np.where(keys[place] == target, order.ravel()[place] + 1, 0)
 
 
-def _better(one: Ranks, other: Ranks) -> Ranks:
+def _best_ranks(one: Ranks, other: Ranks) -> Ranks:
     return np.where((one == 0) | ((other > 0) & (other < one)), other, one)

@@ -1,4 +1,4 @@
-"""Chunks that samples name themselves, in the place of a search."""
+"""Stages of chunks that samples name themselves, instead of a search."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +15,7 @@ from runner.pipeline.search.checked_hits import checked_hits
 
 @dataclass(frozen=True, eq=False)
 class PickedHits(Stage[Hits]):
-    """What an arm picks for every sample: at most `n` chunks."""
+    """The chunks that an arm picks for every sample, at most `n`."""
 
     kind: ClassVar[str] = "picked_hits"
     version: ClassVar[int] = 2
@@ -29,11 +29,11 @@ class PickedHits(Stage[Hits]):
     chunks: Stage[Spans]
 
     def make(self, run: Run) -> Hits:
-        """Picks them. Raises ComponentError for hits that break the contract of the arm."""
+        """Pick the chunks. Raises ComponentError for hits that break the contract of the arm."""
         samples, documents, chunks = run.read(self.samples).samples, run.read(self.corpus), run.read(self.chunks)
         hits = checked_hits(self.arm.pick(samples, documents, chunks, self.n), len(samples), len(chunks), self.arm)
         if hits.chunk.shape[1] > self.n and (hits.chunk[:, self.n :] >= 0).any():
             raise broken_contract(
-                self.arm, f"picked {hits.chunk.shape[1]} chunks for a sample, expected {self.n} at most"
+                self.arm, f"picked {hits.chunk.shape[1]} chunks for a sample, expected at most {self.n}"
             )
         return hits

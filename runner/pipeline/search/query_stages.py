@@ -1,4 +1,4 @@
-"""What is searched for."""
+"""Stages of the queries that are searched for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ from runner.pipeline.corpus.loaded_data import Samples
 
 
 class QueriesCodec:
-    """Texts as JSON, the samples that they are of as an array."""
+    """Stores texts as JSON, and their samples as an array."""
 
     def encode(self, result: Queries) -> Parts:
-        """Texts and samples."""
+        """Return texts and samples."""
         return {"texts": list(result.texts), "sample": result.sample}
 
     def decode(self, parts: Parts) -> Queries:
-        """The queries."""
+        """Return the queries."""
         return Queries(parts["texts"], parts["sample"])
 
 
 @dataclass(frozen=True, eq=False)
 class SampleQueries(Stage[Queries]):
-    """The queries of all samples in one variant: cells whose expanders have the variant in common share them."""
+    """The queries of all samples in one variant. Cells with the same variant share them."""
 
     kind: ClassVar[str] = "queries"
     version: ClassVar[int] = 2
@@ -40,14 +40,15 @@ class SampleQueries(Stage[Queries]):
     samples: Samples
 
     def make(self, run: Run) -> Queries:
-        """One query or more per sample, in the order of the samples. Raises ComponentError if some sample has none."""
+        """Expand every sample to one query or more, in order. Raises ComponentError if some sample has none."""
         samples = run.read(self.samples).samples
         return queries_of(self.variant, self.variant.expand(samples), len(samples))
 
 
 def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) -> Queries:
-    """The queries of all samples, in the order of the samples, from those that a variant gave for each. Raises
-    ComponentError, which names the class of the variant, if a sample has none or one that is no string.
+    """Return the queries of all samples, in order, from a variant's queries for each sample.
+
+    Raises ComponentError, which names the class of the variant, if a sample has no query or one that is not a string.
     """
     if mistake := _mistake(texts, n_samples):
         raise broken_contract(variant, mistake)
@@ -56,7 +57,7 @@ def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) 
 
 
 def _mistake(texts: object, n_samples: int) -> str:
-    """A contract violation in words; "" for none."""
+    """Describe a contract violation; "" without one."""
     if not isinstance(texts, list | tuple):
         return f"returned {type(texts).__name__}, expected a list with the queries of each sample"
     for row, own in enumerate(texts):
@@ -68,7 +69,7 @@ def _mistake(texts: object, n_samples: int) -> str:
     n_with = sum(bool(own) for own in texts)
     if len(texts) != n_samples or n_with != n_samples:
         return (
-            f"queries came for {n_with} of {n_samples} samples, expected one or more for each; give the question where "
-            "there is nothing better"
+            f"got queries for {n_with} of {n_samples} samples, expected one or more for each; return the question if "
+            "there is no better query"
         )
     return ""

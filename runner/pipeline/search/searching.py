@@ -1,4 +1,4 @@
-"""What all searches of chunks have in common: they can be made again, deeper and for some queries alone."""
+"""Base of all searches of chunks: they can be repeated, at a larger depth and only for some queries."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from runner.pipeline.corpus.sub_corpora import Rows
 
 
 class Search(Stage[Hits]):
-    """A stage that searches: its result are the `depth` best chunks of every query."""
+    """A stage that searches. Its result are the `depth` best chunks of every query."""
 
     depth: int
 
     @abstractmethod
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
-        """The `depth` best chunks for the chosen ones among the queries, from what the stage reads."""
+        """Return the `depth` best chunks for the chosen queries."""
 
 
 def read_by(search: Search) -> Iterator[Stage[object]]:
-    """What a search reads, and what those read that it searches through."""
+    """Yield the inputs of a search, and the inputs of searches among them."""
     for stage in search.inputs:
         yield stage
         if isinstance(stage, Search):

@@ -1,4 +1,4 @@
-"""The search by shared terms: index, search."""
+"""Stages of the search by shared terms: index, search."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class BuiltSparseIndex(Stage[Parts]):
     chunks: BlockPassages
 
     def make(self, run: Run) -> Parts:
-        """Builds it."""
+        """Build the index."""
         return self.index.build(self.chunks.read(run))
 
 
@@ -49,15 +49,15 @@ class SearchedBlock(StageGroup):
     terms: Stage[TermTable]
     built: BuiltSparseIndex
 
-    def read(self, run: Run, chunks: Spans, wanted: TermTable) -> IndexBlock:
-        """As a search by the `wanted` terms of queries reads it, among all `chunks` of the corpus."""
+    def read(self, run: Run, chunks: Spans, query_terms: TermTable) -> IndexBlock:
+        """Return the block for a search by the `query_terms`, among all `chunks` of the corpus."""
         number_of = run.read(self.terms).number_of
-        term_ids = np.array([number_of.get(term, -1) for term in wanted.vocabulary], dtype=np.int32)
-        return IndexBlock(_ReadWhenAsked(run, self.built), positions_of(chunks, self.documents.rows(run)), term_ids)
+        term_ids = np.array([number_of.get(term, -1) for term in query_terms.vocabulary], dtype=np.int32)
+        return IndexBlock(_LazyParts(run, self.built), positions_of(chunks, self.documents.rows(run)), term_ids)
 
 
-class _ReadWhenAsked(Mapping[str, Part]):
-    """The arrays of an index: those of several blocks are not in memory together."""
+class _LazyParts(Mapping[str, Part]):
+    """The arrays of an index, read on demand, so that only one block is in memory."""
 
     def __init__(self, run: Run, built: BuiltSparseIndex) -> None:
         self._run, self._built = run, built
@@ -72,12 +72,12 @@ class _ReadWhenAsked(Mapping[str, Part]):
         return len(self._run.read(self._built))
 
 
-_PARTED = "an index gives the same hits, however its corpus is parted"
+_SAME_HITS = "an index returns the same hits for any partition of its corpus"
 
 
 @dataclass(frozen=True, eq=False)
 class SparseHits(Search):
-    """The chunks that share most with every query."""
+    """The chunks that share the most with every query."""
 
     kind: ClassVar[str] = "sparse_hits"
     version: ClassVar[int] = 3
@@ -91,14 +91,14 @@ class SparseHits(Search):
     queries: Stage[Queries]
     words: QueryWords
     corpora: SearchedCorpora
-    blocks: tuple[tuple[SearchedBlock, ...], ...] = runtime_only((), _PARTED)
+    blocks: tuple[tuple[SearchedBlock, ...], ...] = runtime_only((), _SAME_HITS)
 
     def make(self, run: Run) -> Hits:
-        """Searches."""
+        """Search for all queries."""
         return self.search(run, self.depth, ALL)
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
-        """The chunks that share most with the chosen ones among the queries."""
+        """Return the chunks that share the most with the chosen queries."""
         words = run.read(self.words)
         queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), chosen)
         chunks = run.read(self.chunks)
@@ -113,21 +113,21 @@ class SparseHits(Search):
 
 
 def sparse_hits(arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> SparseHits:
-    """The ranking of an arm that searches by terms."""
+    """Return the ranking of an arm that searches by terms."""
     index, corpus = arm.sparse_index, data.corpus
     corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
-    blocks = tuple(_indexed(index, chunks, own) for own in parts)
+    blocks = tuple(_indexed_blocks(index, chunks, own) for own in parts)
     words = QueryWords(index.tokenizer, queries)
     return SparseHits(index, depth, corpus, chunks, queries, words, corpora, blocks)
 
 
-def _indexed(
+def _indexed_blocks(
     index: SparseIndex, chunks: Stage[Spans], documents: tuple[DocumentBlock, ...]
 ) -> tuple[SearchedBlock, ...]:
-    return tuple(_searched(index, block.documents, block.spans) for block in chunk_blocks(chunks, documents))
+    return tuple(_searched_block(index, block.documents, block.spans) for block in chunk_blocks(chunks, documents))
 
 
-def _searched(index: SparseIndex, documents: DocumentBlock, spans: Stage[Spans]) -> SearchedBlock:
+def _searched_block(index: SparseIndex, documents: DocumentBlock, spans: Stage[Spans]) -> SearchedBlock:
     terms = BlockTerms(index.tokenizer, documents)
     return SearchedBlock(documents, terms, BuiltSparseIndex(index.as_built, BlockPassages(documents, spans, (terms,))))

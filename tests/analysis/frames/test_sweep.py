@@ -154,7 +154,7 @@ class TestSamples:
     def test_of_a_cell_whose_file_is_gone_are_missed(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path / "s", [FIRST, SECOND])
         (folder / FIRST.cell_id / "samples.parquet").unlink()
-        with pytest.raises(DataError, match=rf"{FIRST.cell_id}/samples\.parquet: cannot be read \(it is not there\)"):
+        with pytest.raises(DataError, match=rf"{FIRST.cell_id}/samples\.parquet: cannot be read \(it does not exist\)"):
             analysis.load(folder).samples()
 
     def test_of_cells_that_failed(self, tmp_path: Path) -> None:

@@ -119,5 +119,5 @@ def test_a_damaged_list_of_documents_is_told(
     documents.write_bytes(documents.read_bytes()[:100])
     assert main(["samples", str(folder), planted.cells[0].cell_id]) == 2
     assert re.match(
-        r".*documents_\w+\.parquet: cannot be read .*give the sweep's command again", capsys.readouterr().err
+        r".*documents_\w+\.parquet: cannot be read .*run the sweep's command again", capsys.readouterr().err
     )

@@ -52,7 +52,7 @@ def test_that_come_at_once_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     signal.raise_signal(signal.SIGTERM)
-    monkeypatch.setattr(endings, "_AT_ONCE_S", 0.0)
+    monkeypatch.setattr(endings, "_SAME_INTERRUPT_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
 

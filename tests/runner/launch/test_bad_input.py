@@ -77,7 +77,7 @@ class TestCommandLine:
 
     def test_a_preset_of_a_sweep_without_m(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "+sweeps=smoke")
-        assert (code, error) == (EXIT_NOT_RUN, "+sweeps=... is a sweep of several cells: add -m\n")
+        assert (code, error) == (EXIT_NOT_RUN, "+sweeps: got a sweep of several cells without -m; add -m\n")
 
     @pytest.mark.parametrize(("typed", "meant"), [("retriver=bm25", "retriever"), ("top_kk=3", "top_k")])
     def test_a_slip_in_a_name(self, tmp_path: Path, typed: str, meant: str) -> None:
@@ -105,29 +105,29 @@ class TestCommandLine:
     def test_an_added_option_that_follows_the_language(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "reranker=selected", "+reranker@reranker.candidates.own=llm_listwise")
         assert code == EXIT_NOT_RUN
-        assert error.startswith("an option that is added (+group@place=option) cannot follow `language`; choose it at")
+        assert error.startswith("an added option (+group@place=option) cannot depend on `language`; choose it at")
 
     @pytest.mark.parametrize(
         ("typed", "wanted"),
         [
             (
                 ["-m", "vector_index=flat,int8", "vector_index.oversampling=2,4"],
-                "vector_index.oversampling: not every vector_index that is chosen has this field, but binary, int8, "
-                "truncated; sweep it with such options alone\n",
+                "vector_index.oversampling: not every chosen vector_index has this field, only binary, int8, "
+                "truncated; sweep it with these options only\n",
             ),
             (
                 ["executor=processes", "executor.partition=gpu"],
-                "executor.partition: executor=processes has no such field, but slurm\n",
+                "executor.partition: executor=processes has no such field, only slurm has\n",
             ),
             (["executor=slurm", "executor.clutser=local"], "executor.clutser: unknown; did you mean executor.cluster?"),
             (["embedder=hashing", "embedder.max_ngrams=3"], "embedder.max_ngrams: unknown; did you mean "),
             (
                 ["-m", "reranker=none,cascade", "reranker.steps.precise.depth=10,20"],
-                "reranker.steps.precise.depth: not every reranker that is chosen has this field, but cascade; ",
+                "reranker.steps.precise.depth: not every chosen reranker has this field, only cascade; ",
             ),
             (
                 ["-m", "examples=none,from_dataset", "examples.dataset.samples=x"],
-                "examples.dataset.samples: not every examples that is chosen has this field, but from_dataset, ",
+                "examples.dataset.samples: not every chosen examples has this field, only from_dataset, ",
             ),
             (
                 ["reranker=cascade", "reranker.steps.light.depht=5"],
@@ -135,7 +135,7 @@ class TestCommandLine:
             ),
             (
                 ["filter=metadata", "filter.where={year: {at_least: 2021}}"],
-                "filter.where: filter.where.year is not there yet; to add it, begin with a plus: ",
+                "filter.where: filter.where.year does not exist yet; to add it, begin with a plus: ",
             ),
         ],
     )
@@ -148,7 +148,7 @@ class TestCommandLine:
     def test_an_option_that_needs_a_field_of_another(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "examples=held_out")
         assert code == EXIT_NOT_RUN
-        wanted = "examples.dataset.of: takes the value of dataset.of, which is not there; expected dataset=part\n"
+        wanted = "examples.dataset.of: takes the value of dataset.of, which does not exist; expected dataset=part\n"
         assert error.endswith(wanted)
 
     def test_a_glob_over_what_has_no_options(self, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         (line,) = (line for line in error.splitlines() if "differs between cells" in line)
         assert line.startswith(f"  - {re.split('[.=]', axis)[0]}.*: ")
-        assert line.endswith("take one value: start a sweep for each")
+        assert line.endswith("apply to the whole sweep; start a separate sweep for each value")
 
 
 class TestConfiguration:
@@ -360,7 +360,7 @@ class TestStoreAndDisk:
 
         monkeypatch.setattr(results, "write_cell", only_remove)
         assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_CELL_FAILED
-        assert "the results of 1 of 1 cells are gone from" in capsys.readouterr().err
+        assert "the results of 1 of 1 cells were deleted from" in capsys.readouterr().err
         assert sweep_in(tmp_path).status == "FAILED"
 
     def test_a_store_of_a_newer_version(self, refused: Refusal, tmp_path: Path) -> None:

@@ -245,6 +245,6 @@ def test_a_report_that_cannot_be_shown_fails_no_sweep(
     monkeypatch.setattr(terminal, "show_leaderboard", fail)
     assert run_small(tmp_path, (*RANKING_ONLY, "run.workers=1")) == EXIT_OK
     printed = capsys.readouterr()
-    assert "the results are complete, but cannot be shown: ValueError: no such width" in printed.err
+    assert "the results are complete, but could not be displayed: ValueError: no such width" in printed.err
     assert "results:" in printed.out
     assert [cell.status for cell in cells_in(tmp_path)] == ["OK"]

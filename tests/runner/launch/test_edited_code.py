@@ -110,7 +110,7 @@ def test_an_edit_between_two_runs_of_a_process_is_loaded_and_reported(
     assert answers(study, "Model", "first") == {"before"}
     edit(study, "words")
     assert answers(study, "Model", "second") == {"after!"}
-    assert "edited_study: loaded again, as its files or those of packages connected by imports are" in caplog.text
+    assert "edited_study: reloaded, because its files, or files of packages connected by imports, may be" in caplog.text
 
 
 def test_the_plan_names_the_edit_that_asks_for_answers_again(study: Path, capsys: pytest.CaptureFixture[str]) -> None:

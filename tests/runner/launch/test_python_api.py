@@ -85,7 +85,7 @@ def test_a_failed_cell_is_told_and_not_raised(results: str) -> None:
         ("top_k=0", ConfigError, "top_k: got 0, expected at least 1"),
         ("retriver=bm25", ConfigError, "retriver: unknown; did you mean retriever?"),
         ("retriever=bm26", ConfigError, "Could not find 'retriever/bm26'"),
-        ("hydra/launcher=basic", ConfigError, "hydra/launcher: got another one, expected grid"),
+        ("hydra/launcher=basic", ConfigError, "hydra/launcher: got another launcher, expected grid"),
         ("hydra.sweeper.coupled=[[chunk.size,top_k]]", ConfigError, "hydra.sweeper.coupled"),
         ("dataset=beir dataset.root=nowhere", DataError, "nowhere: no such folder"),
     ],
@@ -98,7 +98,7 @@ def test_a_mistake_is_raised(override: str, error: type[Exception], message: str
 
 @pytest.mark.parametrize("overrides", ["top_k=5", ["top_k=5", 5]])
 def test_what_is_no_list_of_texts(overrides: Any) -> None:
-    with pytest.raises(ConfigError, match=r"overrides: got .*5.*, expected a list of texts, e\.g\."):
+    with pytest.raises(ConfigError, match=r"overrides: got .*5.*, expected a list of strings, e\.g\."):
         runner.run(overrides)
 
 

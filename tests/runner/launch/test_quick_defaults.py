@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("shortcuts")
     ],
     ids=" ".join,
 )
-def test_it_composes_what_hydra_does(overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_composition_equals_that_of_hydra(overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     quick = compose_config(overrides)
     assert defaults_list._create_interpolation_map is _map_where_needed
     monkeypatch.setattr("runner.launch.quick_defaults._map_where_needed", _interpolation_map)

@@ -136,7 +136,7 @@ class TestInterrupted:
         assert metrics_text(sweeps(tmp_path)[-1]) == metrics_text(only_sweep(uninterrupted_run))
 
     @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-    def test_so_it_does_when_it_alone_is_told_to_end(self, name: str, tmp_path: Path) -> None:
+    def test_a_signal_to_the_main_process_alone_ends_the_sweep(self, name: str, tmp_path: Path) -> None:
         """By a batch system, a container, or a terminal that is closed."""
         process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
         wait_until(lambda: after_answers(3)(tmp_path), process)
@@ -168,7 +168,7 @@ class TestReplies:
         table = pq.read_table(folder / "results" / sweep_id / cell.cell_id / "samples.parquet")
         return dict(zip(table["id"].to_pylist(), table["answer"].to_pylist(), strict=True))
 
-    def test_that_are_kept_are_used_and_not_asked_for_again(self, tmp_path: Path) -> None:
+    def test_stored_replies_are_used_instead_of_new_requests(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.OVERRIDES) == EXIT_OK
         store = store_of(tmp_path)
         before = self.answers_of(tmp_path, "a-sweep")
@@ -230,7 +230,7 @@ class TestFailedAnswers:
         assert len(failed) == n_failing
         assert all(row["answer"] == "" and row["error"] and row["score/rouge_l"] is None for row in failed)
 
-    def test_they_alone_are_asked_for_again(
+    def test_only_failed_answers_are_asked_for_again(
         self, tmp_path: Path, n_failing: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked: list[str] = []

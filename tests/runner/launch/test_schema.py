@@ -86,7 +86,7 @@ class TestMistakes:
         assert mistakes_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
 
     @pytest.mark.parametrize(
-        ("path", "value", "wanted"),
+        ("path", "value", "kind"),
         [
             ("chunk__size", "64", "a whole number"),
             ("chunk__size", 64.0, "a whole number"),
@@ -96,26 +96,26 @@ class TestMistakes:
             ("chunk__overlap", False, "a number"),
             ("chunk__overlap", float("nan"), "a number"),
             ("chunk__overlap", float("inf"), "a number"),
-            ("prompt__system", 3, "a text"),
+            ("prompt__system", 3, "a string"),
             ("dataset__limit", "ten", "a whole number"),
             ("run__plan_only", "yes", "true or false"),
             ("run__plan_only", 1, "true or false"),
             ("chunk__unit", "word", "one of token, char"),
-            ("metrics__scores__trec__measures", "mrr", "a list of a text, e.g. [mrr]"),
+            ("metrics__scores__trec__measures", "mrr", "a list of a string, e.g. [mrr]"),
             ("metrics__scores", [], "a mapping"),
             ("llm", "extractive", "a mapping for LLM"),
             ("metrics", None, "a mapping for MetricSettings"),
         ],
     )
     def test_a_wrong_type_says_where_what_and_what_was_wanted(
-        self, default: Any, path: str, value: object, wanted: str
+        self, default: Any, path: str, value: object, kind: str
     ) -> None:
-        expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), expected {wanted}"
+        expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), expected {kind}"
         assert mistakes_of(default, **{path: value}) == (expected,)
 
     def test_a_wrong_item_says_which(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, metrics__scores__trec__measures=["mrr", 3])
-        assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), expected a text"
+        assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), expected a string"
 
     def test_a_missing_key_without_default(self, default: Any) -> None:
         assert mistakes_of(default, retriever__sparse_index=MISSING) == (

@@ -204,12 +204,12 @@ class TestClasses:
             ("parts.Picky", "reranker: Picky cannot be made of these values: level: got 0, expected 1"),
         ],
     )
-    def test_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:
+    def test_classes_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:
         assert expected in mistake(f"users_code.{name}", "run.plugins=[users_code]")
 
     def test_with_a_field_that_no_yaml_is_read_as(self, importable: Path) -> None:
         found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", levels=[1])
-        assert found.startswith("reranker.levels: its class gives it the type list[int]")
+        assert found.startswith("reranker.levels: its class declares the type list[int]")
 
     def test_a_package_that_is_not_there_is_told_once(self, importable: Path) -> None:
         config = compose_config(["run.plugins=[users_cdoe]"])
@@ -326,7 +326,7 @@ class TestFiles:
 
     def test_a_file_that_is_no_yaml_is_one_error(self, conf: Path) -> None:
         write(conf / "retriever" / "torn.yaml", "depth: [7, {\n")
-        with pytest.raises(ConfigError, match=r"retriever/torn.*: is not YAML that can be read"):
+        with pytest.raises(ConfigError, match=r"retriever/torn.*: cannot be read as YAML"):
             compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=torn"])
 
     def test_an_unknown_preset_is_answered_with_all(self, conf: Path) -> None:

@@ -71,9 +71,9 @@ def test_a_description_begins_with_the_cell_to_take() -> None:
 
 def test_cells_that_may_be_as_good_are_counted() -> None:
     text = described(0.25, 0.5, 0.5, 0.1, tied=("cell0", "cell1", "cell2"))
-    assert "These samples cannot tell **2 of the 3 other cells** from it" in text
+    assert "It does not differ significantly from **2 of the 3 other cells**" in text
     text = described(0.25, 0.5, tied=("cell0", "cell1"))
-    assert "These samples cannot tell **the other cell** from it" in text
+    assert "It does not differ significantly from **the other cell**" in text
 
 
 def test_of_cells_that_were_not_tested_ties_are_no_lead() -> None:

@@ -53,17 +53,17 @@ def test_sound_contexts_pass() -> None:
         (replace(SOUND, chunk=[[0], [3], [-1]]), "returned list as chunks, expected integers of two dimensions with 3"),
         (replace(SOUND, chunk=SOUND.chunk.astype(float)), "returned float64 of shape (3, 2) as chunks"),
         (replace(SOUND, chunk=SOUND.chunk[:2]), "returned int32 of shape (2, 2) as chunks"),
-        (replace(SOUND, n_tokens=[1, 1, 0]), "returned list as n_tokens, expected an integer of 0 or more"),
+        (replace(SOUND, n_tokens=[1, 1, 0]), "returned list as n_tokens, expected 3 integers of 0 or more"),
         (
             context(SOUND.chunk.tolist(), (1, -1, 0)),
-            "returned int64 of shape (3,) as n_tokens, expected an integer of 0",
+            "returned int64 of shape (3,) as n_tokens, expected 3 integers of 0",
         ),
         (context([[0, 5], [3, -1], [-1, -1]]), "query 0 has the chunk 5, expected 0 to 4, or -1 for none"),
         (context([[0, -2], [3, -1], [-1, -1]]), "query 0 has the chunk -2"),
-        (context([[0, 4], [-1, 3], [-1, -1]]), "query 1 has no chunk in column 0 but one behind it"),
+        (context([[0, 4], [-1, 3], [-1, -1]]), "query 1 has no chunk in column 0 but one"),
         (context([[0, 4], [3, 3], [-1, -1]]), "query 1 has the chunk 3 twice, expected each once"),
-        (context([[0, 1], [3, -1], [-1, -1]]), "query 0 has the chunk 1, which is none of its first 2 hits. "),
-        (context([[0, 4], [3, -1], [0, -1]]), "query 2 has the chunk 0, which is none of its first 2 hits"),
+        (context([[0, 1], [3, -1], [-1, -1]]), "query 0 has the chunk 1, which is not among its first 2 hits. "),
+        (context([[0, 4], [3, -1], [0, -1]]), "query 2 has the chunk 0, which is not among its first 2 hits"),
     ],
 )
 def test_other_contexts_are_errors(wrong: Context, message: str) -> None:
@@ -72,7 +72,7 @@ def test_other_contexts_are_errors(wrong: Context, message: str) -> None:
 
 
 def test_a_hit_behind_top_k_is_an_error() -> None:
-    with pytest.raises(ComponentError, match=r"query 0 has the chunk 4, which is none of its first 1 hits"):
+    with pytest.raises(ComponentError, match=r"query 0 has the chunk 4, which is not among its first 1 hits"):
         check(SOUND, Mine(), top_k=1)
 
 

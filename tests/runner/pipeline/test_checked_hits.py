@@ -37,7 +37,7 @@ def test_sound_hits_pass() -> None:
         (changed([[0, 1], [2, 3]]), "query 1 has the chunk 3, expected 0 to 2, or -1 for no hit"),
         (changed([[0, 1], [2, -2]]), "query 1 has the chunk -2, expected 0 to 2, or -1 for no hit"),
         (changed([[0, 1], [2, 0]], [[1.0, np.nan], [1.0, 0.5]]), "query 0 has the score nan for chunk 1"),
-        (changed([[0, 1], [-1, 2]]), "query 1 has no hit at rank 1 but one behind it"),
+        (changed([[0, 1], [-1, 2]]), "query 1 has no hit at rank 1 but one after it"),
         (changed([[0, 1], [2, 2]]), "query 1 has the chunk 2 twice, expected each once"),
     ],
 )  # fmt: skip

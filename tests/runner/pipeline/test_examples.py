@@ -78,7 +78,7 @@ def kinds_of(*overrides: str) -> dict[str, set[str]]:
     return found
 
 
-def test_they_change_no_more_than_they_must() -> None:
+def test_examples_change_only_stages_that_read_them() -> None:
     without, with_them = kinds_of(*PART), kinds_of(*PART, "examples=held_out")
     changed = {kind for kind in without.keys() | with_them.keys() if without.get(kind) != with_them.get(kind)}
     own = {"examples", "prompts", "answers", "answer_units", "answer_scores", "result"}

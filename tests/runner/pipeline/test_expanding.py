@@ -137,7 +137,7 @@ def cell_graph(tmp_path: Path, **fields: Any) -> Graph:
 
 
 def test_without_a_language_model_what_to_do_is_said_before_work() -> None:
-    with pytest.raises(ConfigError, match=r"expected a language model: for the cell .* or for the expander alone"):
+    with pytest.raises(ConfigError, match=r"expected a language model: for the cell .* or only for the expander"):
         small_request("expander=keywords", "llm=extractive")
     small_request("expander=combined", "expander.use=[original,history]", "llm=extractive")
 
@@ -162,7 +162,7 @@ def test_a_reranker_scores_by_the_question_unless_it_was_rewritten(
     assert stage.queries.queries.kind == reads
 
 
-def test_it_changes_no_more_stages_than_it_must(tmp_path: Path) -> None:
+def test_an_asking_expander_changes_only_stages_that_read_queries(tmp_path: Path) -> None:
     plain, asked = (cell_graph(tmp_path, expander=own) for own in (NoExpander(), written()))
     before, after = ({stage.key: stage.kind for stage in graph.result.upstream()} for graph in (plain, asked))
     assert {(before | after)[key] for key in before.keys() ^ after.keys()} == {

@@ -1,4 +1,4 @@
-"""What a new step costs: its own files, a field of a room with the line that joins it, and nothing else.
+"""A new step needs its own files, a field of a subpackage with the line that connects it, and nothing else.
 
 A copy of the project gets a filter of hits by their documents' dates, and runs it from the command line.
 """

@@ -105,7 +105,7 @@ def test_gold_answers_are_not_searched_with(tmp_path: Path, options: list[str]) 
         plan_small(tmp_path, [*options, "expander=history", "expander.with_answers=true"])
 
 
-def test_it_changes_no_more_stages_than_it_must(tmp_path: Path) -> None:
+def test_own_history_changes_only_stages_after_the_context(tmp_path: Path) -> None:
     store = Store(tmp_path)
     gold, own = (
         {stage.key: stage.kind for stage in graph_in(store, cell).result.upstream()}

@@ -1,4 +1,4 @@
-"""Corpora in blocks of documents: how they are parted, that it changes no result, and what a corpus that grew costs."""
+"""Corpora in blocks of documents: partitions, unchanged results, and the cost of a growing corpus."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.records import Spans
 from runner.pipeline.corpus import document_table as documents
 from runner.pipeline.corpus.corpus_blocks import positions_of
-from runner.pipeline.corpus.partition import Partition, kept_blocks, parted
+from runner.pipeline.corpus.partition import Partition, kept_blocks, partition_documents
 from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, plan_small, run_small, store_of
 
 
@@ -25,7 +25,7 @@ def hashes(contents: Iterable[int]) -> NDArray[np.uint8]:
 def part(contents: Sequence[int], size: int, *known: Partition, bounds: Sequence[int] = ()) -> Partition:
     bounds = [0, *bounds, len(contents)]
     earlier = [(own.numbers, own.block) for own in known]
-    return parted(hashes(contents), bounds, list(pairwise(bounds)), size, earlier)
+    return partition_documents(hashes(contents), bounds, list(pairwise(bounds)), size, earlier)
 
 
 def rows(partition: Partition) -> list[list[int]]:
@@ -97,11 +97,11 @@ SHAPES = [
 ]
 
 
-def test_how_a_corpus_is_parted_changes_no_result(tmp_path: Path) -> None:
+def test_the_partition_of_a_corpus_changes_no_result(tmp_path: Path) -> None:
     found = []
     for size in (1, 3, 1000):
-        parted = ("dataset.max_documents=30", f"run.documents_per_block={size}")
-        cells = [(*shape, "llm=none", "metrics=retrieval", *parted) for shape in SHAPES]
+        sizes = ("dataset.max_documents=30", f"run.documents_per_block={size}")
+        cells = [(*shape, "llm=none", "metrics=retrieval", *sizes) for shape in SHAPES]
         assert run_small(tmp_path / str(size), *cells) == 0
         found.append({cell.cell_id: cell.metrics for cell in cells_in(tmp_path / str(size))})
         n_blocks = len(entries_by_kind(store_of(tmp_path / str(size)))["block_chunks"])
@@ -133,7 +133,7 @@ def test_texts_of_a_large_corpus_stay_on_the_disk(tmp_path: Path, monkeypatch: p
     cells = [("retriever=hybrid_rerank", "llm=extractive", "metrics=default", "filter=metadata")]
     assert run_small(tmp_path / "small", *cells) == 0
     monkeypatch.setattr(documents, "_LARGE_BYTES", 0)
-    monkeypatch.setattr(documents, "_AT_ONCE", 3)
+    monkeypatch.setattr(documents, "_ROWS_PER_GROUP", 3)
     monkeypatch.setattr(documents, "_GROUPS_HELD", 2)
     assert run_small(tmp_path / "large", *cells) == 0
     small, large = ([cell.metrics for cell in cells_in(tmp_path / name)] for name in ("small", "large"))

@@ -49,7 +49,7 @@ def test_title_and_metadata_of_the_right_document_reach_the_prompt(tmp_path: Pat
     assert "<1|West/Tower|place: west|" in tower
 
 
-def test_they_do_where_corpora_lie_side_by_side(tmp_path: Path) -> None:
+def test_titles_and_metadata_with_corpora_side_by_side(tmp_path: Path) -> None:
     found = prompts(tmp_path, "<{title}|{metadata}>", dataset=FixedData(side_by_side=True))
     titles = ("East/Bridge|place: east", "East/Harbour|place: east", "West/Mill|place: west", "West/Tower|place: west")
     assert all(f"<{title}>" in prompt for title, prompt in zip(titles, found, strict=True))

@@ -84,5 +84,5 @@ def test_a_metric_that_fails_in_the_trial_is_named(tmp_path: Path) -> None:
     cell, metrics = planned(tmp_path, "metrics=qa")
     scores = next(stage for stage in cell.graph.result.scorings if "contains" in getattr(stage, "metrics", {}))
     scores.metrics["contains"] = Failing()  # type: ignore[attr-defined]
-    with pytest.raises(ComponentError, match=r"my_package.Failing: cannot score a trial .* Mend the class"):
+    with pytest.raises(ComponentError, match=r"my_package.Failing: cannot score a trial .* Fix the class"):
         trial_states(scores, "contains_any", metrics.samples, lambda: Documents((), (), ()))  # type: ignore[arg-type]

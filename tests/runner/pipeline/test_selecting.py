@@ -180,7 +180,7 @@ def test_what_a_selection_reports_does_not_depend_on_being_made_or_read(tmp_path
     assert json.dumps(again) == json.dumps(made)
 
 
-def test_those_that_chose_count_in_no_aggregate(tmp_path: Path) -> None:
+def test_samples_that_chose_count_in_no_aggregate(tmp_path: Path) -> None:
     """Not in that of answers, nor of judges, who are not asked about them."""
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(**CELLS["the best of two rerankers"]))

@@ -81,9 +81,9 @@ def test_scores_of_other_samples_are_refused(n: int) -> None:
         (["a", "b"], "returned str for sample 0"),
         ([["a"], None], "returned NoneType for sample 1"),
         ([["a"], [7]], "returned int as a query of sample 1, expected a string"),
-        ([["a"], []], "queries came for 1 of 2 samples"),
-        ([["a"]], "queries came for 1 of 2 samples"),
-        ([["a"], ["b"], ["c"]], "queries came for 3 of 2 samples"),
+        ([["a"], []], "got queries for 1 of 2 samples"),
+        ([["a"]], "got queries for 1 of 2 samples"),
+        ([["a"], ["b"], ["c"]], "got queries for 3 of 2 samples"),
     ],
 )
 def test_queries_that_are_no_strings_are_refused(texts: Any, message: str) -> None:
@@ -108,7 +108,7 @@ def test_sound_filters_pass() -> None:
         (AllowedDocuments([0], [0], []), "returned AllowedDocuments with other columns"),  # type: ignore[arg-type]
         (allowed([0], [0, 1], [1]), "returned groups of 1 samples, expected one for each of 2"),
         (allowed([0, 1], [0, 1], [1]), "sample 1 has the group 1, expected 0 to 0"),
-        (allowed([0, 0], [0, 2], [1]), "returned offsets that do not rise"),
+        (allowed([0, 0], [0, 2], [1]), "returned offsets that do not increase"),
         (allowed([0, 0], [0, 1], [3]), "allows the document 3, expected 0 to 2"),
         (allowed([0, 0], [0, 2], [1, 1]), "allows document 1 after 1"),
         (allowed([0, 0], [0, 2], [2, 1]), "allows document 1 after 2"),

@@ -34,7 +34,7 @@ def test_no_two_stages_share_a_kind() -> None:
     assert sorted(kinds()) == sorted(cls.kind for cls in stage_classes())
 
 
-def test_it_computes_the_same_twice(found: Mapping[str, Row], tmp_path: Path) -> None:
+def test_two_computations_agree(found: Mapping[str, Row], tmp_path: Path) -> None:
     assert computed(tmp_path) == found
 
 

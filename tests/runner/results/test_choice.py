@@ -90,28 +90,28 @@ def test_by_a_metric_of_rankings_most_of_the_gold_in_the_prompt_decides() -> Non
         (
             [[BM25], [DENSE]],
             [],
-            "Take bm252: it has the best f1 over all samples (0.3125). These samples cannot tell the other cell from "
-            "it, and it is not noticeably cheaper.",
+            "Take bm252: it has the best f1 over all samples (0.3125). It does not differ significantly from the other "
+            "cell, which is not noticeably cheaper.",
         ),
         (
             [[BM25], [DENSE]],
             [cell("none", 0.1)],
-            "Take bm252: it has the best f1 over all samples (0.3125). These samples cannot tell 1 of the 2 other "
-            "cells from it, and it is not noticeably cheaper.",
+            "Take bm252: it has the best f1 over all samples (0.3125). It does not differ significantly from 1 of the "
+            "2 other cells, which is not noticeably cheaper.",
         ),
         (
             [[BM25], [FEW]],
             [cell("none", 0.1)],
-            "Take few2: the fewest tokens among the cells that cannot be told apart from the best by f1 over all "
-            "samples (2 of 3 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 100 instead of 200 "
-            "tokens of passages per prompt.",
+            "Take few2: the fewest tokens among the cells that do not differ significantly from the best by f1 over "
+            "all samples (2 of 3 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 100 instead of "
+            "200 tokens of passages per prompt.",
         ),
         (
             [[BM25], [cell("fast", 0.3, latency_s={"p50": 0.5, "p95": 0.55})]],
             [],
-            "Take fast2: the fastest among the cells that cannot be told apart from the best by f1 over all samples (2 "
-            "of 2 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 500 ms instead of 1 s per "
-            "question.",
+            "Take fast2: the fastest among the cells that do not differ significantly from the best by f1 over all "
+            "samples (2 of 2 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 500 ms instead of 1 s "
+            "per question.",
         ),
         (
             [[BM25, cell("bm25", 0.3125, top_k=3)]],

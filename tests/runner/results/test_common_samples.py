@@ -34,7 +34,7 @@ def test_samples_of_another_cell_are_noticed(tmp_path: Path, metric: str) -> Non
     sweep = load(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[2], tiny_sweep.CELLS[3]])))
     one, other = (sweep.folder_of(cell) / "samples.parquet" for cell in sweep.cells)
     other.write_bytes(one.read_bytes())
-    with pytest.raises(DataError, match=rf"b4b4b4b4b4b4/samples.parquet: its {metric} is not that of cell.json beside"):
+    with pytest.raises(DataError, match=rf"b4b4b4b4b4b4/samples.parquet: its {metric} differs from cell.json beside"):
         common_samples(sweep.cells, sweep.folder_of, metric, "overall")
 
 
@@ -107,10 +107,10 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])))
     file = sweep.folder_of(sweep.cells[0]) / "samples.parquet"
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"samples.parquet: cannot be read .*give the sweep's command again"):
+    with pytest.raises(DataError, match=r"samples.parquet: cannot be read .*run the sweep's command again"):
         common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
     file.unlink()
-    with pytest.raises(DataError, match=r"samples.parquet: cannot be read \(it is not there\)"):
+    with pytest.raises(DataError, match=r"samples.parquet: cannot be read \(it does not exist\)"):
         common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
 
 

@@ -117,7 +117,7 @@ class TestSweeps:
 
 class TestErrors:
     def test_a_folder_that_is_no_sweep(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"sweep\.json: not there; expected the folder of a sweep"):
+        with pytest.raises(DataError, match=r"sweep\.json: does not exist; expected the folder of a sweep"):
             read_sweep(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
@@ -141,12 +141,12 @@ class TestErrors:
         ("field", "value", "message"),
         [
             ("axes", [], "axes: got a list, expected an object"),
-            ("overrides", "top_k=5", "overrides: got a text, expected a list"),
-            ("overrides", [5], r"overrides\.0: got a number, expected a text"),
+            ("overrides", "top_k=5", "overrides: got a string, expected a list"),
+            ("overrides", [5], r"overrides\.0: got a number, expected a string"),
             ("metrics", {"overall": {"mrr": 0.5}}, r"metrics\.overall\.mrr: got a number, expected an object"),
             ("seconds", {"answers": None}, r"seconds\.answers: got null, expected a number"),
-            ("larger_is_better", {"mrr": "yes"}, r"larger_is_better\.mrr: got a text, expected a truth value or null"),
-            ("counts", {"ok": True}, r"counts\.ok: got a truth value, expected a number"),
+            ("larger_is_better", {"mrr": "yes"}, r"larger_is_better\.mrr: got a string, expected a boolean or null"),
+            ("counts", {"ok": True}, r"counts\.ok: got a boolean, expected a number"),
         ],
     )
     def test_a_field_of_another_type(self, tmp_path: Path, field: str, value: object, message: str) -> None:
@@ -214,7 +214,10 @@ class TestCombiner:
 
 def test_samples_that_are_a_fifo_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "samples.parquet")
-    with pytest.raises(DataError, match=r"samples\.parquet: cannot be read \(it is no file\)"), open_samples(tmp_path):
+    with (
+        pytest.raises(DataError, match=r"samples\.parquet: cannot be read \(it is not a file\)"),
+        open_samples(tmp_path),
+    ):
         pass
 
 
@@ -278,7 +281,7 @@ def test_lists_and_mappings_as_values_of_axes_are_read_as_text(tmp_path: Path) -
 
 def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, CELL, {}).rename(tmp_path / "another")
-    with pytest.raises(DataError, match=r"cell\.json: is the result of cell '0123456789ab', expected that of the cell"):
+    with pytest.raises(DataError, match=r"cell\.json: got the result of cell '0123456789ab', expected the cell"):
         read_cell(folder)
 
 

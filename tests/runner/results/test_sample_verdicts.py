@@ -69,7 +69,7 @@ def test_without_the_texts_a_wrong_answer_is_not_explained_further(planted: Load
     gone = replace(cell, config={**cell.config, "run": {"store_dir": str(tmp_path / "none")}})
     verdict = {own.id: own.verdict for own in sample_verdicts(LoadedSweep(folder, (gone,)), gone)}["distracted"]
     assert (verdict.failure, verdict.doubts) == (Failure.WRONG_WITH_EVIDENCE, ("texts not kept",))
-    with pytest.raises(DataError, match=r"not kept.*Give the sweep's command again"):
+    with pytest.raises(DataError, match=r"missing.*Run the sweep's command again"):
         corpus_texts(gone, folder)
 
 
@@ -83,7 +83,7 @@ def test_the_documents_that_were_searched_are_listed_once(planted: LoadedSweep) 
 
 def test_samples_of_an_earlier_version_are_told(tmp_path: Path) -> None:
     sweep = load(tiny_sweep.write(tmp_path / "tiny"))
-    with pytest.raises(DataError, match=r"samples.parquet.*give the sweep's command again"):
+    with pytest.raises(DataError, match=r"samples.parquet.*run the sweep's command again"):
         sample_verdicts(sweep, sweep.cells[0])
 
 

@@ -16,7 +16,7 @@ def test_nothing_is_said_where_it_fits_or_is_not_known(named: str, texts: list[s
     check_language(named, texts)
 
 
-@pytest.mark.parametrize(("named", "texts", "wanted"), [("zh", ENGLISH, "en"), ("en", CHINESE, "zh")])
-def test_another_language_is_an_error_that_says_what_to_take(named: str, texts: list[str], wanted: str) -> None:
-    with pytest.raises(ConfigError, match=f"got {named}, .* Take language={wanted}; or language=multi"):
+@pytest.mark.parametrize(("named", "texts", "expected"), [("zh", ENGLISH, "en"), ("en", CHINESE, "zh")])
+def test_another_language_is_an_error_that_says_what_to_take(named: str, texts: list[str], expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"got {named}, .* Take language={expected}; or language=multi"):
         check_language(named, texts)

@@ -76,7 +76,7 @@ def test_documents_count_in_the_key() -> None:
         ("samples.jsonl", '"s2"', '"s1"', "the sample 's1' is there twice"),
         ("samples.jsonl", '"start": 0', '"start": 9000', r"its gold is \[9000, 30\) of 'bridge', which has"),
         ("samples.jsonl", '"start": 0', '"start": null', "both or neither"),
-        ("samples.jsonl", '"document": "tower"', '"document": "towel"', "'towel', which is no document"),
+        ("samples.jsonl", '"document": "tower"', '"document": "towel"', "'towel', which is not a document of the set"),
         ("samples.jsonl", '"kind": "qa"', '"kind": "quiz"', "kind 'quiz' came"),
         ("samples.jsonl", '"subset"', '"sub"', "field 'sub' came"),
     ],
@@ -99,7 +99,7 @@ def test_a_folder_that_is_no_set(name: str, message: str, tmp_path: Path) -> Non
 
 def test_no_version_is_written_over(tmp_path: Path) -> None:
     write_testset(tmp_path, small_set())  # an empty folder is taken
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="exists already"):
         write_testset(tmp_path, small_set())
 
 
@@ -116,7 +116,7 @@ def test_replaced_with_what_else_is_there_left_alone(tmp_path: Path) -> None:
 
 def test_nothing_is_left_of_a_set_that_cannot_be_written(tmp_path: Path) -> None:
     half = replace(SAMPLES[0], question="\ud83d?")
-    with pytest.raises(DataError, match="half of a character"):
+    with pytest.raises(DataError, match="lone surrogate"):
         write_testset(tmp_path / "set", replace(small_set(), samples=(half,)))
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
@@ -178,7 +178,7 @@ def test_what_no_run_would_make_again_is_not_written_over(
 
 def test_no_place_for_a_set(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
-    with pytest.raises(DataError, match="is there, and no released set"):
+    with pytest.raises(DataError, match="but not a released set"):
         require_replaceable(tmp_path, ABOUT)
     with pytest.raises(DataError, match="is no folder"):
         require_replaceable(tmp_path / "samples.jsonl" / "set", ABOUT)

@@ -55,7 +55,7 @@ class TestLs:
         assert ["answers", "1", "1", "1", "B", "2.0"] in lines
         assert ["chunks", "1", "0", "2.0", "KiB", "1.2"] in lines
         assert "2 results, replies of 1 models and purposes".split() in lines
-        assert "1 unfinished stages, which go on where they were".split() in lines
+        assert "1 unfinished stages, which will be resumed".split() in lines
 
     def test_an_empty_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(store, "ls") == 0
@@ -202,7 +202,7 @@ class TestMissingStore:
     def test_is_named_and_not_made(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "ls", module="runner.store")
         assert done.returncode == 2
-        assert done.stderr == "results/store: no store here; name one with --store-dir\n"
+        assert done.stderr == "results/store: this folder is not a store; name one with --store-dir\n"
         assert list(tmp_path.iterdir()) == []
 
     def test_a_newer_store_is_refused(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -236,7 +236,7 @@ class TestBesideRunningSweeps:
         with store.leases.take("a run", [chunks.manifest.key]):
             assert run(store, "prune", "--older-than-days", "0") == 0
             assert run(store, "prune", "--older-than-days", "0", "--stage", "replies") == 0
-        assert "a sweep is running: 1 results that it needs are kept" in capsys.readouterr().out
+        assert "a sweep is running: we keep 1 results that it needs" in capsys.readouterr().out
         assert [entry.manifest.kind for entry in store.entries()] == ["chunks"]
         assert list((store.root / "workspaces").iterdir())
         assert list((store.root / "replies").iterdir())

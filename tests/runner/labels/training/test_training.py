@@ -150,7 +150,7 @@ def test_one_that_ended_is_read_and_another_refused(
     assert train(prepared, trained) == 0
     assert files(trained) == before
     told = capsys.readouterr().out
-    assert "left out, as they are too long: 2, e.g. q12, accuracy: " in told
+    assert "left out because they are too long: 2, e.g. q12, accuracy: " in told
     judge = read_manifest(prepared.data).judge
     assert f"use it with: --config-dir {trained}/conf judge={judge} " in told
     assert f"next: python -m runner.judge_training evaluate --data {prepared.data} --trained {trained}" in told

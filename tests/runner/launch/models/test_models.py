@@ -50,7 +50,7 @@ def test_the_command_of_the_pages(
     (arguments,) = with_module("runner.models")
     assert main([word.replace("MODEL_FOLDER", "./MODEL_FOLDER") for word in arguments]) == 0
     said = capsys.readouterr().out
-    assert "128 tokens at once" in said
+    assert "up to 128 tokens" in said
     assert "32 dimensions" in said
 
 
@@ -84,10 +84,11 @@ def test_a_server_that_is_away_is_a_mistake(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("overrides", "wanted"), [(["llm=extractive"], "no component with a model"), (["llm=none-such"], "none-such")]
+    ("overrides", "expected"),
+    [(["llm=extractive"], "no chosen component has a model"), (["llm=none-such"], "none-such")],
 )
 def test_without_a_model_there_is_nothing_to_check(
-    overrides: list[str], wanted: str, capsys: pytest.CaptureFixture[str]
+    overrides: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", *overrides]) == 2
-    assert wanted in capsys.readouterr().err
+    assert expected in capsys.readouterr().err

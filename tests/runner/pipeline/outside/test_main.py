@@ -140,12 +140,12 @@ def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metrics", "lines", "message"),
     [
-        ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l? Known are "),
+        ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l? Expected one of "),
         ("rouge_l f1", [ANSWER], "got 'rouge_l f1'"),
         (" , ", [ANSWER], "--metrics: got none"),
-        ("f1", [RANKING], "no line has what f1 reads. Expected: prediction and references"),
-        ("f1", [], "holds no line"),
-        ("f1", [ANSWER, ANSWER], "line 2: the id 'a' occurred before"),
+        ("f1", [RANKING], "no line has the fields that f1 reads; expected prediction and references"),
+        ("f1", [], "contains no line"),
+        ("f1", [ANSWER, ANSWER], "line 2: the id 'a' occurs twice"),
         ("f1", [{"prediction": "x", "references": []}], "line 1: no field 'id'"),
         ("f1", [{"id": "a", "prediction": "x"}], "line 1: has 'prediction' and no 'references'"),
         ("f1", [{"id": "a", "prediction": 3, "references": []}], "line 1: field 'prediction' is a number"),
@@ -189,7 +189,7 @@ def test_an_extra_that_is_missing_is_named_where_its_metric_is_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        names, "_known", lambda language: ({"f1": None}, {"bert_score": "needs the package 'bert-score'"})
+        names, "_known_metrics", lambda language: ({"f1": None}, {"bert_score": "needs the package 'bert-score'"})
     )
     assert "--metrics: bert_score cannot be used here: needs the package" in refused(
         tmp_path, capsys, "bert_score", ANSWER
@@ -211,7 +211,7 @@ def test_texts_are_compared_by_the_words_of_a_language(tmp_path: Path) -> None:
     assert values["zh"] != values["en"]
 
 
-def test_so_are_the_answers_of_another_judge() -> None:
+def test_words_of_quest_answers_depend_on_the_language() -> None:
     line = QuestLine(("a well-known bridge",), ("a well known bridge",))
     precision = {
         language: metrics_by_name([name], language)[name].score([line])[name].values[0]

@@ -102,7 +102,7 @@ def test_an_import_whose_result_differs_is_refused(
         (new / "edits.jsonl").unlink()
     before = {path.name: path.read_bytes() for path in new.iterdir()}
     assert annotate("import", folder, file, "--out", new) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in new.iterdir()} == before
 
 
@@ -116,7 +116,7 @@ def test_conflicts_and_rejections_are_told_and_kept(
     files = [write(tmp_path / f"{name}.json", own) for name, own in (("ann", tasks), ("bo", others))]
     assert annotate("import", folder, *files, "--annotator-from", "file", "--out", tmp_path / "new") == 1
     told = capsys.readouterr().out
-    assert "stays as it was: s1: question: ann / bo say different things" in told
+    assert "unchanged: s1: question: ann / bo say different things" in told
     assert "out: s2: form: " in told
     assert "10 annotations, 0 fields changed, 1 conflicts, 1 samples rejected" in told
     assert "--prefer ANNOTATOR lets one of them decide" in told
@@ -193,7 +193,7 @@ def test_agreement(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[s
     assert found["alphas"]["rating"]["n_units"] == 5
     assert found["marks"]["f1"] == 1.0
     assert annotate("agree", folder, files[0]) == 2
-    assert "1 annotators came, at least 2 are wanted" in capsys.readouterr().err
+    assert "got annotations of 1 annotators, expected at least 2" in capsys.readouterr().err
 
 
 def test_parts_are_there_together_or_not_at_all(
@@ -232,7 +232,7 @@ def test_parts(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str])
         (["export", "SET", "--to", "t.json", "--per-cell", "0"], "--per-cell: got 0"),
         (["export", "SET", "--to", "t.xml"], "expected a file that ends in .json for --format label-studio"),
         (["export", "SET", "--to", "t.json", "--format", "csv"], "ends in .csv for --format csv"),
-        (["accept", "SET", "EXPORT"], "5 annotations came, and not one rating"),
+        (["accept", "SET", "EXPORT"], "got 5 annotations without a rating"),
         (["split", "SET", "--out", "p", "--sizes", "a=1", "a=2"], "'a=2' came; expected NAME=SHARE"),
         (["split", "SET", "--out", "p", "--sizes", "../a=1"], "'../a=1' came"),
         (["split", "SET", "--out", "p", "--sizes", "a=x"], "'a=x' came"),

@@ -251,7 +251,7 @@ def test_no_place_for_the_set_is_said_before_anything_is_asked(
     mine.parent.mkdir()
     mine.write_text("mine")
     assert main(arguments(tmp_path, server)) == 2
-    assert "is there, and no released set" in capsys.readouterr().err
+    assert "but not a released set" in capsys.readouterr().err
     assert mine.read_text() == "mine"
     assert main(arguments(tmp_path, server, "corpus=files", f"corpus.path={tmp_path}")) == 2
     told = capsys.readouterr().err
