@@ -30,7 +30,7 @@ _OWN = "local"
 _OBJECTS_BYTES = 128 << 20
 """Room for what goes through Ray: keys, and the stages once."""
 
-_SAID_AFTER_S = 1.0
+_WARN_AFTER_S = 1.0
 _ANSWERS_WITHIN_S = 10.0
 
 
@@ -197,7 +197,7 @@ def _signal_handlers_kept() -> Iterator[None]:
 @contextmanager
 def _telling(line: str) -> Iterator[None]:
     """Says what goes on, if it takes a while."""
-    timer = threading.Timer(_SAID_AFTER_S, log.warning, [line])
+    timer = threading.Timer(_WARN_AFTER_S, log.warning, [line])
     timer.daemon = True
     timer.start()
     try:

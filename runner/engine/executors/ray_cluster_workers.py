@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 _LOOK_S = 1.0
 """So often it is seen which nodes came and went."""
 
-_SAID_AFTER_S = 10.0
+_WARN_AFTER_S = 10.0
 _NODES_MAY_COME_S = 60.0
 """So long a stage waits for a node to run on when all have gone."""
 
@@ -52,16 +52,16 @@ class RayWorkers(Workers):
 
     def _start_first(self, need: Resources) -> None:
         self._places.start_on_each_node(need)
-        started, is_said = time.monotonic(), False
+        started, has_warned = time.monotonic(), False
         while not self._n_ready:
             if not self._places.arriving and not self._places.start_one(need):
                 raise ConfigError(
                     list(self._places.refusals.values()) or "executor: the Ray cluster has no core for us"
                 )
             self._happened()
-            if time.monotonic() - started > _SAID_AFTER_S and not is_said:
+            if time.monotonic() - started > _WARN_AFTER_S and not has_warned:
                 log.warning("waiting for room in the Ray cluster, which others may use: see `ray status`")
-                is_said = True
+                has_warned = True
         self._say_refusals()
 
     def room_for(self, stage: AnyStage) -> Room:

@@ -37,7 +37,7 @@ _LOOK_FROM_S, _LOOK_TO_S = 0.05, 1.0
 _DOUBTED_S = 10.0
 """After such a silence, and then so often, Slurm is asked after a worker's job."""
 
-_SAID_AFTER_S = 10.0
+_WARN_AFTER_S = 10.0
 
 _Ended = list[StageRun | Lost]
 
@@ -258,7 +258,7 @@ class SlurmWorkers(Workers):
         return []
 
     def _say_waiting(self, job: str, state: State) -> None:
-        if time.monotonic() - self._began > _SAID_AFTER_S and not self._is_waiting_said:
+        if time.monotonic() - self._began > _WARN_AFTER_S and not self._is_waiting_said:
             log.warning("waiting for Slurm to start jobs (job %s is %s)", job, state.word)
             self._is_waiting_said = True
 

@@ -17,7 +17,7 @@ from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
@@ -154,7 +154,7 @@ class TestFailures:
 
     def test_are_told_by_an_error_that_cannot_say_anything(self, store: Store) -> None:
         ended = run([Source(Adder(), compute=fail_without_a_word), Left(Adder())], store)
-        assert ended["source"].error.startswith("source: Wordless: (and what it says cannot be shown) (")
+        assert ended["source"].error.startswith("source: Wordless: (its message cannot be shown) (")
         assert not ended["left"].failed
 
     def test_what_depends_on_them_fails_with_the_cause_and_the_others_go_on(self, store: Store, calls: Path) -> None:
@@ -358,7 +358,7 @@ class TestProcesses:
     def test_hold_a_model_each_and_keep_it(self, store: Store, tmp_path: Path) -> None:
         stages = [Left(Adder(n, model, str(tmp_path / model)), compute=note_process) for model in "ab" for n in (1, 2)]
         first_a, second_a, first_b, second_b = stages
-        workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, nobody_watches, tmp_path)
+        workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, ignore_progress, tmp_path)
         for stage in (first_a, first_b):
             assert workers.room_for(stage) is Room.NEW
             workers.submit(stage)

@@ -125,7 +125,7 @@ class TestLosses:
         workers = Scripted({"left": ["lost", "lost"]})
         assert set(errors(workers, store).values()) == {""}
         assert workers.begun.count("left") == 3
-        assert caplog.messages == ["left: its machine is gone; it is tried again"] * 2
+        assert caplog.messages == ["left: its machine is gone; trying it again"] * 2
 
     def test_three_times_are_the_stages_failure_and_of_what_hangs_on_it(self, store: Store) -> None:
         workers = Scripted({"left": ["lost"] * 3, "right": ["lost"] * 2}, n_places=2)

@@ -16,7 +16,7 @@ from runner.engine.store.writers import LOOKS_PER_LEASE
 
 log = logging.getLogger(__name__)
 
-_SAID_AFTER_S = 2.0
+_WARN_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
@@ -35,7 +35,7 @@ def held(objects: Objects, writers: BucketWriters, key: str, what: str) -> Itera
 
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:
     own = writers.own_name.encode()
-    began, pause_s, is_said, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
+    began, pause_s, has_warned, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
     longest_pause_s = min(_LONGEST_PAUSE_S, writers.lease_s / LOOKS_PER_LEASE)
     while objects.create(path, own) is None:
         found = objects.get(path)
@@ -50,9 +50,9 @@ def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> boo
             if objects.replace(path, own, found.tag):
                 return True
             continue
-        if not is_said and time.monotonic() - began > _SAID_AFTER_S:
+        if not has_warned and time.monotonic() - began > _WARN_AFTER_S:
             log.warning("waiting for another host, which is %s (%s holds %s/%s)", what, holder, objects.address, path)
-            is_said = True
+            has_warned = True
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, longest_pause_s)
     return has_waited

@@ -71,7 +71,7 @@ class TestWorkers:
     def test_say_what_they_log_once_and_nothing_else(self, together: dict[str, Any]) -> None:
         said, *lost = together["lines"]
         assert said == "a warning with [brackets] of all workers"
-        assert all(line.endswith("; it is tried again") for line in lost)
+        assert all(line.endswith("; trying it again") for line in lost)
 
 
 class TestAStage:
@@ -115,7 +115,7 @@ class TestNodes:
     def test_with_other_versions_are_refused(self, found: dict[str, Any]) -> None:
         refusal, *lost = found["lines"]
         assert "of the Ray cluster is not used: scipy is 0.0.1 there and" in refusal
-        assert {line.rpartition("; ")[2] for line in lost} == {"it is tried again"}
+        assert {line.rpartition("; ")[2] for line in lost} == {"trying it again"}
 
     def test_that_go_lose_nothing(self, found: dict[str, Any]) -> None:
         assert found["errors"] == [""]

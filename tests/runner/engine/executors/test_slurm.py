@@ -18,7 +18,7 @@ from runner.engine.executors import slurm, slurm_workers
 from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 from tests.extras import skip_without
@@ -50,7 +50,7 @@ def run(
 ) -> dict[str, StageRun]:
     """How the stages ended, by kind."""
     settings = settings or Slurm(Cluster.LOCAL)
-    ended = run_stages(order, store, settings, n_workers, nobody_watches, None, folder)
+    ended = run_stages(order, store, settings, n_workers, ignore_progress, None, folder)
     return {one.kind: one for one in ended}
 
 

@@ -104,7 +104,7 @@ def test_who_would_have_to_wait_can_go_without(lock: Path, writers: Writers) -> 
 def test_who_waits_says_so_and_for_what(
     lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(key_locks, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.05)
     with leased(lock, writers, "making vectors"):
         waiting = threading.Thread(target=seconds_waited, args=(lock, writers))
         waiting.start()
@@ -154,7 +154,7 @@ def test_a_stopped_holder_loses_it_within_the_lease_and_takes_nobody_elses_with_
 def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
     tmp_path: Path, lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(key_locks, "_SAID_AFTER_S", 0.2)
+    monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.2)
     with another_process(tmp_path, LEASE_S) as holder:
         assert holder.stdout is not None
         holder.send_signal(signal.SIGSTOP)
@@ -237,5 +237,5 @@ class TestWithoutLinks:
 
 
 def test_a_folder_that_went_away_is_named(lock: Path, writers: Writers) -> None:
-    with pytest.raises(StoreError, match=r"gone/a\.lock: cannot keep a lock: No such file"):
+    with pytest.raises(StoreError, match=r"gone/a\.lock: cannot write a lock: No such file"):
         seconds_waited(lock.parent / "gone" / lock.name, writers)

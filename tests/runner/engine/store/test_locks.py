@@ -30,7 +30,7 @@ def shared(tmp_path: Path) -> Path:
 def test_who_waits_says_so_and_for_what(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(locks, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(locks, "_WARN_AFTER_S", 0.05)
     path = tmp_path / "a.lock"
     others = FileLock(path)
     others.acquire()
@@ -74,7 +74,7 @@ def test_a_folder_of_ones_own_has_locks_of_ones_own(tmp_path: Path) -> None:
 def test_a_process_that_waits_for_shared_numbers_names_their_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(numbers, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(numbers, "_WARN_AFTER_S", 0.05)
     path = tmp_path / "spent"
     holder = subprocess.Popen([sys.executable, "-c", _HOLD_A_FILE, str(path)], stdout=subprocess.PIPE)
     assert holder.stdout

@@ -229,7 +229,7 @@ def no_room() -> Iterator[None]:
 def test_what_cannot_be_written_stops_whoever_asks(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
-    with no_room(), pytest.raises(StoreError, match=r"cannot keep a reply: a file would be larger than .* Raise"):
+    with no_room(), pytest.raises(StoreError, match=r"cannot write a reply: a file would exceed .* Raise"):
         writer.add("2", answer("2", "long " * 100))
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
 

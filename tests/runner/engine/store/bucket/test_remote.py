@@ -337,9 +337,9 @@ def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
     ("described", "expected"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
 )
 def test_what_is_no_store_is_not_written_into(
-    address: str, objects: Objects, tmp_path: Path, described: bytes, wanted: str
+    address: str, objects: Objects, tmp_path: Path, described: bytes, expected: str
 ) -> None:
     objects.put("store.json", described)
-    with pytest.raises(StoreError, match=wanted):
+    with pytest.raises(StoreError, match=expected):
         open_store(address, str(tmp_path))
     assert len(objects.listed("")) == 1
