@@ -70,7 +70,7 @@ class Asker:
     """Asks one model for one purpose, stores the replies, and counts requests and tokens."""
 
     def __init__(self, llm: LLM, replies: KeptReplies, report: Report) -> None:
-        """`replies` must be those of this model for this purpose."""
+        """`replies` must belong to this model and this purpose."""
         self._llm = llm
         self._replies = replies
         self._report = report

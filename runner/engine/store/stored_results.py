@@ -128,7 +128,7 @@ class Store:
         return self.find_whole(kind, key) or self._find_partial(kind, key)
 
     def find_whole(self, kind: str, key: str) -> StoredResult | None:
-        """Return the usable result of this key, but no partial one. None if there is none.
+        """Return the usable result of this key, but no partial one. None if it does not exist.
 
         For callers that know that this run has no partial result: on a network, each lookup of a missing path is a
         round trip.
@@ -166,7 +166,7 @@ class Store:
         return found is not None and found.is_new
 
     def _current(self, folder: Path) -> StoredResult | None:
-        """Return the current result in a folder, downloaded if necessary. None if there is none."""
+        """Return the current result in a folder, downloaded if necessary. None if it does not exist."""
         entry = self._read_entry(folder)
         if entry and not self._remote.is_current(folder):
             self._remove(folder, entry.manifest)
@@ -351,7 +351,7 @@ class Store:
             yield had_holder or had_holder_elsewhere
 
     def left_locks(self) -> list[Path]:
-        """Return the locks of processes that have ended. They block no one and can be removed."""
+        """Return the locks of processes that have ended. They block no process and can be removed."""
         return left_locks(self.root / "locks", self.writers)
 
     @property

@@ -96,7 +96,7 @@ class TestWhereTheyRun:
     def test_this_process_alone_does_not_heed_how_many(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
         assert len(list(run_stages(chain(), store, Local(), 2))) == 4
         assert caplog.messages == [
-            "run.workers: executor=local runs all stages in this process, one by one; leave one of them out"
+            "run.workers: executor=local runs all stages in this process, one by one; omit one of the two"
         ]
 
 
@@ -333,7 +333,7 @@ class TestProcesses:
 
     def test_one_that_is_killed_is_its_stages_failure(self, store: Store) -> None:
         ended = run(chain(left=end_this_process), store, n_workers=2)
-        assert ended["left"].error.startswith("left: the worker process was killed (SIGKILL), most likely for want of")
+        assert ended["left"].error.startswith("left: the worker process was killed (SIGKILL), most likely because")
         assert ended["top"].failed
         assert not ended["right"].failed
 

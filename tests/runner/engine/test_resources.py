@@ -37,7 +37,7 @@ def test_no_more_workers_than_stages_and_more_than_cores_are_told_once(
         Processes().start(stages, Store(tmp_path / "store"), None, n_workers, ignore_progress, tmp_path).stop()
     assert len(started) == 2 + 3
     (told,) = caplog.messages
-    assert told.startswith("run.workers: 3 worker processes are more than this machine has cores (2)")
+    assert told.startswith("run.workers: 3 worker processes share the 2 cores of this machine")
 
 
 @pytest.mark.parametrize("n_workers", [2, 3])
@@ -76,5 +76,5 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
 
 def test_settings_for_a_kind_that_is_not_there_are_a_mistake() -> None:
     (mistake,) = Processes({"gredy": Resources()}).check()
-    assert mistake.startswith("resources.gredy: no stage is of this kind; did you mean greedy")
+    assert mistake.startswith("resources.gredy: no stage has this kind; did you mean greedy")
     assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, expected at least 0"]

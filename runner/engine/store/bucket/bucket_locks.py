@@ -1,6 +1,6 @@
-"""Locks in a bucket: objects that name who holds them. They save work, and nothing else.
+"""Locks in a bucket: objects with the name of the holder. They only save work.
 
-locks/<key>   the name of a writer; whoever finds him gone puts himself in his place
+locks/<key>   the name of a writer; a process that finds the writer dead replaces it
 """
 
 import logging
@@ -22,14 +22,14 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 @contextmanager
 def held(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[bool]:
-    """Holds a lock while the context lasts; the value says whether another had to be waited for. Raises StoreError."""
+    """Hold a lock while the context lasts. Yields True if another process held it before. Raises StoreError."""
     path = f"{LOCKS}/{key}"
     own = writers.own_name
     has_waited = _wait(objects, writers, path, what)
     try:
         yield has_waited
     finally:
-        with suppress(StoreError):  # of a bucket that is gone: whoever waits has it when this process ends
+        with suppress(StoreError):  # the bucket is unavailable: the lock ends with this process
             _release(objects, writers, path, own)
 
 
@@ -42,7 +42,7 @@ def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> boo
         if found is None:
             has_waited = True
             continue
-        if found.contents == own:  # it was put, and the answer lost
+        if found.contents == own:  # the object was written, but the response was lost
             return has_waited
         has_waited = True
         holder = found.contents.decode(errors="replace")
@@ -59,7 +59,7 @@ def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> boo
 
 
 def _release(objects: Objects, writers: BucketWriters, path: str, own: str) -> None:
-    """Unless another believed this process gone, and holds it now."""
+    """Remove the lock unless another process presumed this one dead and has taken it."""
     if not writers.is_seen:
         found = objects.get(path)
         if found is None or found.contents != own.encode():

@@ -76,7 +76,7 @@ class TestWorkers:
 
 class TestAStage:
     def test_that_kills_its_worker_again_and_again_fails_alone(self, together: dict[str, Any]) -> None:
-        assert "was killed, most likely for want of memory" in together["fatal"]
+        assert "was killed, most likely because memory ran out" in together["fatal"]
         assert together["inherited"] == together["fatal"]
         assert sum(number == "10" for number, *_ in together["notes"]) == 3
 
@@ -85,7 +85,7 @@ class TestAStage:
         assert sum(number == "11" for number, *_ in together["notes"]) == 3
 
     def test_that_wants_what_no_node_has_is_a_mistake_of_the_configuration(self, together: dict[str, Any]) -> None:
-        assert "executor.resources.sum: wants {cpus: 1, gpus: 0.5}, which no node" in together["unfit"]
+        assert "executor.resources.sum: got {cpus: 1, gpus: 0.5}, which no node" in together["unfit"]
 
 
 @pytest.fixture(scope="module")

@@ -99,5 +99,5 @@ def test_jobs_end_with_the_command(number: signal.Signals, slurm: SlurmBed, tmp_
 
 
 def test_says_what_slurm_says_to_what_it_does_not_have(slurm: SlurmBed, store: Store, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"Slurm does not take the jobs: .*invalid partition specified: nosuch"):
+    with pytest.raises(ConfigError, match=r"Slurm refuses the jobs: .*invalid partition specified: nosuch"):
         run(chain(), store, tmp_path / "sweep", Slurm(partition="nosuch", mem_gb=0.5, cpus_per_worker=1))

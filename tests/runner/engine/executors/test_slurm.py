@@ -84,7 +84,7 @@ def test_goes_on_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -
     assert {kind: noted(tmp_path / "calls").count(kind) for kind in ended} == {
         "source": 3, "left": 3, "right": 2, "top": 2, "sum": 1,
     }  # fmt: skip
-    assert "was killed (SIGKILL), most likely for want of memory: raise executor.mem_gb" in ended["left"].error
+    assert "was killed (SIGKILL), most likely because memory ran out: raise executor.mem_gb" in ended["left"].error
     log = Path(ended["left"].error.partition(" is ")[2].partition(";")[0])
     assert log.parent == tmp_path / "sweep" / "logs"
     assert log.is_file()
@@ -164,7 +164,7 @@ def test_submits_what_was_asked_for_and_no_secret(fake_slurm: Path, store: Store
 
 def test_says_what_a_job_said_that_could_not_begin(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
     settings = Slurm(setup=("echo no such module >&2", "exit 1"))
-    with pytest.raises(ConfigError, match=r"job 1 of Slurm ended .* without a sign of life. It said:\nno such module"):
+    with pytest.raises(ConfigError, match=r"Slurm job 1 ended .* without a heartbeat. Its output:\nno such module"):
         run(chain(), store, tmp_path / "sweep", settings)
     assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
 
@@ -180,7 +180,7 @@ def test_says_why_slurm_does_not_take_a_job(
     fake_slurm: Path, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (fake_slurm / "bin" / "sbatch").write_text("#!/bin/bash\necho invalid partition >&2; exit 1\n")
-    with pytest.raises(ConfigError, match="does not take the jobs: invalid partition"):
+    with pytest.raises(ConfigError, match="refuses the jobs: invalid partition"):
         run(chain(), store, tmp_path / "sweep", Slurm())
     assert capfd.readouterr() == ("", "")
 
@@ -227,7 +227,7 @@ class TestMistakes:
     def test_of_a_host_without_slurm(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: None)
         (told,) = Slurm().check()
-        assert told.startswith("cluster: slurm is wanted, but there is no sbatch on this host")
+        assert told.startswith("cluster: slurm requires sbatch, which this host lacks")
 
 
 class TestHosts:

@@ -43,8 +43,8 @@ def writers_of(objects: Objects) -> MakeWriters:
 def stopped(writers: BucketWriters) -> str:
     """As a process whose threads stand still: nothing of it is removed."""
     name = writers.own_name
-    assert writers._pulse is not None
-    writers._pulse._stop.set()
+    assert writers._heartbeat is not None
+    writers._heartbeat._stop.set()
     return name
 
 
@@ -160,7 +160,7 @@ def test_a_lock_whose_answer_was_lost_is_the_own_one(objects: Objects, writers_o
 
 def test_what_a_lock_costs(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
     own = writers_of("a")
-    own.own_name  # noqa: B018 - the sign of life is one for all locks
+    own.own_name  # noqa: B018 - all locks share one heartbeat
     bucket.forget_requests()
     with held(objects, own, "key", "working"):
         pass

@@ -25,7 +25,7 @@ Host = Callable[[str], Store]
 
 @pytest.fixture
 def host(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 0.0)
+    monkeypatch.setattr(mirrors, "_LOOK_EVERY_S", 0.0)
     opened: list[Store] = []
 
     def open_one(name: str) -> Store:

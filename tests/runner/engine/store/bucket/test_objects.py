@@ -119,5 +119,5 @@ def test_a_bucket_that_does_not_answer_is_named_after_a_while(
 
 
 def test_no_such_bucket(bucket: Bucket) -> None:
-    with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; make it"):
+    with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; create it"):
         Objects("s3://no-such-bucket/prefix", patience_s=0.1).create("one", b"1")

@@ -290,7 +290,7 @@ class TestABucketThatGoesAway:
             host("a")
 
     def test_one_that_never_was_is_named(self, bucket: Bucket, tmp_path: Path) -> None:
-        with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; make it, or"):
+        with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; create it, or"):
             open_store("s3://nobody/prefix", str(tmp_path))
 
     def test_what_was_computed_is_sent_by_the_next_run(
