@@ -23,8 +23,8 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
     """Return a JSON value that identifies `value`.
 
     A component is described by its class, version and meaningful fields. A user's component also includes the code of
-    its package, because users need not raise a version after an edit. The order of a mapping counts, because prompts write
-    metadata in that order.
+    its package, because users need not raise a version after an edit. The order of a mapping counts, because prompts
+    write metadata in that order.
 
     Three sorts of fields are left out: runtime-only fields, fields added later that have their default, and the fields
     in `without`. A component that reads files has `content_hash() -> str`, which stands for their contents wherever the

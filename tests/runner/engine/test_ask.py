@@ -195,7 +195,7 @@ class TestHowOftenAFileIsOpened:
                 yield next(super().generate(requests))
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(ask, "_LOT_S", 0.0)
+        monkeypatch.setattr(ask, "_BATCH_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             asking(Interrupted(), tmp_path)([request("a"), request("b")])
         model = Baseline()

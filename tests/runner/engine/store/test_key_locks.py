@@ -177,7 +177,7 @@ def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
 
 def test_one_that_another_took_in_the_meantime_stays_his(lock: Path) -> None:
     lock.symlink_to("another")
-    key_locks._take_from(lock, "one who is gone")
+    key_locks._break(lock, "one who is gone")
     assert lock.readlink() == Path("another")
     assert [path.name for path in lock.parent.iterdir()] == ["a.lock"]
 

@@ -77,7 +77,7 @@ def test_all_pages_of_a_listing_and_of_what_is_removed(
     objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket.list_in_pages_of(10)
-    monkeypatch.setattr(objects_module, "_DELETED_AT_ONCE", 10)
+    monkeypatch.setattr(objects_module, "_MAX_DELETED_TOGETHER", 10)
     for number in range(15):
         objects.put(f"many/{number}", b"")
     objects.put("manyfold/1", b"")
