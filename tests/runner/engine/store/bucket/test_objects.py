@@ -17,7 +17,7 @@ def objects(address: str) -> Objects:
     return Objects(address, patience_s=0.2)
 
 
-def test_of_many_who_put_where_nothing_is_one_wins(objects: Objects) -> None:
+def test_of_many_concurrent_creations_one_succeeds(objects: Objects) -> None:
     start = threading.Barrier(16)
 
     def put(number: int) -> bool:
