@@ -1,1 +1,1 @@
-"""Keeps, plans and runs stages; knows no step of the pipeline."""
+"""Storage, planning and execution of stages. This package knows no step of the pipeline."""

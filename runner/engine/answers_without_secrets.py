@@ -1,4 +1,4 @@
-"""Answers of any language model as they may be stored: a server that echoes the key must not bring it into a file."""
+"""Removal of secrets from answers before they are stored: a server may echo the API key."""
 
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
@@ -10,9 +10,9 @@ from components.secrets.mask import Mask, current_mask
 
 
 def without_secrets_in(answers: Iterator[Answer]) -> Iterator[Answer]:
-    """Yield the answers without the secrets of the environment. An answer that holds none is yielded as it is.
+    """Yield the answers without the secrets of the environment. An answer without a secret is yielded unchanged.
 
-    Errors are masked as messages. Of texts and thoughts, only known secrets are hidden.
+    Errors are masked like log messages. In texts and thoughts, only known secrets are hidden.
     """
     mask: Mask | None = None
     source: Any = answers
@@ -23,7 +23,7 @@ def without_secrets_in(answers: Iterator[Answer]) -> Iterator[Answer]:
 
 
 def safe_answer(answer: Answer, mask: Mask) -> Answer:
-    """Return the answer without secrets, the same one if it holds none."""
+    """Return the answer without secrets. Returns the same object if it contains none."""
     error = mask.message(answer.error) if answer.error else ""
     text, thoughts = mask.known(answer.text), mask.known(answer.thoughts)
     if (error, text, thoughts) == (answer.error, answer.text, answer.thoughts):

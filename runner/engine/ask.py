@@ -1,8 +1,8 @@
-"""The one service through which every role asks a language model: generators, judges, and whoever comes next.
+"""The service through which every role asks a language model, such as generators and judges.
 
-Replies are kept **by request**: under what the model reads (its identity, the purpose, the messages, the draw), never
-under the set of samples that the request was part of. A question added, a topic relabelled, a reference mended or a
-smaller `dataset.limit` asks for nothing that was answered before.
+Replies are stored **by request**: under everything that the model reads (its identity, the purpose, the messages, the
+draw). The samples beside the request do not matter. An added question, a new topic, a corrected reference or a smaller
+`dataset.limit` repeats no answered request.
 """
 
 import logging
@@ -26,51 +26,51 @@ from runner.engine.spending.admitted import admitted, most_tokens
 
 log = logging.getLogger(__name__)
 
-_LOT_S = 1.0
+_BATCH_S = 1.0
 _WAIT_S = 0.2
-_SAID_AFTER_WAITS = 10
+_WARN_AFTER_WAITS = 10
 
 Report = Callable[[int, int], None]
-"""Called with (done, all) as a long stage gets on."""
+"""Callback for the progress of a long stage. Takes (done, all)."""
 
 
 class Asking(Protocol):
-    """Puts requests to a model. Called as `components.protocols.Ask`."""
+    """A function that sends requests to a model. Called as `components.protocols.Ask`."""
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """One answer per request, in order."""
+        """Return one answer per request, in order."""
 
     @property
     def usage(self) -> Mapping[str, int | None]:
-        """What the answers cost when nothing is kept."""
+        """Requests and tokens of the answers, as if nothing had been cached."""
 
 
 class Claiming(Protocol):
-    """Which of several processes asks for what: `runner.engine.store.claims.Claims`."""
+    """Divides requests between processes. Implemented by `runner.engine.store.claims.Claims`."""
 
     def take(self, keys: Collection[str]) -> AbstractContextManager[Collection[str]]:
-        """Those of the keys that are this process's to ask for while the context lasts."""
+        """Claim the keys that no other process has claimed. Returns them as long as the context lasts."""
 
 
 class KeptReplies(Protocol):
-    """All replies that a model ever gave for one purpose: `runner.engine.store.replies.Replies`."""
+    """All stored replies of a model for one purpose. Implemented by `runner.engine.store.replies.Replies`."""
 
     @property
     def claims(self) -> Claiming:
-        """To replies that are on their way."""
+        """Claims to replies that are being requested."""
 
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
-        """Those to some requests, by key."""
+        """Return the stored replies to some requests, by key."""
 
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Keeps those that did not fail, under their `request_id`, and returns all as they will be read."""
+        """Store the answers that did not fail under their `request_id`. Returns all answers as they will be read."""
 
 
 class Asker:
-    """Asks one model for one purpose, keeps the replies, and counts."""
+    """Asks one model for one purpose, stores the replies, and counts requests and tokens."""
 
     def __init__(self, llm: LLM, replies: KeptReplies, report: Report) -> None:
-        """`replies` are those of this model for this purpose."""
+        """`replies` must belong to this model and this purpose."""
         self._llm = llm
         self._replies = replies
         self._report = report
@@ -82,34 +82,38 @@ class Asker:
         self._n_cached_tokens = 0
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """One answer per request, in order; equal requests are asked once. Failed ones are not kept: the next run asks
-        for them again. Raises ComponentError if the model leaves a request without any answer.
+        """Return one answer per request, in order. Equal requests are asked once.
+
+        Failed answers are not stored: the next run asks again. Raises ComponentError if the model leaves a request
+        unanswered.
         """
         keys = request_keys(self._llm, requests)
-        found = self._found_or_asked(dict(zip(keys, requests, strict=True)))
+        found = self._get_or_ask(dict(zip(keys, requests, strict=True)))
         answers = [replace(found[key], request_id=request.id) for key, request in zip(keys, requests, strict=True)]
         self._count(answers)
         return answers
 
-    def _found_or_asked(self, wanted: Mapping[str, Request]) -> dict[str, Answer]:
-        """By key. What another process asks for at this moment is waited for; if that fails, it is asked for here."""
-        found = self._replies.get_all(wanted)
-        self._report(len(found), len(wanted))
+    def _get_or_ask(self, requests: Mapping[str, Request]) -> dict[str, Answer]:
+        """Return answers by key. Waits for requests that another process is sending, and sends them here if that
+        process fails.
+        """
+        found = self._replies.get_all(requests)
+        self._report(len(found), len(requests))
         n_waits = 0
-        while missing := [key for key in wanted if key not in found]:
+        while missing := [key for key in requests if key not in found]:
             with self._replies.claims.take(missing) as claimed:
-                found |= self._replies.get_all(missing)  # what others were given before the claim
-                own = {key: wanted[key] for key in missing if key in claimed and key not in found}
-                for answer in self._asked(own):
+                found |= self._replies.get_all(missing)  # another process may have received some before the claim
+                claimed_requests = {key: requests[key] for key in missing if key in claimed and key not in found}
+                for answer in self._ask(claimed_requests):
                     found[answer.request_id] = answer
-                    self._report(len(found), len(wanted))
+                    self._report(len(found), len(requests))
             if not claimed:
                 n_waits += 1
                 self._wait_for_others(n_waits, len(missing))
         return found
 
     def _wait_for_others(self, n_waits: int, n_missing: int) -> None:
-        if n_waits == _SAID_AFTER_WAITS:
+        if n_waits == _WARN_AFTER_WAITS:
             model = getattr(self._llm, "model", type(self._llm).__name__)
             log.warning(
                 "waiting for %d replies of %s, for which another process is asking; if that one was stopped (Ctrl-Z), "
@@ -119,30 +123,31 @@ class Asker:
             )
         time.sleep(_WAIT_S)
 
-    def _asked(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
-        """Answers as they come, written down. Raises ComponentError if the model leaves a request without one or gives
-        one that `checked_answers` refuses, or if a file changed that the model reads. Raises BudgetReached when all
-        answers have come to what was sent before that.
+    def _ask(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
+        """Ask the model and yield each answer once it is stored.
+
+        Raises ComponentError if the model leaves a request unanswered, if `checked_answers` refuses an answer, or if a
+        file changed that the model reads. Raises BudgetReached after the answers to all requests already sent.
         """
         lacking = dict(requests)
         if requests:
             generated = without_secrets_in(
-                self._generated([replace(request, id=key) for key, request in requests.items()])
+                self._generate([replace(request, id=key) for key, request in requests.items()])
             )
-            # Each by itself if it may have cost money.
-            lots = ([answer] for answer in generated) if self.asks_a_language_model else _in_lots(generated)
-            for lot in lots:
+            # An answer that may have cost money is stored immediately.
+            batches = ([answer] for answer in generated) if self.asks_a_language_model else _batches(generated)
+            for batch in batches:
                 require_equal_files(type(self._llm), as_model=self.asks_a_language_model)
-                for answer in self._replies.add_all(lot):
+                for answer in self._replies.add_all(batch):
                     lacking.pop(answer.request_id, None)
                     yield answer
         if lacking:
             raise ComponentError(
-                f"{type(self._llm).__name__}: {len(lacking)} requests got no answer at all, e.g. "
-                f"{next(iter(lacking.values())).id!r}; expected one each"
+                f"{type(self._llm).__name__}: {len(lacking)} requests got no answer, e.g. "
+                f"{next(iter(lacking.values())).id!r}; expected one answer per request"
             )
 
-    def _generated(self, requests: Sequence[Request]) -> Iterator[Answer]:
+    def _generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         is_stand_in = getattr(self._llm, "is_stand_in", False)
         if self.asks_a_language_model and not is_stand_in and not hasattr(self._llm, "account"):
             return admitted(self._llm, requests, current_gate())
@@ -159,8 +164,9 @@ class Asker:
 
     @property
     def usage(self) -> dict[str, int | None]:
-        """Requests and tokens (None where the provider did not count them), kept replies included: what these answers
-        cost when nothing is kept.
+        """Requests and tokens, cached replies included: the cost of these answers if nothing were cached.
+
+        Tokens are None if the provider did not count them.
         """
         return {
             "n_requests": self._n_requests,
@@ -171,10 +177,10 @@ class Asker:
 
 
 class CountingAsker:
-    """Asks nothing: answers from what is kept, and counts the requests that would have been made.
+    """Answers from the stored replies without asking, and counts the missing ones.
 
-    What is missing ends as ERROR, so whoever asks again only after a reply (a judge whose reply could not be read)
-    asks for nothing more: the count is that of the first round.
+    A missing reply becomes an answer with state ERROR. A judge that repeats a request only after an unreadable reply
+    does not repeat it then. The count therefore covers only the first round.
     """
 
     def __init__(self, llm: LLM, replies: KeptReplies) -> None:
@@ -186,53 +192,55 @@ class CountingAsker:
 
     @property
     def missing(self) -> Mapping[str, Tokens]:
-        """Keys of the distinct requests that are not kept, with the tokens that each may take."""
+        """Keys of the distinct requests without a stored reply, with the most tokens that each may take."""
         return self._missing
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """Kept answers, and failed ones in the place of those that are not kept."""
+        """Return one answer per request, in order: the stored one, or a failed one."""
         keys = request_keys(self._llm, requests)
-        kept = self._replies.get_all(keys)
+        stored = self._replies.get_all(keys)
         for key, request in zip(keys, requests, strict=True):
-            if key not in kept and key not in self._missing:
+            if key not in stored and key not in self._missing:
                 self._missing[key] = most_tokens(self._llm, request.messages)
         return [
-            replace(kept[key], request_id=request.id)
-            if key in kept
+            replace(stored[key], request_id=request.id)
+            if key in stored
             else Answer(request.id, AnswerState.ERROR, error="counted, not asked")
             for key, request in zip(keys, requests, strict=True)
         ]
 
 
-def _in_lots(answers: Iterable[Answer]) -> Iterator[list[Answer]]:
-    """What comes within a second together: a file is opened for each lot."""
-    lot, began = list[Answer](), time.monotonic()
+def _batches(answers: Iterable[Answer]) -> Iterator[list[Answer]]:
+    """Yield the answers of each second together, because each batch opens a file."""
+    batch, began = list[Answer](), time.monotonic()
     for answer in answers:
-        lot.append(answer)
-        if time.monotonic() - began > _LOT_S:
-            yield lot
-            lot, began = [], time.monotonic()
-    if lot:
-        yield lot
+        batch.append(answer)
+        if time.monotonic() - began > _BATCH_S:
+            yield batch
+            batch, began = [], time.monotonic()
+    if batch:
+        yield batch
 
 
 def is_language_model(llm: LLM) -> bool:
-    """False for a baseline, which computes its answers here, and for no generator at all."""
+    """Return False for a baseline, which computes its answers here, and for no generator at all."""
     return llm.answers_from is AnswersFrom.MESSAGES
 
 
 def replies_key(llm: LLM, purpose: str) -> str:
-    """The key of the folder that holds a model's replies for one purpose ("answers", or the metric of a judge).
+    """Return the key of the folder with a model's replies for one purpose ("answers", or the metric of a judge).
 
-    A user's language model costs money: of its package only the code that it reaches counts, so that an edit elsewhere
-    pays for no answer again. A baseline costs nothing, and its whole package counts as in all other stages.
+    A user's language model costs money: only the code that it reaches counts, so that an edit elsewhere in its package
+    does not repeat paid requests. A baseline costs nothing: its whole package counts, as in all other stages.
     """
     return key_of([purpose, describe(llm, code_of=model_code if is_language_model(llm) else package_code)])
 
 
 def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
-    """Equal for requests that the model cannot tell apart. A model that draws its answers (temperature > 0) is asked
-    once for each of several equal requests: they are told apart by their number.
+    """Return one key per request. Requests have equal keys if the model cannot distinguish them.
+
+    A model with a temperature above 0 draws its answers. It is asked once for each of several equal requests, and a
+    number in the key distinguishes them.
     """
     keys = [_key_of(llm, request) for request in requests]
     if not getattr(llm, "temperature", 0.0):
@@ -251,11 +259,11 @@ def _key_of(llm: LLM, request: Request) -> str:
     key = key_of([messages, schema, request.draw])
     if is_language_model(llm):
         return key
-    # Baselines look at the sample and the passages themselves: these are their request.
+    # A baseline reads the sample and the passages, so these belong to its request.
     return sha256(f"{key} {request.sample!r} {request.passages!r}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def total(counts: Sequence[int | None]) -> int | None:
-    """The sum of counted tokens; None if any is not known."""
+    """Return the sum of the counts. None if any count is unknown."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None

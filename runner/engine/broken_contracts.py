@@ -9,12 +9,12 @@ from runner.engine.source_code import is_ours
 
 
 def class_name(cls: type) -> str:
-    """Return the name of a class as users import it."""
+    """Return the name by which users import a class."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def broken_contract(component: object, mistake: str, remedy: str = "Mend the class") -> ComponentError:
-    """Return an error that names the class of a component, its mistake, and what to do."""
+    """Return an error with the class of a component, the mistake in it, and the remedy."""
     return ComponentError(f"{class_name(type(component))}: {mistake}. {remedy}")
 
 
@@ -22,8 +22,9 @@ def broken_contract(component: object, mistake: str, remedy: str = "Mend the cla
 def named_errors(
     component: object, failure: str, remedy: str, passing: type[Exception] | tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Turn an error of a user's class into a ComponentError that names the class, the `failure` and the line that
-    raised. Lets the project's own errors and those of types in `passing` through, and all errors of our classes.
+    """Turn an error of a user's class into a ComponentError with the class, the `failure` and the line that raised.
+
+    Lets through the project's own errors, errors of the types in `passing`, and all errors of our own classes.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The last decoded results of a process, so that a corpus is not decoded anew for each stage that reads it."""
+"""A cache of the last decoded results of a process: a corpus is not decoded again for each stage that reads it."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -14,32 +14,32 @@ _DECODED_PER_STORED = 3
 
 
 class Cache:
-    """Bounded by bytes: the results used longest ago go first, but the last two always stay."""
+    """Decoded results, bounded by bytes. The least recently used are dropped first, but the last two always stay."""
 
     def __init__(self, max_bytes: int = 256 << 20, always: Sequence[StoredResult] = ()) -> None:
-        """There is room for the decoded results of `always` besides."""
+        """Reserve additional room for the decoded results of `always`."""
         self._max_bytes = max_bytes + sum(entry.n_bytes for entry in always) * _DECODED_PER_STORED
-        self._kept: OrderedDict[str, tuple[object, int]] = OrderedDict()
+        self._results: OrderedDict[str, tuple[object, int]] = OrderedDict()
         self._n_bytes = 0
 
     def get(self, stage: Stage[T], entry: StoredResult) -> T:
-        """The result of a stage, decoded from its entry unless it is here."""
-        if stage.key in self._kept:
-            self._kept.move_to_end(stage.key)
+        """Return the result of a stage. Decodes it from its entry if it is not in the cache."""
+        if stage.key in self._results:
+            self._results.move_to_end(stage.key)
         else:
             self.put(stage, stage.codec.decode(entry.parts()), entry.n_bytes)
-        return self._kept[stage.key][0]  # type: ignore[return-value]  # kept under the key of a Stage[T]
+        return self._results[stage.key][0]  # type: ignore[return-value]  # stored under the key of a Stage[T]
 
     def put(self, stage: Stage[T], result: T, n_stored_bytes: int) -> None:
-        """Keeps a result that was just decoded or made."""
+        """Add a result that was just decoded or computed."""
         n_bytes = n_stored_bytes * _DECODED_PER_STORED
         self.forget(stage.key)
-        self._kept[stage.key] = (result, n_bytes)
+        self._results[stage.key] = (result, n_bytes)
         self._n_bytes += n_bytes
-        while self._n_bytes > self._max_bytes and len(self._kept) > 2:
-            self.forget(next(iter(self._kept)))
+        while self._n_bytes > self._max_bytes and len(self._results) > 2:
+            self.forget(next(iter(self._results)))
 
     def forget(self, key: str) -> None:
-        """Drops a result, if it is here."""
-        if key in self._kept:
-            self._n_bytes -= self._kept.pop(key)[1]
+        """Drop a result if it is in the cache."""
+        if key in self._results:
+            self._n_bytes -= self._results.pop(key)[1]

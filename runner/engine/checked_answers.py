@@ -1,4 +1,4 @@
-"""Checks answers of any model where they arrive: an answer that cannot be used later must not be stored."""
+"""Checks of a model's answers on arrival: an answer that cannot be used later must not be stored."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,10 @@ _SHOWN_CHARACTERS = 40
 
 
 def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
-    """Yield the answers of `llm` to `requests`, each checked. Raises ComponentError for a field with a value that no
-    answer may have, for an answer to no request, and for a second answer to one request.
+    """Yield the answers of `llm` to `requests`, each checked.
+
+    Raises ComponentError for an invalid value in a field, for an answer without a request, and for a second answer to
+    one request.
     """
     waiting = {request.id for request in requests}
     name = type(llm).__name__
@@ -30,15 +32,17 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
                 raise ComponentError(f"{name}.generate: Answer.{mistake}")
             if answer.request_id not in waiting:
                 raise ComponentError(
-                    f"{name}.generate: Answer.request_id: got {_shown(answer.request_id)}, which was not asked or was "
-                    "answered before; expected one answer per request"
+                    f"{name}.generate: Answer.request_id: got {_shown(answer.request_id)}, which was not requested or "
+                    "was answered before; expected one answer per request"
                 )
             waiting.remove(answer.request_id)
             yield answer
 
 
 def answer_mistake(answer: Any) -> str:
-    """Return the first field with a wrong value, with the value and what it should be; "" if all are right."""
+    """Return the first field with an invalid value, with that value and the expected one. "" if all fields are
+    valid.
+    """
     if not isinstance(answer.request_id, str):
         return f"request_id: got {_shown(answer.request_id)}, expected the id of the request"
     if not isinstance(answer.state, AnswerState):
@@ -60,5 +64,5 @@ def answer_mistake(answer: Any) -> str:
 
 
 def _shown(value: object) -> str:
-    text = masked(repr(value))  # before it is cut: the beginning of a key is part of it
+    text = masked(repr(value))  # before shortening, because a cut could hide only part of a key
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -1,4 +1,4 @@
-"""How results become named parts that the store keeps as files, and back."""
+"""Codecs that turn results into named parts, which the store saves as files, and back."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -11,60 +11,60 @@ T = TypeVar("T")
 C = TypeVar("C")
 
 Parts = Mapping[str, Part]
-"""Named parts. Those of a stored result are read from their files when they are asked for."""
+"""Named parts of a result. The parts of a stored result are read from their files on demand."""
 
 
 class Codec(Protocol[C]):
-    """One kind of result. `decode(encode(result))` equals the result."""
+    """Codec for one type of result. `decode(encode(result))` equals the result."""
 
     def encode(self, result: C) -> Parts:
-        """The parts to keep."""
+        """Return the parts to store."""
 
     def decode(self, parts: Parts) -> C:
-        """The result. Reads no more parts than it needs."""
+        """Return the result. Reads no more parts than necessary."""
 
 
 class Columns(Generic[T]):
-    """A record all of whose fields are parts: arrays, tables or JSON values."""
+    """Codec for a record whose fields are all parts: arrays, tables or JSON values."""
 
     def __init__(self, record: type[T]) -> None:
         """`record` is a dataclass."""
         self._record = record
 
     def encode(self, result: T) -> Parts:
-        """A part per field."""
+        """Return one part per field."""
         return {field.name: getattr(result, field.name) for field in fields(self._record)}  # type: ignore[arg-type]
 
     def decode(self, parts: Parts) -> T:
-        """The record."""
+        """Return the record."""
         return self._record(**{field.name: parts[field.name] for field in fields(self._record)})  # type: ignore[arg-type]
 
 
 class Named:
-    """Named arrays, as they are: those that components name themselves."""
+    """Codec for named arrays whose names a component chooses."""
 
     def encode(self, result: Parts) -> Parts:
-        """The arrays."""
+        """Return the arrays unchanged."""
         return result
 
     def decode(self, parts: Parts) -> Parts:
-        """All arrays."""
+        """Read all arrays."""
         return dict(parts)
 
 
 class SinglePart(Generic[T]):
-    """A result that is one part."""
+    """Codec for a result that is a single part."""
 
     def __init__(self, name: str) -> None:
-        """`name` is that of the part, and so of its file."""
+        """`name` is the name of the part, and therefore of its file."""
         self._name = name
 
     def encode(self, result: T) -> Parts:
-        """The part."""
+        """Return the result as the only part."""
         return {self._name: result}
 
     def decode(self, parts: Parts) -> T:
-        """The part."""
+        """Return the only part."""
         part: Json = parts[self._name]
         value: T = part
         return value

@@ -1,4 +1,4 @@
-"""Names the edit of a user's language model that asks again for answers which the code before it gave."""
+"""Detection of an edit to a user's language model that makes earlier paid answers unusable."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,13 +14,14 @@ from runner.engine.source_code import is_ours, model_modules
 from runner.engine.store import Store
 
 KIND = "model_code"
-"""Under which the store keeps the code that a model was asked with, by the key of its replies."""
+"""Kind under which the store saves the code of a model, by the key of its replies."""
 
 
 @dataclass(frozen=True)
 class EditedModel:
-    """A model whose code changed: `n_answers` that the plan lacks were given by the code before. `modules` changed,
-    came or went since.
+    """A user's model whose code changed. Its earlier code gave `n_answers` of the answers that the plan lacks.
+
+    `modules` are the modules that changed, were added or were removed since.
     """
 
     name: str
@@ -29,7 +30,7 @@ class EditedModel:
 
 
 def note_code(llm: LLM, purpose: str, store: Store) -> None:
-    """Keeps the code of a user's model, once for each version of it; nothing for a model of ours."""
+    """Store the code of a user's model, once per version of the code. Does nothing for a model of ours."""
     key = replies_key(llm, purpose)
     if _has_users_code(llm) and not store.is_kept(KIND, key):
         code = {"model": _without_code(llm, purpose), "modules": dict(model_modules(type(llm)))}
@@ -37,10 +38,12 @@ def note_code(llm: LLM, purpose: str, store: Store) -> None:
 
 
 def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store) -> EditedModel | None:
-    """The edit that most of the `missing` replies, by request, are lost to; None if no earlier code has given any."""
+    """Return the edit that invalidated most of the `missing` replies (keys of requests). None if earlier code gave
+    none.
+    """
     if not _has_users_code(llm):
         return None
-    earlier = _earlier(llm, purpose, store)
+    earlier = _earlier_code(llm, purpose, store)
     found = [(modules, len(store.replies(key).get_all(missing))) for key, modules in earlier]
     then, n_answers = max(found, key=itemgetter(1), default=({}, 0))
     if not n_answers:
@@ -50,15 +53,15 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
     return EditedModel(class_name(type(llm)), n_answers, tuple(changed))
 
 
-def _earlier(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The keys of its replies under other code, with the digests of that code's modules."""
-    own, model = replies_key(llm, purpose), _without_code(llm, purpose)
+def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the keys of the model's replies under other code, with the digests of that code's modules."""
+    current, model = replies_key(llm, purpose), _without_code(llm, purpose)
     for entry in store.entries(KIND):
         try:
             code: dict[str, Any] = entry.part("code")
-        except DamagedEntryError:  # the plan then says less, and counts the same
+        except DamagedEntryError:  # the plan then lacks this note, but its counts stay right
             continue
-        if entry.manifest.key != own and code["model"] == model:
+        if entry.manifest.key != current and code["model"] == model:
             yield entry.manifest.key, code["modules"]
 
 

@@ -1,4 +1,4 @@
-"""Facts about where a sweep runs: versions, the commit, the host."""
+"""Facts about the environment of a sweep: versions, the commit, the host."""
 
 import os
 import platform
@@ -16,11 +16,11 @@ _PACKAGES = """
     rag-grid hydra-core mlflow numpy scipy pandas pyarrow scikit-learn faiss-cpu bm25s jieba rjieba tiktoken sacrebleu
     pytrec-eval-terrier llama-index-core torch transformers
 """.split()
-_OF_STEPS = """
+_STEP_PACKAGES = """
     beautifulsoup4 bert-score FlagEmbedding janome jinja2 json-repair kiwipiepy markdown-it-py numba peft pypdf
     pystemmer rapidfuzz sentence-transformers
 """.split()
-"""What some steps depend on besides: nodes that share the work must have the same."""
+"""Further packages that some steps depend on. Nodes that share the work must have the same versions."""
 _MODULES = {
     "beautifulsoup4": "bs4",
     "bert-score": "bert_score",
@@ -33,38 +33,41 @@ _MODULES = {
     "scikit-learn": "sklearn",
     "sentence-transformers": "sentence_transformers",
 }
-"""What packages are imported as, where that is another name."""
+"""Import names of packages whose import name differs."""
 _NO_RESULTS = frozenset({"rag-grid", "hydra-core", "mlflow", "pandas", "pyarrow"})
-"""Packages that read, write and log results, and compute none."""
-_OF_ALL = _NO_RESULTS | {"python", "commit"}
+"""Packages that read, write or log results, but compute none."""
+_IN_EVERY_RUN = _NO_RESULTS | {"python", "commit"}
 _DIGITS_SHOWN = 12
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Installed versions of the packages that results can depend on, and this project's commit."""
+    """Return the installed versions of packages that results can depend on, and this project's commit."""
     found = {"python": platform.python_version()}
     if commit := git_commit():
         found["commit"] = commit
-    return found | _installed(_PACKAGES)
+    return found | _installed_versions(_PACKAGES)
 
 
 def versions_in_use() -> dict[str, str]:
-    """Of `versions`, and of the packages that single steps need, those that this process has imported; and those that
-    belong to every run.
+    """Return the versions of the packages that this process has imported, and those that belong to every run.
+
+    Covers the packages of `versions` and the packages that single steps need.
     """
     imported = {name: version for name, version in _all_versions().items() if _MODULES.get(name, name) in sys.modules}
-    return {name: version for name, version in versions().items() if name in _OF_ALL} | imported
+    return {name: version for name, version in versions().items() if name in _IN_EVERY_RUN} | imported
 
 
 def versions_here() -> dict[str, str]:
-    """Installed versions of all packages that results can depend on, and Python's."""
+    """Return Python's version and the installed versions of all packages that results can depend on."""
     return {"python": platform.python_version(), **_all_versions()}
 
 
 def other_versions(made_with: Mapping[str, str]) -> dict[str, str]:
-    """Packages that a result was made with in other versions than are installed here, with those versions. Of Python
-    the second number counts. A package that is not installed here is left out: it cannot make the result again.
+    """Return the packages whose installed version differs from that in `made_with`, with their versions in `made_with`.
+
+    For Python, only the first two numbers count. A package that is not installed here is left out: it cannot compute
+    the result again.
     """
     here = {name: version for name, version in _all_versions().items() if name not in _NO_RESULTS}
     found = {name: then for name, then in made_with.items() if here.get(name, then) != then}
@@ -76,12 +79,14 @@ def other_versions(made_with: Mapping[str, str]) -> dict[str, str]:
 
 @cache
 def _all_versions() -> dict[str, str]:
-    return _installed([*_PACKAGES, *_OF_STEPS])
+    return _installed_versions([*_PACKAGES, *_STEP_PACKAGES])
 
 
 def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
-    """What is equal wherever the same stage gives the same result: Python, the packages that steps use, and the code of
-    this project and of the user's `packages`, checked out or installed, wherever it lies.
+    """Return the facts that must be equal on two hosts for a stage to give the same result on both.
+
+    These are Python's version, the versions of the packages that steps use, and hashes of the code of this project and
+    of the user's `packages`, whether checked out or installed.
     """
     found = versions_here()
     for package in ("components", "runner", *packages):
@@ -90,7 +95,7 @@ def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
     return found
 
 
-def _installed(packages: Iterable[str]) -> dict[str, str]:
+def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
     found = {}
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
@@ -100,7 +105,7 @@ def _installed(packages: Iterable[str]) -> dict[str, str]:
 
 @cache
 def git_commit() -> str:
-    """The commit of this project's checkout, with "+changes" if files differ from it; "" outside a checkout."""
+    """Return the commit of this project's checkout, with "+changes" if files differ from it. "" outside a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
@@ -118,7 +123,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 @cache
 def host() -> dict[str, str | int]:
-    """Operating system, processor and cores; no name or address of the machine."""
+    """Return the operating system, processor and number of cores, without a name or address of the machine."""
     return {
         "system": platform.system(),
         "release": platform.release(),

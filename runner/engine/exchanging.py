@@ -1,4 +1,4 @@
-"""Two folders change places in one step, where the system can do that."""
+"""Atomic exchange of two folders, where the system supports it."""
 
 import ctypes
 import errno
@@ -10,15 +10,15 @@ from typing import Any
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-_CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
+_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
 """Errors of kernels, file systems and sandboxes without RENAME_EXCHANGE."""
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Swap two paths that both exist, on one file system, in one step: no process ever finds either path missing.
+    """Swap two existing paths on one file system in one step: no process ever finds either path missing.
 
-    Returns False, with nothing changed, where the system has no such step: it needs Linux with glibc 2.28 or musl, and
-    a file system that supports RENAME_EXCHANGE (ext4, XFS, Btrfs and tmpfs do; NFS does not). Raises OSError.
+    Returns False and changes nothing if the system does not support the exchange. It needs Linux with glibc 2.28 or
+    musl, and a file system with RENAME_EXCHANGE (ext4, XFS, Btrfs and tmpfs have it, NFS does not). Raises OSError.
     """
     call = _renameat2()
     if call is None:
@@ -26,14 +26,14 @@ def exchange(first: Path, second: Path) -> bool:
     if call(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
         return True
     number = ctypes.get_errno()
-    if number in _CANNOT:
+    if number in _UNSUPPORTED:
         return False
     raise OSError(number, os.strerror(number), str(first), None, str(second))
 
 
 @cache
 def _renameat2() -> Any:
-    """Return the function of the C library; None where it has none."""
+    """Return the function of the C library. None if it does not exist."""
     if not sys.platform.startswith("linux"):
         return None
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

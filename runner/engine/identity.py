@@ -1,4 +1,4 @@
-"""From a component's configuration to a key: equal meaning, equal key; what could change a result, another key."""
+"""Keys of components: equal meaning gives an equal key, and anything that could change a result gives another key."""
 
 import dataclasses
 import hashlib
@@ -13,20 +13,22 @@ from runner.engine.broken_contracts import broken_contract, named_errors
 from runner.engine.source_code import is_ours, package_code
 
 CodeOf = Callable[[type], str]
-"""What stands for the code of a class; "" for a class whose version says all."""
+"""Function that returns a hash of the code of a class. "" for a class whose version stands for its code."""
 
 Models = frozenset[tuple[str, str]]
-"""Models, (model, revision) each, that are needed or held in memory."""
+"""Models that are needed or in memory, as (model, revision)."""
 
 
 def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = package_code) -> Json:
-    """A JSON value that stands for `value`: for a component its class, version and meaningful fields, and for one of a
-    user's the code of its package, whose edits no version tells of.
+    """Return a JSON value that identifies `value`.
 
-    The order of a mapping counts: whoever writes it out, as prompts do with metadata, writes in that order.
-    Fields marked runtime-only are left out, those that came later while they have their default, and those named by
-    `without`; a component that reads files has `content_hash() -> str`, which stands for what is in them, wherever a
-    model's folder lies. Raises TypeError for what has no canonical form.
+    A component is described by its class, version and meaningful fields. A user's component also includes the code of
+    its package, because users need not raise a version after an edit. The order of a mapping counts, because prompts
+    write metadata in that order.
+
+    Three sorts of fields are left out: runtime-only fields, fields added later that have their default, and the fields
+    in `without`. A component that reads files has `content_hash() -> str`, which stands for their contents wherever the
+    folder of a model is. Raises TypeError for a value without a canonical form.
     """
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value
@@ -60,7 +62,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
 
 
 def _content_of(component: object) -> str:
-    """Return the hash of the files that a component reads, "" for a component without one."""
+    """Return the hash of the files that a component reads. "" for a component without `content_hash`."""
     with named_errors(component, "content_hash failed", "Mend the class or the files that it reads"):
         content: object = getattr(component, "content_hash", str)()
     if not isinstance(content, str):
@@ -69,7 +71,9 @@ def _content_of(component: object) -> str:
 
 
 def _names_folder(component: object, field: str) -> bool:
-    """Whether a field of a component of ours is the place of a model whose content counts instead."""
+    """Return True if a field of one of our components is the folder of a model, whose content counts instead of its
+    path.
+    """
     return field in FOLDER_FIELDS and is_ours(type(component)) and local_folder(getattr(component, field)) is not None
 
 
@@ -79,7 +83,7 @@ def _meaningful_fields(component: object) -> Iterator[str]:
 
 
 def parts_of(value: object) -> Iterator[object]:
-    """A component and all components inside it; those of lists and mappings too."""
+    """Yield a component and all components nested in it, in lists and mappings too."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from parts_of(item)
@@ -93,14 +97,14 @@ def parts_of(value: object) -> Iterator[object]:
 
 
 def models_in(value: object) -> Models:
-    """The models that a component needs: those of all components inside it that have a field `model`, whatever they use
-    it for.
+    """Return the models that a component needs: the field `model` of all components nested in it, whatever they use it
+    for.
     """
     found = [part for part in parts_of(value) if getattr(part, "model", None)]
     return frozenset((str(getattr(part, "model", "")), str(getattr(part, "revision", ""))) for part in found)
 
 
 def key_of(description: Json) -> str:
-    """SHA-256 (64 hex digits) of the canonical JSON of a description."""
+    """Return the SHA-256 (64 hex digits) of the canonical JSON of a description."""
     canonical = json.dumps(description, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -1,4 +1,4 @@
-"""A second name for a file, so that what is in the store, the results and MLflow takes its place on the disk once."""
+"""Hard links: a file in the store, in the results and in MLflow occupies the disk once."""
 
 import os
 import shutil
@@ -7,8 +7,10 @@ from pathlib import Path
 
 
 def link_or_copy(source: Path, path: Path) -> None:
-    """Puts a file in a second place, in one step and instead of what is there. Our files are replaced, never written
-    into, so that neither place can change what the other holds, and each can be removed by itself. Raises OSError.
+    """Link or copy a file to a second path in one step, replacing any file there. Raises OSError.
+
+    We replace files and never write into them, so neither path can change the other's content. Each can be deleted by
+    itself.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -16,8 +18,8 @@ def link_or_copy(source: Path, path: Path) -> None:
             os.link(source, temporary)
         except FileNotFoundError:
             raise
-        except OSError:  # another file system, one without links, or somebody else's file in a shared store
+        except OSError:  # another file system, no support for links, or another user's file in a shared store
             shutil.copy2(source, temporary)
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)  # renaming a name of a file to another of the same file leaves both
+        temporary.unlink(missing_ok=True)  # a rename between two links to the same file leaves both

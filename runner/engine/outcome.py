@@ -1,4 +1,4 @@
-"""How a stage ended."""
+"""Outcomes of stages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ from runner.engine.stage import AnyStage
 
 @dataclass(frozen=True)
 class StageRun:
-    """`error` is "" unless the stage failed; `damaged` names results that were found damaged on the way; `over_budget`
-    is the budget of the sweep that stopped it, "" for none.
+    """The outcome of one stage.
+
+    `error` is "" unless the stage failed. `damaged` names the damaged results that were found and replaced.
+    `over_budget` names the budget of the sweep that stopped the stage; "" if none did.
     """
 
     key: str
@@ -25,12 +27,12 @@ class StageRun:
 
     @property
     def failed(self) -> bool:
-        """True if there is no result."""
+        """True if the stage has no result."""
         return bool(self.error)
 
 
 def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageRun | None:
-    """The failure that a stage inherits from an input, if any: it is not tried."""
+    """Return the failure that a stage inherits from an input, without being tried. None if no input failed."""
     for before in stage.inputs:
         if before.key in failed:
             cause = failed[before.key]
@@ -39,7 +41,7 @@ def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageR
 
 
 def users_code(stage: AnyStage) -> str:
-    """Name the users' classes that a stage runs, for a message about a failure that names none; "" if it runs none."""
+    """Return a note for an error message with the users' classes that a stage runs. "" if it runs none."""
     classes = (type(part) for part in stage.components())
     names = dict.fromkeys(class_name(cls) for cls in classes if not is_ours(cls))
     return f" (your code in this stage: {', '.join(names)})" if names else ""

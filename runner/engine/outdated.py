@@ -1,4 +1,4 @@
-"""Kept results that other versions of libraries made: counted for the plan, and made again where the user says so."""
+"""Cached results that other versions of libraries computed: counted for the plan, and computed again on request."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,13 +9,14 @@ from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 
 ALL = "all"
-"""Stands for all kinds of stages."""
+"""Name that stands for all kinds of stages."""
 
 
 @dataclass(frozen=True)
 class OtherVersions:
-    """Results of a plan that are kept, and were made with other versions than are installed here. `packages` has the
-    number of results by (package, its version then); `kinds` are their kinds, inputs first.
+    """Cached results of a plan that were computed with other versions than the installed ones.
+
+    `packages` maps (package, its version then) to the number of results. `kinds` lists their kinds, inputs first.
     """
 
     n_results: int = 0
@@ -24,7 +25,7 @@ class OtherVersions:
 
 
 def results_of_other_versions(stages: Iterable[AnyStage], store: Store) -> OtherVersions:
-    """Of the stages whose results lie in the folder of the store: one that waits in a bucket is not fetched for it."""
+    """Count the results in the folder of the store that other versions computed. Fetches no results from a bucket."""
     found = {stage: other_versions(store.made_with(stage.kind, stage.key)) for stage in stages}
     differing = {stage: others for stage, others in found.items() if others}
     packages = Counter(each for others in differing.values() for each in others.items())
@@ -32,12 +33,14 @@ def results_of_other_versions(stages: Iterable[AnyStage], store: Store) -> Other
 
 
 def outdated(stages: Iterable[AnyStage], kinds: Collection[str], store: Store) -> list[AnyStage]:
-    """Stages whose kept results are to be made again: those of the named kinds that other versions made, and all that
-    was made from them. `stages` come after their inputs, as do those that are returned.
+    """Return the stages whose cached results must be computed again.
+
+    These are the results of the named kinds that other versions computed, and all results derived from them. `stages`
+    must be ordered inputs first, and so is the returned list.
     """
     if not kinds:
         return []
-    kept, reached = list[AnyStage](), set[str]()
+    cached, reached = list[AnyStage](), set[str]()
     for stage in stages:
         is_kept = store.is_kept(stage.kind, stage.key)
         is_named = is_kept and (stage.kind in kinds or ALL in kinds)
@@ -45,13 +48,14 @@ def outdated(stages: Iterable[AnyStage], kinds: Collection[str], store: Store) -
             is_named and other_versions(store.made_with(stage.kind, stage.key))
         ):
             reached.add(stage.key)
-            kept += [stage] if is_kept else []
-    return kept
+            cached += [stage] if is_kept else []
+    return cached
 
 
 def discard(stages: Sequence[AnyStage], store: Store) -> None:
-    """Removes the results of stages that come after their inputs. The last goes first: after a kill no result is left
-    without the input that it has to be made again with.
+    """Remove the results of stages that are ordered inputs first.
+
+    Removes the last stage first: a kill then leaves no result without the inputs that are needed to compute it again.
     """
     for stage in reversed(stages):
         if entry := store.find(stage.kind, stage.key):

@@ -1,4 +1,4 @@
-"""The plan of a sweep: the union of its graphs, what of it is in the store, and the order of the rest."""
+"""The plan of a sweep: the union of its graphs, the cached results, and the order of the stages to run."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,9 +16,10 @@ from runner.engine.store import Store
 
 @dataclass(frozen=True)
 class KindCount:
-    """Stages of one kind: how many are asked for, how many are distinct, how many of these are kept, how many are to be
-    run (what lies behind a kept result is not). `n_just_made` of those kept are not from before: the plan needed them,
-    such as the data set. `title` is the kind for users.
+    """Counts of the stages of one kind: requested by cells, distinct, cached, and to be run.
+
+    Stages whose results are needed only for a cached result are not run. `n_just_made` counts the cached results that
+    planning itself computed, such as the data set. `title` is the kind for users.
     """
 
     kind: str
@@ -32,9 +33,10 @@ class KindCount:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is going to do. `order` holds the stages to run, each after its inputs. `others` counts kept
-    results that other versions of libraries made. Results of `outdated` are kept too; they are to be discarded and made
-    again.
+    """The work of a sweep.
+
+    `order` holds the stages to run, each after its inputs. `others` counts the cached results that other versions of
+    libraries computed. The results of `outdated` are cached too, but the sweep discards them and computes them again.
     """
 
     kinds: tuple[KindCount, ...]
@@ -45,16 +47,16 @@ class Plan:
 
     @property
     def n_requests(self) -> int:
-        """Of all kinds."""
+        """Number of requests of all kinds."""
         return sum(count.n_requests for count in self.requests)
 
     @property
     def n_requests_with_repeats(self) -> int:
-        """At most, if replies that cannot be read are asked for again."""
+        """Most requests of all kinds, including repeats after unreadable replies."""
         return sum(count.n_with_repeats for count in self.requests)
 
     def summary(self) -> dict[str, Json]:
-        """The counts, for `sweep.json`."""
+        """Return the counts for `sweep.json`."""
         return {
             "n_requests": self.n_requests,
             "n_requests_with_repeats": self.n_requests_with_repeats,
@@ -67,16 +69,18 @@ class Plan:
         }
 
 
-def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store, fresh: Collection[str] = ()) -> Plan:
-    """Counts and orders the stages behind the wanted ones; the number says how many cells ask for each of these. Kept
-    results of the kinds `fresh` ("all": of all) that other versions of libraries made do not count.
+def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Collection[str] = ()) -> Plan:
+    """Count and order the stages that `targets` depend on. Each target comes with the number of cells that request it.
 
-    Raises ConfigError for kinds that the plan does not have.
+    Cached results of the kinds in `fresh` ("all" for all kinds) do not count if other versions of libraries computed
+    them.
+
+    Raises ConfigError if `fresh` names a kind that the plan does not contain.
     """
     stages: dict[str, AnyStage] = {}
     turns: dict[str, int] = {}
     asked: Counter[str] = Counter()
-    for turn, (last, n_cells) in enumerate(wanted):
+    for turn, (last, n_cells) in enumerate(targets):
         for stage in last.upstream():
             stages.setdefault(stage.key, stage)
             turns.setdefault(stage.key, turn)
@@ -86,12 +90,12 @@ def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store, fresh: Colle
     replaced = outdated(stages.values(), fresh, store)
     kept -= {stage.key for stage in replaced}
     just_made = {key for key in kept if store.has_made(stages[key].kind, key)}
-    needed = _needed([last for last, _ in wanted], kept)
+    needed = _stages_to_run([last for last, _ in targets], kept)
     levels = _levels(stages.values())
     return Plan(
         _kind_counts(stages, asked, kept, just_made, needed, levels),
         request_counts(needed, kept, store),
-        tuple(_ordered(needed, turns, levels)),
+        tuple(_run_order(needed, turns, levels)),
         results_of_other_versions([stages[key] for key in stages if key in kept], store),
         tuple(replaced),
     )
@@ -113,7 +117,7 @@ def _kind_counts(
     needed: Mapping[str, AnyStage],
     levels: Mapping[str, int],
 ) -> tuple[KindCount, ...]:
-    """In the order in which work flows."""
+    """Return the counts in the order in which work flows."""
     of_kind: dict[str, list[str]] = defaultdict(list)
     for key, stage in stages.items():
         of_kind[stage.kind].append(key)
@@ -132,8 +136,8 @@ def _kind_counts(
     )
 
 
-def _needed(wanted: Iterable[AnyStage], kept: set[str]) -> dict[str, AnyStage]:
-    """Stages whose results are wanted and not there: what lies behind a kept result is not needed."""
+def _stages_to_run(targets: Iterable[AnyStage], kept: set[str]) -> dict[str, AnyStage]:
+    """Return the stages to compute, by key. Inputs of cached results are left out unless another stage needs them."""
     needed: dict[str, AnyStage] = {}
 
     def visit(stage: AnyStage) -> None:
@@ -142,23 +146,25 @@ def _needed(wanted: Iterable[AnyStage], kept: set[str]) -> dict[str, AnyStage]:
             for before in stage.inputs:
                 visit(before)
 
-    for stage in wanted:
+    for stage in targets:
         visit(stage)
     return needed
 
 
 def _levels(stages: Iterable[AnyStage]) -> dict[str, int]:
-    """How far along each stage is: one more than the furthest of its inputs. `stages` come after their inputs."""
+    """Return the depth of each stage: one more than the deepest of its inputs. `stages` come after their inputs."""
     levels: dict[str, int] = {}
     for stage in stages:
         levels[stage.key] = 1 + max((levels[before.key] for before in stage.inputs), default=0)
     return levels
 
 
-def _ordered(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: Mapping[str, int]) -> list[AnyStage]:
-    """Inputs first. Of the stages that are ready, those without a model go first; then those of the models that are
-    loaded; only then other models. Among them it is the turn of the first cell that is not done, and of what is
-    furthest along for it, so that cells finish one by one.
+def _run_order(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: Mapping[str, int]) -> list[AnyStage]:
+    """Return the stages ordered inputs first.
+
+    Among the stages that are ready, those without a model come first, then those with the loaded models, then those
+    with other models. Ties go to the first unfinished cell, and then to its deepest stage, so that cells finish one
+    after another.
     """
     places = {key: (turns[key], -levels[key], i) for i, key in enumerate(needed)}
     waiting_for = {key: {s.key for s in stage.inputs} & needed.keys() for key, stage in needed.items()}

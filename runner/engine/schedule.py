@@ -1,8 +1,8 @@
-"""Which stage is next: keeps the workers of an executor busy, and says how each stage ended.
+"""The scheduler: keeps the workers of an executor busy and reports the outcome of each stage.
 
-Stages wait for their inputs and fail with them. Of those that are ready the first of the plan begins for which there is
-room; one whose models a worker holds goes before one that would load others. A worker that finds nothing near to it
-takes what is furthest from the others, the last of the plan: it then has a part of the plan for itself.
+A stage waits for its inputs and fails with them. Among the ready stages, the first of the plan that fits on a worker
+starts. A stage whose models a worker has loaded goes before one that would load other models. A worker without stages
+near to its own takes the last of the plan, and so works on a part of the plan by itself.
 """
 
 import logging
@@ -23,8 +23,8 @@ from runner.engine.store import Store
 log = logging.getLogger(__name__)
 
 
-def nobody_watches(stage: AnyStage, done: int, total: int) -> None:
-    """For stages whose progress nobody watches."""
+def ignore_progress(stage: AnyStage, done: int, total: int) -> None:
+    """Ignore the progress of a stage."""
 
 
 def run_stages(
@@ -32,11 +32,11 @@ def run_stages(
     store: Store,
     executor: Executor,
     n_workers: int = 0,
-    watch: Watch = nobody_watches,
+    watch: Watch = ignore_progress,
     gate: Gate | None = None,
     folder: Path = Path(),
 ) -> Iterator[StageRun]:
-    """As `running`, for those who start nothing between the workers and the first stage."""
+    """Run the stages in dependency order and yield each outcome. See `running`, whose context this function enters."""
     with running(order, store, executor, n_workers, watch, gate, folder) as ended:
         yield from ended
 
@@ -47,21 +47,21 @@ def running(
     store: Store,
     executor: Executor,
     n_workers: int = 0,
-    watch: Watch = nobody_watches,
+    watch: Watch = ignore_progress,
     gate: Gate | None = None,
     folder: Path = Path(),
 ) -> Iterator[Iterator[StageRun]]:
-    """Starts workers, which end with the context. What it gives runs stages, each after its inputs, and yields how they
-    ended, in no particular order.
+    """Start workers, which end with the context. Yields an iterator that runs the stages.
 
-    `gate` is passed by all attempts to ask a model. Raises BudgetReached, once what was under way has ended, if it
-    lets no more of them through. For the others see `Executor.start`.
+    The iterator runs stages in dependency order and reports each outcome as it arrives, in no particular order. All
+    attempts to ask a model pass `gate`. Once the gate refuses an attempt, the iterator waits for running stages and
+    raises BudgetReached. `Executor.start` documents the other parameters.
     """
     workers = executor.start({stage.key: stage for stage in order}, store, gate, n_workers, watch, folder)
     try:
         yield _Schedule(order, workers).ended()
     finally:
-        with endings_deferred():  # who presses Ctrl-C again would leave workers behind
+        with endings_deferred():  # a second Ctrl-C would leave workers behind
             workers.stop()
             store.discard_temporary()
 
@@ -79,17 +79,17 @@ class _Schedule:
         self._over_budget = ""
 
     def ended(self) -> Iterator[StageRun]:
-        """How stages ended, until all have. Raises BudgetReached."""
-        is_left = self._begin()
-        while is_left or self._n_running:
-            runs = [run for each in self._workers.ended() for run in self._told(each)]
-            is_left = self._begin()  # so that workers have something to do while the caller is busy with these
+        """Yield the outcome of each stage. Raises BudgetReached."""
+        has_more = self._begin()
+        while has_more or self._n_running:
+            runs = [run for each in self._workers.ended() for run in self._handle(each)]
+            has_more = self._begin()  # keeps workers busy while the caller handles these runs
             yield from runs
         if self._over_budget:
             raise BudgetReached(self._over_budget)
 
     def _begin(self) -> bool:
-        """Hands out what is ready; returns whether any stage is left."""
+        """Submit stages that are ready to the workers. Returns True if ready stages remain."""
         if self._over_budget:
             return False
         while stage := self._waiting.pop_best():
@@ -98,27 +98,29 @@ class _Schedule:
         self._workers.hand_out()
         return self._waiting.has_ready
 
-    def _told(self, told: StageRun | Lost) -> Iterator[StageRun]:
-        """How stages ended, after what a worker told."""
+    def _handle(self, outcome: StageRun | Lost) -> Iterator[StageRun]:
+        """Yield the outcomes that result from one report of a worker."""
         self._n_running -= 1
-        run = self._given_up(told) if isinstance(told, Lost) else told
+        run = self._retry_or_fail(outcome) if isinstance(outcome, Lost) else outcome
         if run and run.over_budget:
             self._over_budget = run.over_budget
         elif run:
-            yield from self._ended(run)
+            yield from self._finish(run)
 
-    def _given_up(self, lost: Lost) -> StageRun | None:
-        """How a stage ended that lost its worker; None if it is tried again."""
+    def _retry_or_fail(self, lost: Lost) -> StageRun | None:
+        """Schedule a stage again that lost its worker. Returns its failure after the last attempt, otherwise None."""
         stage = self._stages[lost.key]
         self._n_losses[lost.key] += 1
         if self._n_losses[lost.key] < N_LOSSES:
-            log.warning("%s: %s; it is tried again", stage.title, lost.why)
+            log.warning("%s: %s; trying it again", stage.title, lost.why)
             self._waiting.add_again(stage)
             return None
         return StageRun(stage.key, stage.kind, error=f"{stage.title}: {lost.why}; it was tried {N_LOSSES} times")
 
-    def _ended(self, first: StageRun) -> Iterator[StageRun]:
-        """How a stage ended, and what fails with it."""
+    def _finish(self, first: StageRun) -> Iterator[StageRun]:
+        """Yield the outcome of a stage and of the stages that fail with it. Release the stages that were waiting for
+        it.
+        """
         runs = [first]
         while runs:
             run = runs.pop()
@@ -133,8 +135,10 @@ class _Schedule:
 
 
 class _Waiting:
-    """Stages that have not begun. Those of one kind with equal models that are near to the same place need the same
-    room: of these only the first of the plan is looked at, so that thousands that are ready cost no more than one.
+    """Stages that have not started, in groups.
+
+    All stages of a group have the same kind and models and are near to the same place, so they need the same room. Only
+    the first of each group is considered: thousands of ready stages cost no more than one.
     """
 
     def __init__(self, order: Sequence[AnyStage], workers: Workers) -> None:
@@ -154,27 +158,27 @@ class _Waiting:
 
     @property
     def has_ready(self) -> bool:
-        """True if some stage could begin, were there room."""
+        """True if some stage could start as soon as there is room."""
         return bool(self._ready)
 
     def add(self, stage: AnyStage) -> None:
-        """All that the stage needs is there."""
+        """Add a stage whose inputs are all available."""
         need = (stage.kind, stage.models, self._workers.near(stage))
         insort(self._ready.setdefault(need, []), self._places[stage.key])
 
     def add_again(self, stage: AnyStage) -> None:
-        """Add a stage that lost its worker. Its room differs from that of its kind: workers may keep it apart."""
+        """Add a stage that lost its worker. It forms its own group, because workers may isolate it."""
         self._ready[stage.key] = [self._places[stage.key]]
 
     def freed_by(self, key: str) -> Iterator[AnyStage]:
-        """Stages that waited for this one as the last of their inputs."""
+        """Yield the stages for which this was the last missing input."""
         for stage in self._followers[key]:
             self._n_missing[stage.key] -= 1
             if not self._n_missing[stage.key]:
                 yield stage
 
     def pop_best(self) -> AnyStage | None:
-        """Takes the stage that is to begin next; None if there is room for none that is ready."""
+        """Remove and return the next stage to start. None if no ready stage has room."""
         rooms = {need: self._workers.room_for(self._order[places[0]]) for need, places in self._ready.items()}
         best = max(rooms.values(), default=Room.NONE)
         if best is Room.NONE:

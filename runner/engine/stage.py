@@ -1,8 +1,8 @@
-"""A stage: a pure function of components and of other stages' results, with the key of its result.
+"""Stages: pure functions of components and of other stages' results, each stored under a key.
 
-A stage is a frozen dataclass. Its fields are its identity: components stand in the key for their meaningful fields,
-stages for their own keys. Everything else about a stage is in its class: the name that users see, its version, how its
-result becomes files, and how it is computed.
+A stage is a frozen dataclass. Its fields are its identity: a component contributes its meaningful fields to the key,
+and a stage its own key. The class holds the rest: the name that users see, the version, the codec of the result, and
+the computation.
 """
 
 import dataclasses
@@ -27,8 +27,10 @@ T = TypeVar("T", covariant=True)
 
 @dataclass(frozen=True)
 class Resources:
-    """What a stage occupies while it runs; 0 cores are as many as a worker has. The executors of one machine count
-    cores; GPUs, of which a stage may take a fraction, and memory are for those that choose between machines.
+    """Resources that a stage occupies while it runs. 0 cores means all cores of a worker.
+
+    Executors of one machine count only cores. Executors that choose between machines also count memory and GPUs, of
+    which a stage may take a fraction.
     """
 
     cpus: int = 0
@@ -36,14 +38,15 @@ class Resources:
     memory_gb: float = 0.0
 
     def check(self) -> list[str]:
-        """Negative ones."""
+        """Return one error per negative value."""
         return [f"{name}: got {value}, expected at least 0" for name, value in vars(self).items() if value < 0]
 
 
 class Work(StrEnum):
-    """What a stage's time is spent on, as one who runs the pipeline in production sees it: once for a corpus; for each
-    question, all of them at once; for each question, one by one, so that every answer has a latency of its own; or
-    only to load and to measure a benchmark.
+    """The kind of work that a stage does, as someone sees it who runs the pipeline in production.
+
+    `ONE_TIME` is done once per corpus. `PER_QUERY` is done for all questions together. `ASKING` is done question by
+    question, so that every answer has its own latency. `BENCHMARK` only loads or measures a benchmark.
     """
 
     ONE_TIME = "one_time"
@@ -54,8 +57,9 @@ class Work(StrEnum):
 
 @dataclass(frozen=True)
 class ServerRequests:
-    """Requests that `component` sends to its server by itself, and the tokens that they take at most. `is_exact` if
-    they were counted, not estimated.
+    """Requests that `component` sends to its server without `Run.ask`, and the most tokens that they may take.
+
+    `is_exact` is true if the requests were counted, and false if they were estimated.
     """
 
     component: object
@@ -65,15 +69,16 @@ class ServerRequests:
 
 
 class StageGroup:
-    """Stages that are read together: a frozen dataclass of stages (and plain values) that may be a stage's field."""
+    """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage."""
 
 
 class Stage(ABC, Generic[T]):
-    """One node of a cell's graph; two stages with equal keys are one piece of work. `T` is the type of its result.
+    """One node of a cell's graph. `T` is the type of its result. Two stages with equal keys are the same piece of work.
 
-    Subclasses are `@dataclass(frozen=True, eq=False)`. `version` is raised whenever the meaning of the result changes:
-    a test holds every kind's result against a committed table. A field made with `runtime_only` is left out of the key:
-    it changes where the result comes from, never what it is. So is one made with `added_later` at its default.
+    Subclasses are `@dataclass(frozen=True, eq=False)`. Raise `version` whenever the meaning of the result changes: a
+    test compares the result of every kind with a committed table. A field declared with `runtime_only` is left out of
+    the key, because it changes only where the result comes from. A field declared with `added_later` is left out while
+    it has its default.
     """
 
     kind: ClassVar[str]
@@ -81,14 +86,16 @@ class Stage(ABC, Generic[T]):
     resources: ClassVar[Resources] = Resources()
     work: ClassVar[Work] = Work.ONE_TIME
     in_words: ClassVar[str] = ""
-    """What users read of its kind, "" where the kind says it: see `title`."""
+    """Name of the kind for users. "" if `kind` itself is readable. See `title`."""
     must_read_replies: ClassVar[bool] = False
-    """True if a reply that it cannot read is asked for again, up to `n_attempts` times in all."""
+    """True if the stage repeats a request whose reply it cannot read, up to `n_attempts` times in all."""
     counts_ahead: ClassVar[bool] = False
-    """True if all of its inputs are made at once: its requests are counted one by one before these are kept."""
+    """True if all inputs are quick to compute: the plan then counts the requests one by one before the inputs are
+    cached.
+    """
 
     def __post_init__(self) -> None:
-        """Copies what is a mapping: a caller's may change after the key is made."""
+        """Copy the mappings among the fields: a caller might change one after the key was computed."""
         for field in _fields(self):
             if isinstance(value := getattr(self, field.name), Mapping):
                 object.__setattr__(self, field.name, dict(value))
@@ -96,79 +103,92 @@ class Stage(ABC, Generic[T]):
     @property
     @abstractmethod
     def codec(self) -> Codec[T]:
-        """How the result becomes named parts that the store can keep, and back."""
+        """Codec that turns the result into named parts for the store, and back."""
 
     @abstractmethod
     def make(self, run: "Run") -> T:
-        """Computes the result. What it needs of other stages it reads through `run`."""
+        """Compute the result. Read the results of other stages through `run`."""
 
     @property
     def title(self) -> str:
-        """What its kind makes or does, for users."""
+        """Name of the kind for users."""
         return self.in_words or self.kind.replace("_", " ")
 
     @property
     def n_requests(self) -> int:
-        """Requests to language models if nothing is kept, at most; 0 for a stage that asks none."""
+        """Most requests to language models if nothing is cached. 0 for a stage that asks none."""
         return 0
 
     def most_tokens(self, run: "Run") -> Tokens | None:
-        """What all its requests take at most, told before they are written; None if that cannot be told."""
+        """Return the most tokens that all its requests may take, before they are written. None if that is unknown."""
         return None
 
     def server_requests(self, run: "Run") -> ServerRequests | None:
-        """What its component asks of a server without `run.ask`, for what is not kept; None if it asks nothing."""
+        """Return the requests for results not yet cached that its component sends without `run.ask`. None if there are
+        none.
+        """
         return None
 
     @property
     def shared_received(self) -> tuple[str, str] | None:
-        """Where it keeps results of a server that came before it is whole, if other stages read them too: the key of
-        the place, and the key of the stage that drops them. None: apart, as long as it is not kept itself.
+        """Place where the stage shares numbers received from a server with other stages until its result is complete.
+
+        A pair: the key of the place, and the key of the stage that deletes it. None if the stage shares nothing: its
+        numbers then stay in its own workspace until its result is stored.
         """
         return None
 
     def lost(self, parts: Parts) -> Sequence[str]:
-        """What of its kept result, of which these are the parts, lies in another place than the store, such as a
-        server, and is not there any more: it is then made again. () if it is sound, or if that cannot be told.
+        """Return what is missing of a stored result outside the store, such as on a server.
+
+        `parts` are the parts of the stored result. If something is missing, the result is computed again. Return () if
+        nothing is missing, or if that cannot be checked.
         """
         return ()
 
     @property
     def n_rounds(self) -> int:
-        """How often it asks about one thing, each time after the reply before: only the first can be counted ahead."""
+        """Number of requests about one item, each after the reply before. The plan can count only the first round
+        exactly.
+        """
         return 1
 
     @property
     def n_attempts(self) -> int:
-        """Requests about one thing at most, as its components say by `max_attempts`; 1 if every reply is taken."""
+        """Most requests about one item: the largest `max_attempts` of its components. 1 if the stage accepts every
+        reply.
+        """
         attempts = (getattr(part, "max_attempts", 1) for part in self.components())
         return max(attempts, default=1) if self.must_read_replies else 1
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 (hex) that stands for the result."""
+        """SHA-256 (hex) that identifies the result."""
         return key_of(self.description)
 
     @property
     def description(self) -> dict[str, Json]:
-        """What the key is the hash of. Made anew each time: those of all stages of many cells take much memory."""
+        """The JSON value whose hash is the key. Not cached, because the descriptions of all stages of many cells take
+        much memory.
+        """
         return {"stage": self.kind, "version": self.version, "fields": _described_fields(self)}
 
     @cached_property
     def inputs(self) -> tuple["AnyStage", ...]:
-        """The stages among the fields, in order, each once."""
+        """Stages among the fields, in order, each once."""
         found = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
         return tuple(found.values())
 
     @cached_property
     def models(self) -> Models:
-        """The models that must be in memory, those of metrics and judges too: stages with equal ones are run together.
-        What its inputs needed is not among them.
+        """Models that must be in memory, those of metrics and judges included. Stages with equal models run together.
+
+        Models that only its inputs need are not included.
         """
         return frozenset(model for part in self._own_leaves() for model in models_in(part))
 
     def components(self) -> Iterator[object]:
-        """All components in its fields and within one another; those of its inputs are not among them."""
+        """Yield all components in its fields, nested ones included, but not the components of its inputs."""
         for leaf in self._own_leaves():
             yield from parts_of(leaf)
 
@@ -177,11 +197,11 @@ class Stage(ABC, Generic[T]):
 
     @property
     def asks_a_server(self) -> bool:
-        """True if a component sends requests that may cost money: it has an account at a server, or a key."""
+        """True if a component has an account at a server or an API key: its requests may cost money."""
         return any(hasattr(type(part), "account") or hasattr(part, "api_key_env") for part in self.components())
 
     def upstream(self) -> Iterator["AnyStage"]:
-        """Itself and everything that it needs, inputs first, each once."""
+        """Yield all stages that this one depends on, inputs first, each once, and finally the stage itself."""
         seen: set[str] = set()
 
         def walk(stage: "AnyStage") -> Iterator["AnyStage"]:
@@ -195,7 +215,7 @@ class Stage(ABC, Generic[T]):
 
 
 AnyStage = Stage[object]
-"""One whose result may be anything."""
+"""A stage with any type of result."""
 
 
 def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:
@@ -220,7 +240,7 @@ def _described(value: object) -> Json:
 
 
 def _leaves_of_fields(value: object) -> Iterator[object]:
-    """What the fields of a stage or a group hold: stages, components, plain values."""
+    """Yield the values in the fields of a stage or a group: stages, components, plain values."""
     for field in _fields(value):
         yield from _leaves(getattr(value, field.name))
 

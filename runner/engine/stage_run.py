@@ -1,4 +1,4 @@
-"""What a stage sees while it is made: its inputs, the asking service, a place for half-done work, the progress bar."""
+"""The interface between a running stage and its surroundings: inputs, models to ask, a workspace, the progress bar."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,44 +22,50 @@ T = TypeVar("T")
 
 
 class Run:
-    """The making of one stage."""
+    """The computation of one stage."""
 
     def __init__(self, stage: AnyStage, store: Store, cache: Cache, report: Report) -> None:
         self._key = stage.key
         self._store = store
         self._cache = cache
         self.report = report
-        """Call with (done, all) to move the progress bar within a long stage."""
+        """Callback that moves the progress bar within a long stage. Takes (done, all)."""
         self._askers: list[Asker] = []
         self._shared_received = stage.shared_received
         self._received: Received | None = None
 
     def read(self, stage: Stage[T]) -> T:
-        """The result of an input. Raises DamagedEntryError if it is damaged or went away: it is then made again."""
+        """Return the result of an input. Raises DamagedEntryError if it is damaged or was deleted: it is then computed
+        again.
+        """
         with loading():
             return self._cache.get(stage, self.entry(stage))
 
     def parts(self, stage: Stage[T]) -> Parts:
-        """The parts of an input as they are kept, for a stage that passes some of them on."""
+        """Return the stored parts of an input, for a stage that copies some of them."""
         return self.entry(stage).parts()
 
     def entry(self, stage: Stage[T]) -> StoredResult:
-        """The stored result of an input. Raises DamagedEntryError if it went away after it was made."""
+        """Return the stored result of an input. Raises DamagedEntryError if it was deleted after it was computed."""
         entry = self._store.find(stage.kind, stage.key)
         if entry is None:
-            raise DamagedEntryError(f"{stage.kind} {stage.key[:12]}: it was there, and is not any more")
+            raise DamagedEntryError(f"{stage.kind} {stage.key[:12]}: it was deleted while the sweep ran")
         return entry
 
     def kept(self, kind: str) -> Iterator[Parts]:
-        """The parts of all kept results of a kind, for a stage that can go on from any of them."""
+        """Yield the parts of all stored results of a kind, for a stage that can continue from any of them."""
         return (entry.parts() for entry in self._store.entries(kind))
 
     def is_kept(self, stage: AnyStage) -> bool:
-        """True if the result of an input is there: always while the stage is made, not always when it is planned."""
+        """Return True if the result of an input is cached. This always holds while a stage runs, but not while it is
+        planned.
+        """
         return self._store.find(stage.kind, stage.key) is not None
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
-        """Puts requests to a model, and keeps the replies. `purpose` says what for: "answers", or a judge's metric."""
+        """Return a function that sends requests to a model and stores the replies. `purpose` is "answers" or a judge's
+        metric.
+        """
         note_code(llm, purpose, self._store)
         asker = Asker(llm, self._store.replies(replies_key(llm, purpose)), self.report)
         self._askers.append(asker)
@@ -67,23 +73,24 @@ class Run:
 
     @property
     def has_failed_requests(self) -> bool:
-        """True if some request failed: the result is then partial, and a later run tries again."""
+        """True if some request failed. The result is then partial, and a later run tries again."""
         return any(asker.n_failed for asker in self._askers)
 
     @property
     def has_paid(self) -> bool:
-        """True if a language model was asked: the result may have cost money."""
+        """True if the stage asked a language model, so that its result may have cost money."""
         return any(asker.asks_a_language_model for asker in self._askers)
 
     @property
     def workspace(self) -> Path:
-        """A folder that outlives a kill, and goes when the result is kept."""
+        """A folder that survives a kill. It is deleted once the result is stored."""
         return self._store.workspace(self._key)
 
     @property
     def received(self) -> Received:
-        """Results of a server, kept one by one until a stage has them in another form: this one, or the one that is
-        named by its `shared_received`.
+        """Numbers received from a server. They are stored as they arrive until the result of a stage contains them.
+
+        That stage is this one, or the one that `shared_received` names.
         """
         if self._received is None:
             shared = self._shared_received
@@ -92,13 +99,15 @@ class Run:
         return self._received
 
     def pair_scores(self, key: str) -> PairScores:
-        """Scores that are kept by query and chunk, for whoever scores pairs."""
+        """Return the scores stored by query and chunk, for stages that score pairs."""
         return self._store.pair_scores(key)
 
     @contextmanager
     def scoring(self, key: str) -> Iterator[None]:
-        """Held while a server scores pairs whose scores are kept under `key`: other stages wait, and find them. Results
-        that came before a failure or a kill are kept for whichever stage scores next.
+        """Hold the lock for scores stored under `key` while a server computes some. Other stages wait, and then find
+        them.
+
+        Scores received before a failure or a kill are stored for the next stage that holds the lock.
         """
         with (
             self._store.lock("scores of pairs", key, from_stopped=False),

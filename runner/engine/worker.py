@@ -1,4 +1,4 @@
-"""Makes the result of one stage: finds it in the store or computes it, under the lock of its key, and mends damage."""
+"""Computation of one stage's result: found in the store or computed under the lock of its key, with damage repaired."""
 
 import logging
 import os
@@ -32,18 +32,18 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _N_TRIES = 3
-"""So often a stage whose inputs go away while it reads them is tried."""
+"""Number of attempts for a stage whose inputs disappear while it reads them."""
 
-_WORTH_SYNCING_S = 5.0
-"""What took longer to make is written to the disk at once, as is what a model was asked for."""
+_SYNC_ABOVE_S = 5.0
+"""Results that took longer are synced to disk immediately, and so are results from language models."""
 
 
 def no_report(done: int, total: int) -> None:
-    """For stages whose progress nobody watches."""
+    """Ignore the progress of a stage."""
 
 
 class StageFailed(Exception):
-    """A stage raised; carries how it ended."""
+    """Error that carries the outcome of a failed stage."""
 
     def __init__(self, run: StageRun) -> None:
         super().__init__(run.error)
@@ -51,11 +51,12 @@ class StageFailed(Exception):
 
 
 class Worker:
-    """Makes results in one process; keeps the last decoded inputs and loaded models."""
+    """Computes results in one process. Caches the last decoded inputs and loaded models."""
 
     def __init__(self, store: Store, gate: Gate | None = None, cache: Cache | None = None) -> None:
-        """`gate` is passed by all attempts to ask a model; None for one that keeps the servers' rate limits alone.
-        `cache` is for those who know what their stages read; None for one of the usual size.
+        """`gate` is passed by all attempts to ask a model. None means a gate that only observes rate limits.
+
+        `cache` is for callers that know which results their stages read. None means a cache of the default size.
         """
         self._store = store
         self._gate = gate or SharedGate(store.limits)
@@ -63,21 +64,22 @@ class Worker:
         self._damaged: list[str] = []
 
     def run(self, stage: AnyStage, report: Report = no_report) -> StageRun:
-        """Finds or makes the result; a failure is returned, not raised, and so is a budget that was reached on the way.
-        Raises StoreError if the result cannot be kept.
+        """Find or compute the result. Returns failures and reached budgets as outcomes. Raises StoreError if the result
+        cannot be stored.
         """
         self._damaged = []
         try:
             made = self._ensure_planned(stage, report)
-        except StageFailed as failure:  # of the stage, or of an input that had to be made again
+        except StageFailed as failure:  # of the stage, or of an input that had to be computed again
             return replace(failure.run, key=stage.key, kind=stage.kind)
         except BudgetReached as reached:
             return StageRun(stage.key, stage.kind, over_budget=str(reached))
         return StageRun(stage.key, stage.kind, made.seconds, made.reused, damaged=tuple(self._damaged))
 
     def run_or_raise(self, stage: AnyStage, *, contents: bool = False) -> None:
-        """Finds or makes the result, and lets the stage's own exception through. With `contents`, a result whose files
-        do not match their checksums is made again.
+        """Find or compute the result, and raise the stage's own exception on failure.
+
+        With `contents`, a result is computed again if its files do not match their checksums.
         """
         try:
             self._ensure(stage, no_report, contents=contents)
@@ -87,63 +89,67 @@ class Worker:
             log.warning("damaged in the store, computed again: %s", damage)
 
     def _ensure(self, stage: AnyStage, report: Report, *, contents: bool = False) -> StageRun:
-        if entry := self._sound(stage, self._kept(stage), contents=contents):
+        if entry := self._reject_damaged(stage, self._find(stage), contents=contents):
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         return self._ensure_locked(stage, report, contents=contents)
 
     def _ensure_planned(self, stage: AnyStage, report: Report) -> StageRun:
-        """As `_ensure`, of what a plan did not find, which comes before all work of this run."""
-        # A lock in a bucket costs more than a look, and that nothing was there is remembered for the look behind it.
-        if self._store.is_cache and (entry := self._sound(stage, self._whole(stage), contents=False)):
+        """Find or compute a result as `_ensure` does, if the plan did not find it before the run."""
+        # A lock in a bucket costs more than a lookup, and a failed lookup is remembered for the one under the lock.
+        if self._store.is_cache and (entry := self._reject_damaged(stage, self._find_whole(stage), contents=False)):
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         return self._ensure_locked(stage, report, was_absent=True)
 
     def _ensure_locked(
         self, stage: AnyStage, report: Report, *, contents: bool = False, was_absent: bool = False
     ) -> StageRun:
-        """As `_ensure`, of what is not there or damaged: looked for when nobody else can be making it."""
+        """Find or compute a result under its lock, if it is missing or damaged."""
         for before in stage.inputs:
             self._ensure(before, no_report)
-        # A stopped process that goes on would send the rest of its requests a second time.
+        # A stopped process that continues would send the rest of its requests a second time.
         with self._store.lock(stage.kind, stage.key, from_stopped=not stage.asks_a_server) as had_holder:
-            # Only who held the lock before can have made a partial one since then.
-            kept = self._whole(stage) if was_absent and not had_holder else self._kept(stage)
-            if entry := self._sound(stage, kept, contents=contents, discard=True):
+            # Only an earlier holder of the lock can have written a partial result since then.
+            found = self._find_whole(stage) if was_absent and not had_holder else self._find(stage)
+            if entry := self._reject_damaged(stage, found, contents=contents, discard=True):
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
-            return self._make(stage, report)
+            return self._compute_and_store(stage, report)
 
-    def _kept(self, stage: AnyStage) -> StoredResult | None:
+    def _find(self, stage: AnyStage) -> StoredResult | None:
         return self._store.find(stage.kind, stage.key)
 
-    def _whole(self, stage: AnyStage) -> StoredResult | None:
+    def _find_whole(self, stage: AnyStage) -> StoredResult | None:
         return self._store.find_whole(stage.kind, stage.key)
 
-    def _sound(
+    def _reject_damaged(
         self, stage: AnyStage, entry: StoredResult | None, *, contents: bool, discard: bool = False
     ) -> StoredResult | None:
-        """What was found of a stage, unless a look at its files (their sizes, or their contents) shows damage.
+        """Return the result of a stage if it is undamaged, otherwise None. Compares sizes, or with `contents`
+        checksums.
 
-        Only the holder of the lock may discard: another process may have made the result anew in the meantime.
+        With `discard`, a damaged result is removed. Only the holder of the lock may do that, because another process
+        may have replaced the result.
         """
         if entry is None:
             if discard and self._store.has_damaged_manifest(stage.kind, stage.key):
                 self._damaged.append(f"{stage.kind} {stage.key[:12]}: its manifest cannot be read")
             return None
-        found = _damages(stage, entry, contents=contents)
-        if found and (made_anew := self._store.find_again(stage.kind, stage.key)):  # since this process first looked
-            entry, found = made_anew, _damages(stage, made_anew, contents=contents)
+        found = _find_damage(stage, entry, contents=contents)
+        if found and (
+            rewritten := self._store.find_again(stage.kind, stage.key)
+        ):  # written since this process first looked
+            entry, found = rewritten, _find_damage(stage, rewritten, contents=contents)
         if found and discard:
             self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
             self._store.discard(entry)
         return None if found else entry
 
-    def _make(self, stage: AnyStage, report: Report, n_tries: int = _N_TRIES) -> StageRun:
+    def _compute_and_store(self, stage: AnyStage, report: Report, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
         say_needed(stage.models)
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
             with passing(self._gate), keeping_received(run.received):
-                result = _made(stage, run)
+                result = _compute(stage, run)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (seconds_of_loading() - loaded)
             parts = stage.codec.encode(result)
@@ -151,30 +157,33 @@ class Worker:
         except DamagedEntryError as error:
             if n_tries == 1:
                 raise StageFailed(_failure(stage, error)) from error
-            self._make_inputs_again(stage)
-            return self._make(stage, report, n_tries - 1)
+            self._recompute_inputs(stage)
+            return self._compute_and_store(stage, report, n_tries - 1)
         except BudgetReached:
             raise
         except StoreError:
-            if made := self._made_by_another(stage):
+            if made := self._find_result_of_another(stage):
                 return made
             raise
         except Exception as error:
-            if made := self._made_by_another(stage):
+            if made := self._find_result_of_another(stage):
                 return made
             raise StageFailed(_failure(stage, error)) from error
-        entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _WORTH_SYNCING_S)
-        if not entry.is_new:  # another process was first, and its result stays: ours counts as never made
+        entry = self._write(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S)
+        if not entry.is_new:  # another process was first, and its result stays: ours does not count
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         self._cache.put(stage, result, entry.n_bytes)
         return StageRun(stage.key, stage.kind, elapsed)
 
-    def _made_by_another(self, stage: AnyStage) -> StageRun | None:
-        """Who believed this process gone, has made the result in the meantime, and removed the half-done work."""
+    def _find_result_of_another(self, stage: AnyStage) -> StageRun | None:
+        """Return the outcome if another process, which presumed this one dead, has stored the result. Otherwise None.
+
+        That process also removed the workspace, on which this one may have failed.
+        """
         entry = self._store.find_again(stage.kind, stage.key)
         return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True) if entry else None
 
-    def _keep(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> StoredResult:
+    def _write(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> StoredResult:
         try:
             entry = self._store.write(
                 stage.kind,
@@ -191,17 +200,18 @@ class Worker:
         self._store.discard_workspace(stage.key)
         return entry
 
-    def _make_inputs_again(self, stage: AnyStage) -> None:
-        """Those that are damaged or went away. What was read in this process before stays valid."""
+    def _recompute_inputs(self, stage: AnyStage) -> None:
+        """Compute damaged or deleted inputs again. Inputs that this process read before stay valid."""
         for before in stage.inputs:
             self._cache.forget(before.key)
             self._ensure(before, no_report, contents=True)
 
 
-def _made(stage: Stage[T], run: Run) -> T:
-    """The result of a stage. A process that its component forked, and that comes back from it, is a copy of this one:
-    it ends here. Raises ComponentError for what is no Exception, which would end the sweep, and if a file whose content
-    is part of the key has changed.
+def _compute(stage: Stage[T], run: Run) -> T:
+    """Compute the result of a stage.
+
+    If a component forks, the copy of this process that returns from it ends here. Raises ComponentError for an
+    exception that is no Exception and would end the sweep, and if a file in the key has changed.
     """
     process, exit_code = os.getpid(), 1
     try:
@@ -221,28 +231,32 @@ def _made(stage: Stage[T], run: Run) -> T:
         require_equal_files(cls)
     if any(hasattr(part, "content_hash") for part in stage.components()) and key_of(stage.description) != stage.key:
         raise ComponentError(
-            "a file that one of its components reads changed while the sweep ran: the result belongs to neither "
-            "content. Give the same command again; everything else that was computed is kept"
+            "a file that one of its components reads changed while the sweep ran, so the result fits neither version. "
+            "Give the same command again; all other results are cached"
         )
     return result
 
 
-def _damages(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Sequence[str]:
-    """What of a kept result is not as it was made; with `contents`, of what it keeps in other places too."""
+def _find_damage(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Sequence[str]:
+    """Describe the damage of a stored result. With `contents`, also compares checksums and checks places outside the
+    store.
+    """
     found = entry.damages(contents=contents)
     if found or not contents:
         return found
     try:
         return stage.lost(entry.parts())
-    except DamagedEntryError as error:  # it goes at this moment
+    except DamagedEntryError as error:  # the result has just been deleted
         return [str(error)]
 
 
 def read_kept(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], gate: Gate | None = None) -> R:
-    """What `read` takes from the stored result of a stage. One that is not there is made first, and one that goes away
-    before it is read (somebody may prune the store) is made again. Its requests then pass `gate`, as those of a Worker.
+    """Return what `read` takes from the stored result of a stage.
 
-    Lets the stage's own exception through. Raises StoreError if it goes away again and again.
+    Computes the result first if it is missing, and again if it is deleted before it is read, because another process
+    may be pruning the store. Its requests then pass `gate`, as in a Worker.
+
+    Raises the stage's own exception, and StoreError if the result is deleted again and again.
     """
     for _ in range(_N_TRIES - 1):
         try:
@@ -253,9 +267,9 @@ def read_kept(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], 
 
 
 def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> StoredResult:
-    """The stored result of a stage, which is made first if it is not there or damaged. Its contents were compared.
+    """Return the stored result of a stage after comparing its checksums. Computes it first if it is missing or damaged.
 
-    Lets the stage's own exception through. Raises StoreError if the result goes away while it is looked for.
+    Raises the stage's own exception, and StoreError if the result is deleted while it is looked up.
     """
     entry = store.find(stage.kind, stage.key)
     if entry is None or entry.damages(set(entry.manifest.files) - entry.compared):
@@ -263,7 +277,7 @@ def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> Sto
         entry = store.find(stage.kind, stage.key)
     if entry is None:
         raise StoreError(
-            f"{store.root}: the result of stage {stage.kind} went away while it was read; is it being pruned?"
+            f"{store.root}: the result of stage {stage.kind} was deleted while it was read. Is the store being pruned?"
         )
     entry.compared.update(entry.manifest.files)
     return entry
@@ -271,10 +285,10 @@ def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> Sto
 
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
     try:
-        said = str(error)
-    except Exception:  # noqa: BLE001 - of somebody's own class: its mistake does not end what runs beside it
-        said = "(and what it says cannot be shown)"
-    is_meant = isinstance(error, RagGridError) and said  # it says all that there is to say
-    message = said if is_meant else f"{type(error).__name__}: {said}{users_code(stage)}"
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a user's exception class with an error of its own must not end the sweep
+        text = "(its message cannot be shown)"
+    is_complete = isinstance(error, RagGridError) and text  # our own messages need no addition
+    message = text if is_complete else f"{type(error).__name__}: {text}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
     return StageRun(stage.key, stage.kind, error=masked(f"{stage.title}: {message}"), trace=masked(trace))

@@ -1,1 +1,3 @@
-"""Where stages run: in this process, in worker processes, or on other machines. `runner.engine.schedule` says which."""
+"""Executors run stages in this process, in worker processes, or on other machines. `runner.engine.schedule` drives
+them.
+"""

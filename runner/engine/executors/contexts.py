@@ -1,4 +1,4 @@
-"""How worker processes are started: forked where that is safe, which is fast, and otherwise as new interpreters."""
+"""Start of worker processes: by a fork where that is safe and therefore fast, otherwise as new interpreters."""
 
 import logging
 import multiprocessing
@@ -22,28 +22,29 @@ S = TypeVar("S")
 log = logging.getLogger(__name__)
 
 
-def say_if_crowded(n_workers: int) -> None:
-    """For an executor that is about to start so many on this machine."""
+def warn_if_crowded(n_workers: int) -> None:
+    """Log a warning if `n_workers` exceeds the number of cores of this machine."""
     if n_workers > n_cores():
         log.warning(
-            "run.workers: %d worker processes are more than this machine has cores (%d), which they share; each takes "
-            "memory and loads models for itself. That saves time only where stages wait for servers",
+            "run.workers: %d worker processes share the %d cores of this machine, and each needs memory and loads its "
+            "own models. That saves time only if stages wait for servers",
             n_workers,
             n_cores(),
         )
 
 
 def fork_or_spawn() -> BaseContext:
-    """Forked workers have imported everything already and are there at once.
+    """Return the fork context if a fork is safe, otherwise the spawn context.
 
-    A process that runs other threads must not be forked: a lock that one of them holds would be held for ever. Nor one
-    in which CUDA may be up, or OpenMP: its threads are gone after a fork, and the first parallel loop waits for them.
+    Forked workers have imported everything already and start immediately. A process with other threads must not fork,
+    because a lock that one of them holds would stay locked in the child. Nor must a process with CUDA or OpenMP:
+    OpenMP's threads are missing after a fork, and the first parallel loop would wait for them.
     """
     from threadpoolctl import threadpool_info
 
     is_safe = (
         os.name == "posix"
-        and threading.active_count() - heartbeat.n_threads == 1  # that one rests meanwhile
+        and threading.active_count() - heartbeat.n_threads == 1  # the heartbeat thread stops during a fork
         and "torch" not in sys.modules
         and "obstore" not in sys.modules  # its threads are not Python's
         and all(library["user_api"] != "openmp" for library in threadpool_info())
@@ -52,16 +53,19 @@ def fork_or_spawn() -> BaseContext:
 
 
 class WorkerProcess(Protocol):
-    """A worker process, however it was started."""
+    """A worker process, forked or spawned."""
 
     def end(self) -> int:
-        """Ends it, whatever it does; returns its exit code, below 0 the signal that killed it."""
+        """Kill the process. Returns its exit code; a negative one is the signal that killed it."""
 
 
 def start_worker(work: Callable[[S, Connection], None], start: S) -> tuple[WorkerProcess, Connection]:
-    """A process that calls `work` with `start` and its end of a pipe, and our end: that of the process is its end."""
+    """Start a process that calls `work` with `start` and its end of a pipe. Returns the process and our end.
+
+    Our end reaches end-of-file when the process ends.
+    """
     if server := fork_server.early():
-        with suppress(Exception):  # the server was killed, or `start` cannot be pickled: not all that forks can be
+        with suppress(Exception):  # the server was killed, or `start` can be forked but not pickled
             return server.start(work, start)
     context = fork_or_spawn()
     ours, theirs = context.Pipe()
@@ -76,6 +80,6 @@ class _Started(WorkerProcess):
         self._process = process
 
     def end(self) -> int:
-        self._process.kill()  # one that has just been started may not hear SIGTERM yet
+        self._process.kill()  # a process that has just started may not handle SIGTERM yet
         self._process.join()
         return self._process.exitcode or 0

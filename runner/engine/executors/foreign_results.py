@@ -1,4 +1,4 @@
-"""Whether results may come from another host: what they depend on must be the same there."""
+"""Checks whether results may come from another host: everything that they depend on must be equal there."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from runner.engine.stage import AnyStage
 
 
 def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
-    """Top-level packages of users that stages depend on: those of their components, and what these import."""
+    """Return the top-level packages of users that stages depend on: those of their components and of their imports."""
     classes = {type(part) for stage in stages for part in stage.components()}
     used = {cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}
     known = [snapshot for package in used if (snapshot := loaded(package))]
@@ -16,6 +16,6 @@ def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
 
 
 def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """The versions that are others there, each with both."""
+    """Describe each version that differs, with both values."""
     names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
     return [f"{name} is {there.get(name, 'missing')} there and {here.get(name, 'missing')} here" for name in names]

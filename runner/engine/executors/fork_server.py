@@ -1,9 +1,8 @@
-"""Worker processes that have loaded what most need: copies of one process, which loads while the command starts.
+"""A fork server: one process that loads what most workers need, and from which workers are forked.
 
-A worker of its own loads the same packages and vocabularies as its neighbour, which takes seconds of cores, and none
-begins before the configuration is read and the sweep is planned. The fork server is forked from the command as soon as
-that has loaded the runner, when nothing runs beside it that a fork could break, and loads on until it is asked for the
-first worker.
+Otherwise each worker would load the same packages and vocabularies, which takes seconds of CPU time, and would start
+only after the configuration is read and the sweep is planned. The fork server is forked from the command as soon as the
+runner is loaded, when no other threads could break a fork. It keeps loading until the first worker is requested.
 """
 
 import atexit
@@ -23,14 +22,16 @@ from pathlib import Path
 from runner.console.endings import OF_TERMINALS, endings_deferred
 
 _PATIENCE_S = 5.0
-"""A server that has not finished what it loads, or says nothing, for so long is given up: workers start without it."""
+"""Seconds to wait for an answer of the server. After that it is abandoned, and workers start without it."""
 
 
 class ForkServer:
     """A process that forks workers, which end with it. It ends with this process."""
 
     def __init__(self, preloads: Sequence[Callable[[], object]]) -> None:
-        """It calls `preloads` until a worker is wanted; what one of them raises is for workers to find out again."""
+        """The server calls `preloads` until a worker is requested. It ignores their errors, which workers will raise
+        again.
+        """
         context = multiprocessing.get_context("fork")
         with endings_deferred(kept_from_children=OF_TERMINALS):
             self._orders, theirs = context.Pipe()
@@ -41,10 +42,10 @@ class ForkServer:
         self._n_started = 0
 
     def start(self, work: Callable[..., None], start: object) -> tuple["ForkedWorker", Connection]:
-        """A new worker that calls `work` with `start` and its end of a pipe, and our end. It has the environment, the
-        folder and the search path that are this process's now.
+        """Start a worker that calls `work` with `start` and its end of a pipe. Returns the worker and our end.
 
-        Raises OSError if the server is gone or given up, and what pickling raises if `start` cannot be sent.
+        The worker gets the current environment, working directory and module search path of this process. Raises
+        OSError if the server ended or was abandoned, and any error of pickling `start`.
         """
         self._wait_until_ready()
         order = dict(os.environ), Path.cwd(), sys.path, pickle.dumps((work, start))
@@ -62,51 +63,51 @@ class ForkServer:
             self._is_ready = True
 
     def end_worker(self, number: int) -> int:
-        """Ends one, whatever it does; returns its exit code. Raises OSError if the server is gone or given up."""
+        """Kill a worker and return its exit code. Raises OSError if the server ended or was abandoned."""
         self._orders.send((number, None))
         return self._answer()
 
     def _answer(self) -> int:
         if not self._orders.poll(_PATIENCE_S):
             self.end()
-            raise TimeoutError(f"the fork server said nothing for {_PATIENCE_S:g} s")
+            raise TimeoutError(f"the fork server did not answer within {_PATIENCE_S:g} s")
         try:
             answer: int = self._orders.recv()
         except EOFError as ended:
-            raise ConnectionResetError("the fork server is gone") from ended
+            raise ConnectionResetError("the fork server has ended") from ended
         return answer
 
     def end(self) -> None:
-        """Ends the server, whatever it does. May be called again."""
+        """Kill the server. May be called again."""
         self._process.kill()
         self._process.join()
 
 
 class ForkedWorker:
-    """A worker that the server forked."""
+    """A worker forked by the server."""
 
     def __init__(self, server: ForkServer, number: int) -> None:
         self._server = server
         self._number = number
 
     def end(self) -> int:
-        """Ends the worker, whatever it does; returns its exit code."""
-        with endings_deferred(), suppress(OSError):  # the server was killed, and the worker ends with it
+        """Kill the worker and return its exit code."""
+        with endings_deferred(), suppress(OSError):  # the server was killed, and the worker with it
             return self._server.end_worker(self._number)
         return -signal.SIGKILL
 
 
 def _serve(preloads: Sequence[Callable[[], object]], orders: Connection, other_end: Connection) -> None:
-    other_end.close()  # so that the end of the command is the end of the pipe
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # those of terminals do not come here
+    other_end.close()  # the pipe then closes when the command ends
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # signals of terminals do not reach this process
     for load in preloads:
         if orders.poll():
             break
         with suppress(Exception):
             load()
-    gc.freeze()  # no worker looks through all this again
-    # Once nobody is there to read what workers make. Or no more processes or files can be had: the command tries that
-    # by itself then, and says what is wrong.
+    gc.freeze()  # keeps the garbage collector of workers away from these objects
+    # The command ended, or the system has no more processes or files. In the second case, the command then tries to
+    # start workers itself and reports the error.
     with suppress(EOFError, OSError, RuntimeError):
         _fork_workers(orders)
     os._exit(0)
@@ -114,14 +115,14 @@ def _serve(preloads: Sequence[Callable[[], object]], orders: Connection, other_e
 
 def _fork_workers(orders: Connection) -> None:
     orders.recv()
-    orders.send(0)  # nothing is loaded any more
+    orders.send(0)  # loading has ended
     context = multiprocessing.get_context("fork")
     workers: dict[int, BaseProcess] = {}
     while True:
         number, order = orders.recv()
         if order is None:
             worker = workers.pop(number)
-            worker.kill()  # one that has just been started may not hear SIGTERM yet
+            worker.kill()  # a process that has just started may not handle SIGTERM yet
             worker.join()
             orders.send(worker.exitcode)
             continue
@@ -133,11 +134,11 @@ def _fork_workers(orders: Connection) -> None:
 def _work(
     orders: Connection, pipe: Connection, environment: dict[str, str], folder: Path, path: list[str], start: bytes
 ) -> None:
-    orders.close()  # so that the end of the server is the end of the pipe
+    orders.close()  # the pipe then closes when the server ends
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    sys.path[:] = path  # before anything is imported of what it starts with
+    sys.path[:] = path  # before unpickling, which imports modules
     work, argument = pickle.loads(start)  # noqa: S301 - what the command has pickled
     work(argument, pipe)
 
@@ -147,20 +148,20 @@ class _Early:
 
 
 def start_early(preloads: Sequence[Callable[[], object]]) -> None:
-    """Starts the server of this process, where processes can be forked."""
+    """Start the fork server of this process if the system can fork."""
     if os.name == "posix" and not _Early.server:
-        with endings_deferred(), suppress(OSError):  # workers are started without it
+        with endings_deferred(), suppress(OSError):  # workers start without it
             _Early.server = ForkServer(preloads)
             atexit.register(end_early)
 
 
 def early() -> ForkServer | None:
-    """The server that was started, if any."""
+    """Return the fork server if it was started."""
     return _Early.server
 
 
 def end_early() -> None:
-    """Ends that server, if it is there, and the workers with it: nothing is there to be forked any more."""
+    """End the fork server, if any, together with its workers. No workers can be forked afterwards."""
     server, _Early.server = _Early.server, None
     if server:
         server.end()

@@ -1,9 +1,9 @@
-"""What the process of a sweep keeps in shared folders for as long as it runs. All of it is named after that process, so
-that what a killed one left is told from what a live one needs, on whatever host that is.
+"""Files that a running sweep keeps in shared folders. Their names contain the process, so that any host can tell
+whether a live process needs them or a killed one left them.
 
-    results/<sweep>/.slurm-<process>.<number>   the queue of the `slurm` executor
-    results/.drivers/<process>                  the sign of life of who has one: see `runner.engine.store.writers`
-    store/tmp/probe-<process>.<number>          by which another host shows that its store is the same folder
+    results/<sweep>/.slurm-<process>.<number>   queue of the `slurm` executor
+    results/.drivers/<process>                  heartbeat of a process with a queue: see `runner.engine.store.writers`
+    store/tmp/probe-<process>.<number>          file by which another host proves that its store is the same folder
 """
 
 import shutil
@@ -20,57 +20,58 @@ _QUEUE, _PROBE = ".slurm-", "probe-"
 
 
 def drivers_in(results_dir: Path) -> Writers:
-    """Processes that have queues in a folder of results."""
+    """Return the heartbeats of the processes that have queues in a folder of results."""
     return Writers(results_dir / ".drivers")
 
 
 def new_queue(sweep_dir: Path, drivers: Writers) -> Path:
-    """The name of a folder. Raises OSError if a sign of life cannot be given."""
+    """Return a path for a queue. Raises OSError if the heartbeat cannot be written."""
     return sweep_dir / _named(_QUEUE, drivers)
 
 
 def new_probe(store: Store) -> Path | None:
-    """The name of a file; None for a store that is no folder. Raises OSError."""
+    """Return a path for a probe. None for a store that is no shared folder. Raises OSError."""
     return None if store.is_cache else store.root / "tmp" / _named(_PROBE, store.writers)
 
 
 def clear_queues(results_dir: Path, drivers: Writers) -> None:
-    """Removes the queues of those that were killed, and what submitit kept beside the logs for their jobs. A job that
-    has not begun will say there that it finds nothing to do. Folders that lie elsewhere, and are only linked to, stay
-    as they are: who works in them gives his sign of life there.
+    """Remove the queues of killed processes, and the files of submitit beside the logs of their jobs.
+
+    A job that has not started yet will find no work and end. Folders that are links to other places are left alone,
+    because their users have their heartbeats there.
     """
     for sweep_dir, queues in groupby(sorted(results_dir.glob(f"*/{_QUEUE}*")), lambda queue: queue.parent):
         if sweep_dir.is_symlink():
             continue
-        there = list(queues)
-        left = _left(there, _QUEUE, drivers)
-        if left == there:
+        all_queues = list(queues)
+        left = _left(all_queues, _QUEUE, drivers)
+        if left == all_queues:
             clear_logs(sweep_dir / "logs")
         for queue in left:
-            shutil.rmtree(queue, ignore_errors=True)  # others may be doing so
+            shutil.rmtree(queue, ignore_errors=True)  # other processes may be removing it too
     drivers.clear_away()
 
 
 def clear_logs(logs: Path) -> None:
-    """Removes what submitit keeps beside the logs of a sweep: pickled work, and links to scripts."""
+    """Remove the files of submitit beside the logs of a sweep: pickled work and links to scripts."""
     for pattern in ("*.pkl", ".submission_file_*"):
         for path in logs.glob(pattern):
             _remove(path)
 
 
 def left_probes(store: Store) -> list[Path]:
-    """Those of processes that were killed."""
+    """Return the probes of killed processes."""
     return _left((store.root / "tmp").glob(f"{_PROBE}*"), _PROBE, store.writers)
 
 
 def clear_probes(store: Store) -> None:
-    """Removes those of processes that were killed."""
+    """Remove the probes of killed processes."""
     for probe in left_probes(store):
         _remove(probe)
 
 
 def _remove(path: Path) -> None:
-    with suppress(FileNotFoundError, PermissionError):  # others may be doing so; another user's stays for him
+    with suppress(FileNotFoundError, PermissionError):  # already removed by another process, or another user's
         path.unlink()
 
 

@@ -1,4 +1,6 @@
-"""Runs stages one after another in this process: nothing to start, and progress within long stages is seen."""
+"""The executor that runs stages one after another in this process. It starts nothing and shows progress within
+stages.
+"""
 
 import logging
 import os
@@ -21,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Local(Executor):
-    """The process that was started, whatever number of workers is wanted."""
+    """Runs all stages in this process, regardless of the requested number of workers."""
 
     def check(self) -> list[str]:
         return []
@@ -30,14 +32,12 @@ class Local(Executor):
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         if n_workers > 1:
-            log.warning(
-                "run.workers: executor=local runs all stages in this process, one by one; leave one of them out"
-            )
+            log.warning("run.workers: executor=local runs all stages in this process, one by one; omit one of the two")
         return ThisProcess(store, gate, watch)
 
 
 class ThisProcess(Workers):
-    """One place. A stage runs while its end is waited for."""
+    """One worker: this process. A stage runs when its outcome is requested."""
 
     def __init__(self, store: Store, gate: Gate | None, watch: Watch) -> None:
         self._worker = Worker(store, gate)
@@ -52,33 +52,34 @@ class ThisProcess(Workers):
 
     def ended(self) -> Sequence[StageRun | Lost]:
         stage, self._stage = self._stage, None
-        assert stage is not None, "one was submitted: there is always room"
+        assert stage is not None, "a stage was submitted: there is always room"
         with _reported_exit(stage):
             return [self._worker.run(stage, lambda done, total: self._watch(stage, done, total))]
 
     def stop(self) -> None:
-        """Nothing runs beside the caller."""
+        """Do nothing, because nothing runs besides the caller."""
 
 
 @contextmanager
 def _reported_exit(stage: AnyStage) -> Iterator[None]:
-    """Report an `os._exit` by a user's component, which would end the command without a word. A process that the
-    component forks ends as it likes.
+    """Report an `os._exit` by a user's component, which would end the command silently.
+
+    A process that the component forks may exit.
     """
     if not (names := users_code(stage)):
         yield
         return
-    leave, process = os._exit, os.getpid()
+    exit_process, process = os._exit, os.getpid()
 
-    def reporting(status: int) -> NoReturn:
+    def report_exit(status: int) -> NoReturn:
         if os.getpid() == process:
-            said = f"{stage.title}: a component ended the process with code {status} (os._exit), expected an exception"
-            sys.stderr.write(f"{said} that says why{names}\n")
+            message = f"{stage.title}: a component ended the process with code {status} (os._exit), expected an "
+            sys.stderr.write(f"{message}exception that says why{names}\n")
             sys.stderr.flush()
-        leave(status)
+        exit_process(status)
 
-    os._exit = reporting
+    os._exit = report_exit
     try:
         yield
     finally:
-        os._exit = leave
+        os._exit = exit_process

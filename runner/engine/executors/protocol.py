@@ -1,6 +1,6 @@
-"""What an executor is: it starts places where stages run, hands them stages, and says how these ended.
+"""The protocol of executors: an executor starts workers, hands them stages, and reports the outcomes.
 
-Which stage is next, what fails with it and how often a stage is tried is the schedule's: see `runner.engine.schedule`.
+`runner.engine.schedule` decides which stage is next, which stages fail with it, and how often a stage is tried.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -16,16 +16,17 @@ from runner.engine.store import Store
 
 Stages = Mapping[str, AnyStage]
 Watch = Callable[[AnyStage, int, int], None]
-"""Told of a long stage that so many of so many steps are done."""
+"""Callback for the progress of a long stage. Takes the stage, the steps done and all steps."""
 
 N_LOSSES = 3
-"""A stage under which so many workers died is given up: it is what kills them."""
+"""Number of workers that may die with a stage before it fails, because it probably kills them."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A stage whose worker died under it. `why` says for users how it died and what to do, after "TITLE: ". Of a stage
-    whose worker nobody can tell, none is said to be lost: it merely ran beside it.
+    """A stage whose worker died. `why` tells users how it died and what to do, and follows "TITLE: ".
+
+    If we cannot tell which stage killed a worker, none is reported as lost.
     """
 
     key: str
@@ -33,88 +34,92 @@ class Lost:
 
 
 class Room(IntEnum):
-    """What it would mean to begin a stage now; of several stages the one with the largest is begun first."""
+    """Suitability of starting a stage now. Of several stages, the one with the largest value starts first."""
 
     NONE = 0
-    """All places are taken, or too little of what it needs is free."""
+    """All workers are busy, or too few of the needed resources are free."""
     AGAIN = 1
-    """There is a place, which would load models that another one holds: better than to stand idle."""
+    """A worker is free, and would load models that another worker holds. Better than leaving it idle."""
     NEW = 2
-    """There is a place, which would load models that none holds."""
+    """A worker is free, and would load models that no worker holds."""
     FAR = 3
-    """There is a place that holds its models, or it needs none; but it is near to another one: see `Workers.near`."""
+    """A free worker holds its models, or it needs none. But it is near to another worker: see `Workers.near`."""
     READY = 4
-    """There is a place that holds its models, or it needs none."""
+    """A free worker holds its models, or it needs none."""
 
 
 class Workers(Protocol):
-    """Places where stages run, as an executor started them."""
+    """Workers that an executor has started."""
 
     def room_for(self, stage: AnyStage) -> Room:
-        """Whether it can begin now. Stages of one kind that have equal models and are near to the same place have the
-        same room.
+        """Return whether the stage can start now. Equal for stages of one kind with equal models that are near to one
+        worker.
         """
 
     def near(self, stage: AnyStage) -> Hashable:
-        """The place that has decoded what this stage reads, and remembers what it worked out for others like it; asked
-        when all that it reads is there. None where this is all the same.
+        """Return the worker that has decoded the stage's inputs, and cached what it computed for similar stages.
+
+        The scheduler asks once all inputs are available. None if the worker makes no difference.
         """
         return None
 
     def submit(self, stage: AnyStage) -> None:
-        """Takes a stage for which there is room, for the place that suits it best. That tells libraries how many cores
-        it has: `components.threads.allot_threads`.
+        """Assign a stage for which there is room to the most suitable worker.
+
+        The worker then limits the threads of libraries: see `components.threads.allot_threads`.
         """
 
     def hand_out(self) -> None:
-        """Nothing more is submitted before something ended: what was, and has not begun yet, begins."""
-        return  # who begins what was submitted at once has held nothing back
+        """Start the submitted stages that have not started. No further stage is submitted before one ends."""
+        return  # executors that start stages in `submit` have nothing left to start
 
     def ended(self) -> Sequence[StageRun | Lost]:
-        """Waits until a stage ended, and says how; or until there is more room, and says nothing.
+        """Wait until a stage ends, and return the outcomes; or until there is more room, and return nothing.
 
-        Raises what a worker could not return, such as a StoreError, and what leaves no worker at all.
+        Raises errors that a worker could not return as an outcome, such as a StoreError, and an error if no worker is
+        left.
         """
 
     def stop(self) -> None:
-        """Ends the workers, whatever they do: the store keeps no half of a result. May be called again."""
+        """Kill the workers. The store never keeps an incomplete result. May be called again."""
 
 
 class Executor(Protocol):
-    """A way to run stages: a frozen dataclass that `executor` in the configuration chooses. It changes no result."""
+    """A way to run stages: a frozen dataclass that the configuration chooses by `executor`. It changes no result."""
 
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Mistakes of its settings, packages that are missing among them."""
+        """Return errors in its settings, missing packages included."""
 
     def unheeded(self) -> dict[str, str]:
-        """Settings, by their dotted names, that count with other executors and not with this one, and why. They may
-        come from a preset for all of them; given for this one they are mistakes.
+        """Return settings that other executors use and this one ignores, by dotted name, with the reason.
+
+        A preset for all executors may contain them. Given explicitly for this executor, they are errors.
         """
         return {}
 
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
-        """Starts workers that hold all stages, by key, and what these read: to hand out a stage is to send its key.
+        """Start workers that hold all stages (by key) and the store. To run a stage, only its key is sent.
 
-        `n_workers` is how many there are, 0 for as many as the executor thinks right. `gate` is passed by all attempts
-        to ask a model. `watch` is called from long stages where that is possible. `folder` is that of the sweep's
-        results: what workers say may be kept in it.
+        `n_workers` is the number of workers; 0 lets the executor choose. All attempts to ask a model pass `gate`. Long
+        stages call `watch` where that is possible. `folder` holds the sweep's results, and workers may write logs
+        there.
         """
 
 
 def components_of(stages: Stages) -> Iterator[object]:
-    """The components of all stages; what several stages share comes several times."""
+    """Yield the components of all stages. A component of several stages comes several times."""
     return (part for stage in stages.values() for part in stage.components())
 
 
 def modules_of(stages: Stages) -> set[str]:
-    """Names of the modules that define the components."""
+    """Return the names of the modules that define the components."""
     return {type(part).__module__ for part in components_of(stages)}
 
 
 def defines_in_main(stages: Stages) -> bool:
-    """Whether a component is of the program's main module: what that defines is there in this process alone."""
+    """Return True if the main module defines a component, which then exists only in this process."""
     return "__main__" in modules_of(stages)

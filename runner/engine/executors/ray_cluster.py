@@ -1,4 +1,4 @@
-"""Runs stages on a Ray cluster: on the nodes of one that runs already, or of one that is started for this command."""
+"""The executor that runs stages on a Ray cluster: a running one, or one started for this command."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from components.errors import ConfigError, MissingExtraError
 from components.openai_server.gate import Gate
 from runner.console.endings import endings_deferred
-from runner.engine.executors.contexts import say_if_crowded
+from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
@@ -28,17 +28,19 @@ log = logging.getLogger(__name__)
 
 _OWN = "local"
 _OBJECTS_BYTES = 128 << 20
-"""Room for what goes through Ray: keys, and the stages once."""
+"""Object store for data sent through Ray: keys, and all stages once."""
 
-_SAID_AFTER_S = 1.0
+_WARN_AFTER_S = 1.0
 _ANSWERS_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
 class RayCluster(Executor):
-    """Workers on the nodes of a Ray cluster; by default one for each core. `address` is "auto" for the cluster of
-    RAY_ADDRESS or the one that runs on this machine, "local" for one of this machine's that ends with the command, or
-    HOST:PORT. `resources` are those of kinds of stages, fractions of GPUs among them.
+    """Workers on the nodes of a Ray cluster, by default one per core.
+
+    `address` is "auto", "local" or HOST:PORT. "auto" means the cluster of RAY_ADDRESS, or the one that runs on this
+    machine. "local" starts a cluster on this machine that ends with the command. `resources` holds the resources of
+    kinds of stages, including fractions of GPUs.
     """
 
     address: str
@@ -48,12 +50,12 @@ class RayCluster(Executor):
         mistakes = unknown_kinds(self.resources)
         if find_spec("ray") is None:
             mistakes.append(str(MissingExtraError("ray", "ray", "executor=ray")))
-        if "@" in self.address:  # it would stand in the results
+        if "@" in self.address:  # it would be written into the results
             mistakes.append("address: holds a user name or password, expected HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
         elif not self.address.strip() or "://" in self.address:
             mistakes.append(
-                f"address: got {self.address!r}, expected auto, local or HOST:PORT; Ray's clients (ray://) are no "
-                "nodes of the cluster: give the command on one of them"
+                f"address: got {self.address!r}, expected auto, local or HOST:PORT; a Ray client (ray://) is no node "
+                "of the cluster: run the command on a node"
             )
         return mistakes
 
@@ -63,12 +65,12 @@ class RayCluster(Executor):
         if not stages or defines_in_main(stages):
             return ThisProcess(store, gate, watch)
         if self.address == _OWN:
-            say_if_crowded(min(n_workers, len(stages)))
+            warn_if_crowded(min(n_workers, len(stages)))
         return _Joined(self, stages, store, gate or SharedGate(store.limits), n_workers)
 
 
 class _Joined(Workers):
-    """The workers of a cluster that this process has joined, until they are stopped."""
+    """Workers of a cluster that this process joins until they are stopped."""
 
     def __init__(self, executor: RayCluster, stages: Stages, store: Store, gate: Gate, n_workers: int) -> None:
         import ray
@@ -78,7 +80,7 @@ class _Joined(Workers):
         self._is_joined_here = not ray.is_initialized()
         self._workers: RayWorkers | None = None
         try:
-            with _telling("starting Ray ..."):
+            with _warn_if_slow("starting Ray ..."):
                 if self._is_joined_here:
                     _join(executor.address, n_workers)
                 self._workers = RayWorkers(stages, store, gate, n_workers, executor.resources)
@@ -88,15 +90,15 @@ class _Joined(Workers):
             raise
 
     def room_for(self, stage: AnyStage) -> Room:
-        assert self._workers is not None, "they were started"
+        assert self._workers is not None, "the workers were started"
         return self._workers.room_for(stage)
 
     def submit(self, stage: AnyStage) -> None:
-        assert self._workers is not None, "they were started"
+        assert self._workers is not None, "the workers were started"
         self._workers.submit(stage)
 
     def ended(self) -> Sequence[StageRun | Lost]:
-        assert self._workers is not None, "they were started"
+        assert self._workers is not None, "the workers were started"
         return self._workers.ended()
 
     def stop(self) -> None:
@@ -110,13 +112,13 @@ class _Joined(Workers):
 
 
 def _join(address: str, n_workers: int) -> None:
-    """Raises ConfigError."""
-    _see_that_it_answers(address)
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported of a cluster that we start
+    """Connect this process to the cluster, or start one. Raises ConfigError."""
+    _check_reachable(address)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics of a cluster that we start
     import ray
 
     own = {"include_dashboard": False, "object_store_memory": _OBJECTS_BYTES, "num_cpus": n_workers or None}
-    with _signal_handlers_kept():
+    with _keep_sigterm_handler():
         try:
             ray.init(
                 address,
@@ -128,20 +130,20 @@ def _join(address: str, n_workers: int) -> None:
             raise ConfigError(
                 f"executor.address={address}: {_first_line(error)}.{_token_hint(address)} {_remedy(address)}"
             ) from error
-    # What the nodes tell of a worker that died is told in our words, with its stage.
+    # We report dead workers ourselves, with their stages.
     ray._private.worker.print_to_stdstream = lambda data, ignore_prefix: None
 
 
-def _see_that_it_answers(address: str) -> None:
-    """Raises ConfigError: Ray itself would try for ever."""
+def _check_reachable(address: str) -> None:
+    """Raise ConfigError if the cluster does not answer. Ray itself would try forever."""
     place = _host_and_port(address)
     if place is None:
-        return  # whatever it is, Ray says what is wrong with it
+        return  # Ray reports what is wrong with it
     try:
         socket.create_connection(place, _ANSWERS_WITHIN_S).close()
     except OSError as error:
-        named = _named(address)
-        what = "" if address == named else f", which is {named}"
+        resolved = _resolve_address(address)
+        what = "" if address == resolved else f", which is {resolved}"
         raise ConfigError(
             f"executor.address={address}{what}: no Ray cluster answers there ({error.strerror or error}). "
             f"{_remedy(address)}"
@@ -149,12 +151,12 @@ def _see_that_it_answers(address: str) -> None:
 
 
 def _host_and_port(address: str) -> tuple[str, int] | None:
-    host, _, port = _named(address).rpartition(":")
+    host, _, port = _resolve_address(address).rpartition(":")
     return (host.strip("[]"), int(port)) if port.isdecimal() and "//" not in host else None
 
 
-def _named(address: str) -> str:
-    """HOST:PORT, as far as it is written anywhere."""
+def _resolve_address(address: str) -> str:
+    """Return HOST:PORT as far as a setting, the environment or a file of Ray gives it. "" if none does."""
     if address != "auto":
         return address
     noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"  # by `ray start`
@@ -166,24 +168,24 @@ def _first_line(error: Exception) -> str:
 
 
 def _token_hint(address: str) -> str:
-    """What else may be wrong where something answers; Ray says so only in the lines that it logs."""
+    """Return a hint about authentication if something may answer at the address. Ray only logs such errors."""
     if not _host_and_port(address):
         return ""
-    return " If a cluster runs there, give the command with the RAY_AUTH_MODE and RAY_AUTH_TOKEN that it has."
+    return " If a cluster runs there, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as the cluster does."
 
 
 def _remedy(address: str) -> str:
     if address == _OWN:
-        return "Give executor=processes for workers of this machine without Ray"
+        return "Use executor=processes for workers on this machine without Ray"
     return (
-        "Start a cluster (ray start --head) or name one (RAY_ADDRESS, executor.address=HOST:PORT), of which this "
-        "machine is a node; executor.address=local starts one for this command alone"
+        "Start a cluster (ray start --head) or name one that this machine is a node of (RAY_ADDRESS, "
+        "executor.address=HOST:PORT); executor.address=local starts one only for this command"
     )
 
 
 @contextmanager
-def _signal_handlers_kept() -> Iterator[None]:
-    """Ray sets one for SIGTERM; a sweep has its own, which ends the workers as well."""
+def _keep_sigterm_handler() -> Iterator[None]:
+    """Restore the handler for SIGTERM, which Ray replaces. The handler of a sweep ends the workers as well."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -195,9 +197,9 @@ def _signal_handlers_kept() -> Iterator[None]:
 
 
 @contextmanager
-def _telling(line: str) -> Iterator[None]:
-    """Says what goes on, if it takes a while."""
-    timer = threading.Timer(_SAID_AFTER_S, log.warning, [line])
+def _warn_if_slow(line: str) -> Iterator[None]:
+    """Log the line if the context takes a while."""
+    timer = threading.Timer(_WARN_AFTER_S, log.warning, [line])
     timer.daemon = True
     timer.start()
     try:

@@ -1,29 +1,27 @@
-"""How actors are started and ended. Nobody but this project starts one again: what becomes of a stage whose worker died
-is for the schedule to say.
-"""
+"""Start and end of actors. Ray never restarts a worker, because the schedule decides what happens to its stage."""
 
 from collections.abc import Mapping
 from typing import Any
 
 Actor = Any
-"""A handle on an actor: Ray gives it no type."""
+"""Handle of an actor, which Ray leaves untyped."""
 
 Call = Any
-"""The reference to what a call of an actor's method will return."""
+"""Reference to the future result of an actor's method."""
 
 
 def start_actor(cls: type, node_id: str, options: Mapping[str, float], *arguments: object) -> Actor:
-    """Starts one on a node, as soon as there is room for it; returns at once."""
+    """Start an actor on a node as soon as the node has room for it. Returns immediately."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    there = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    on_node = NodeAffinitySchedulingStrategy(node_id, soft=False)
     once = {"max_restarts": 0, "max_task_retries": 0}
-    return ray.remote(cls).options(**{**once, **options}, scheduling_strategy=there).remote(*arguments)
+    return ray.remote(cls).options(**{**once, **options}, scheduling_strategy=on_node).remote(*arguments)
 
 
 def end_actor(actor: Actor) -> None:
-    """Ends its process, whatever it does."""
+    """Kill the process of an actor."""
     import ray
 
     ray.kill(actor)

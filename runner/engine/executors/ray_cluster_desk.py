@@ -1,5 +1,6 @@
-"""What the workers of a Ray cluster share with the command that started them: the gate that all attempts to ask a model
-pass, and what they have to say. Both are an actor beside that command, where the files of rate limits and budgets are.
+"""The desk: an actor beside the command that holds its gate and collects the log lines of its Ray workers.
+
+All attempts to ask a model pass this gate, because the files of rate limits and budgets are on that machine.
 """
 
 import asyncio
@@ -14,29 +15,29 @@ from components.openai_server.breaker import Health
 from components.openai_server.gate import Account, Attempt, Gate, Tokens
 
 Line = tuple[int, str, str]
-"""What a worker logged: the level, the name of its logger, and the message."""
+"""A log line of a worker: level, name of the logger, message."""
 
-DeskActor = Any  # a handle of Ray's on a `Desk`, which knows no types
+DeskActor = Any  # Ray's untyped handle of a `Desk`
 
 
 class Desk:
-    """The actor. Its methods return at once, but for `news`."""
+    """The actor. All its methods except `news` return immediately."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._lines: list[Line] = []
-        self._said: set[Line] = set()
+        self._seen_lines: set[Line] = set()
         self._has_news = asyncio.Event()
 
     async def admit(self, attempt: Attempt) -> float | RagGridError:
-        """As that of the gate; what that would raise is returned."""
+        """Call `Gate.admit`. Returns its error instead of raising it."""
         try:
             return self._gate.admit(attempt)
         except RagGridError as error:
             return error
 
     async def settle(self, attempt: Attempt, used: Tokens | None) -> RagGridError | None:
-        """As that of the gate; what that would raise is returned."""
+        """Call `Gate.settle`. Returns its error instead of raising it."""
         try:
             self._gate.settle(attempt, used)
         except RagGridError as error:
@@ -44,7 +45,7 @@ class Desk:
         return None
 
     async def withdraw(self, attempt: Attempt) -> RagGridError | None:
-        """As that of the gate; what that would raise is returned."""
+        """Call `Gate.withdraw`. Returns its error instead of raising it."""
         try:
             self._gate.withdraw(attempt)
         except RagGridError as error:
@@ -52,7 +53,7 @@ class Desk:
         return None
 
     async def hold(self, account: Account, seconds: float) -> RagGridError | None:
-        """As that of the gate; what that would raise is returned."""
+        """Call `Gate.hold`. Returns its error instead of raising it."""
         try:
             self._gate.hold(account, seconds)
         except RagGridError as error:
@@ -60,26 +61,26 @@ class Desk:
         return None
 
     async def say(self, line: Line) -> None:
-        """Takes what a worker logged. What several of them say is said once."""
-        if line not in self._said:
-            self._said.add(line)
+        """Take a log line of a worker. Equal lines of several workers are logged once."""
+        if line not in self._seen_lines:
+            self._seen_lines.add(line)
             self._lines.append(line)
             self._has_news.set()
 
     async def news(self) -> list[Line]:
-        """What was said since the last call, as soon as that is anything; nothing once the desk is closed."""
+        """Wait for log lines and return those since the last call. Empty once the desk is closed."""
         await self._has_news.wait()
         self._has_news.clear()
         lines, self._lines = self._lines, []
         return lines
 
     async def close(self) -> None:
-        """Ends the wait for news."""
+        """End the wait for log lines."""
         self._has_news.set()
 
 
-def result_of(reference: Any) -> Any:  # what Ray calls return has no types
-    """What a call of an actor returned, once it did so; if that is an error of ours, it is raised."""
+def result_of(reference: Any) -> Any:  # Ray's return values are untyped
+    """Wait for the result of an actor's method and return it. Raises it if it is an error of ours."""
     import ray
 
     result = ray.get(reference)
@@ -90,7 +91,7 @@ def result_of(reference: Any) -> Any:  # what Ray calls return has no types
 
 @dataclass
 class DeskGate:
-    """The gate of a worker: passes on to the desk, which takes less than a millisecond."""
+    """The gate of a worker. It forwards calls to the desk, which takes less than a millisecond."""
 
     desk: DeskActor
 
@@ -115,14 +116,14 @@ class DeskGate:
 
 
 class ToDesk(logging.Handler):
-    """Passes on what is logged in a worker, but for what Ray logs itself."""
+    """Forwards warnings of a worker to the desk, except those of Ray."""
 
     def __init__(self, desk: DeskActor) -> None:
         super().__init__(logging.WARNING)
         self._desk = desk
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Returns when the desk has the line: before its stage is told to have ended."""
+        """Return once the desk has the line, so that it arrives before the outcome of its stage."""
         import ray
 
         if not record.name.startswith("ray"):
@@ -130,6 +131,6 @@ class ToDesk(logging.Handler):
 
 
 def log_again(lines: Sequence[Line]) -> None:
-    """Logs in this process what workers logged in theirs."""
+    """Log lines of workers in this process."""
     for level, name, message in lines:
         logging.getLogger(name).log(level, "%s", message)

@@ -1,5 +1,5 @@
-"""The places of a Ray cluster: workers on its nodes, started when a ready stage finds no room, and ended when what they
-occupy is wanted for another.
+"""Workers on the nodes of a Ray cluster. One is started when a ready stage finds no room, and ended when another worker
+needs its resources.
 """
 
 import logging
@@ -32,12 +32,12 @@ from runner.engine.store import Store
 log = logging.getLogger(__name__)
 
 _N_STARTS = 3
-"""A node on which so many workers died before they were ready is not used."""
+"""Number of workers that may die on a node before they are ready; then the node is not used."""
 
 
 @dataclass(eq=False)
 class RayPlace:
-    """A worker: where it is, what it occupies and holds, and the stage that it makes."""
+    """A worker: its node, the resources that it occupies, its models, and its stage."""
 
     node: Node
     room: Resources
@@ -48,26 +48,28 @@ class RayPlace:
 
     @property
     def is_idle(self) -> bool:
-        """True if it can begin with a stage."""
+        """True if it can start a stage."""
         return self.is_ready and self.stage is None
 
     def begin(self, stage: AnyStage) -> Call:
-        """Hands it a stage."""
+        """Send a stage to the worker."""
         self.stage = stage
-        self.models = stage.models or self.models  # loaded ones stay until others are needed
+        self.models = stage.models or self.models  # loaded models stay until others are needed
         return self.actor.run.remote(stage.key)
 
     def is_meant_for(self, need: Resources) -> bool:
-        """A place with a GPU is for stages that want one."""
+        """Return True if the worker fits the stage. Workers with a GPU are for stages that need one."""
         return fits(need, self.room) and bool(need.gpus) == bool(self.room.gpus)
 
 
 class Places:
-    """Those of one sweep. `refusals` say which nodes are not used, and why."""
+    """Workers of one sweep. `refusals` holds the nodes that are not used, with the reasons."""
 
     def __init__(self, stages: Collection[AnyStage], n_workers: int, resources: ByKind) -> None:
-        """With 0 workers there may be one for each core, and one for each stage at most. Raises ConfigError for GPUs
-        and memory that no node has; says for which stages none has cores enough.
+        """0 workers means at most one per core and at most one per stage.
+
+        Raises ConfigError for GPUs or memory that no node has. Logs a warning for stages that need more cores than any
+        node has.
         """
         self.all: list[RayPlace] = []
         self.arriving: dict[Call, RayPlace] = {}
@@ -81,61 +83,66 @@ class Places:
         self._check_resources(stages)
 
     def open(self, stages: Stages, store: Store, desk: Actor) -> None:
-        """What each worker is given. Raises StoreError."""
+        """Prepare the input of workers. Raises StoreError."""
         import ray
 
         code = CodeOfUsers(components_of(stages))
-        self._desk, self._luggage = desk, ray.put(pickle.dumps((code, stages, store)))
+        self._desk, self._pickled_work = desk, ray.put(pickle.dumps((code, stages, store)))
         self._acceptance = Acceptance(stages.values(), store)
         self._acceptance.open()
 
     def look(self) -> None:
-        """Which nodes there are now. Idle places of those that are gone go with them, others when that is told."""
+        """Update the nodes. Ends idle workers on nodes that left; busy ones end when their loss is reported."""
         self.nodes = live_nodes()
         for place in [place for place in self.all if place.is_idle and place.node.node_id not in self.nodes]:
             self.end(place)
 
     def close(self) -> None:
-        """Ends all workers, whatever they do."""
+        """Kill all workers."""
         for place in list(self.all):
             self.end(place)
         self._acceptance.close()
 
     def need_of(self, stage: AnyStage) -> Resources:
-        """What a place must have for a stage. One that wants more cores than any node has takes all of a node's."""
-        wanted = resources_of(stage, self._resources)
-        return Resources(min(wanted.cpus or self._share, max(self._most_cpus, 1)), wanted.gpus, wanted.memory_gb)
+        """Return the resources that a worker needs for a stage, with no more cores than the largest node has."""
+        requested = resources_of(stage, self._resources)
+        return Resources(
+            min(requested.cpus or self._share, max(self._most_cpus, 1)), requested.gpus, requested.memory_gb
+        )
 
     @property
     def _most_cpus(self) -> int:
-        """Those of the largest node."""
+        """Cores of the largest node."""
         return max((node.has.cpus for node in self.nodes.values()), default=0)
 
     def _check_resources(self, stages: Collection[AnyStage]) -> None:
-        """Raises ConfigError for what no node has."""
+        """Raise ConfigError for resources that no node has."""
         needs = {stage.kind: self.need_of(stage) for stage in stages}
         lacking = {
             kind: need for kind, need in needs.items() if not any(fits(need, node.has) for node in self.nodes.values())
         }
         if lacking:
-            raise ConfigError([_lacking(kind, need) for kind, need in lacking.items()])
-        wanted = {stage.kind: resources_of(stage, self._resources).cpus for stage in stages}
-        if cut := {kind: cpus for kind, cpus in wanted.items() if cpus > self._most_cpus}:
-            log.warning("%s", _cut(cut, self._most_cpus))
+            raise ConfigError([_describe_missing(kind, need) for kind, need in lacking.items()])
+        requested = {stage.kind: resources_of(stage, self._resources).cpus for stage in stages}
+        if reduced := {kind: cpus for kind, cpus in requested.items() if cpus > self._most_cpus}:
+            log.warning("%s", _describe_reduced(reduced, self._most_cpus))
 
     def idle_for(self, need: Resources) -> list[RayPlace]:
-        """Idle ones; those that are meant for other stages only where no better one can be started."""
+        """Return idle workers that fit. Workers meant for other stages are included only if no better one can be
+        started.
+        """
         idle = [place for place in self.all if place.is_idle and fits(need, place.room)]
         meant = [place for place in idle if place.is_meant_for(need)]
         return meant or ([] if self._could_start(need) else idle)
 
     def may_have_another(self, need: Resources) -> bool:
-        """Whether one more is being started or can be."""
+        """Return True if another worker is starting or could be started."""
         return any(not place.is_ready and place.is_meant_for(need) for place in self.all) or self._could_start(need)
 
     def start_for(self, need: Resources) -> None:
-        """Starts as many as there are already, at least one; where there is no room, idle ones give way to the first.
-        Does nothing while some are being started.
+        """Start as many workers as there are for this need, at least one. Does nothing while some are starting.
+
+        If no worker fits and there is no room for one, idle workers are replaced.
         """
         meant = [place for place in self.all if place.is_meant_for(need)]
         if all(place.is_ready for place in meant):
@@ -146,20 +153,20 @@ class Places:
             self._replace_idle(need)
 
     def start_on_each_node(self, need: Resources) -> None:
-        """Starts the first ones."""
+        """Start the first workers, one on each node with room."""
         for node in self.nodes.values():
             if node in self._nodes_with_room(need):
                 self._start(node, need)
 
     def start_one(self, need: Resources) -> bool:
-        """Starts one on the node that has the most free cores; False if there is no room."""
+        """Start a worker on the node with the most free cores. Returns False if no node has room."""
         nodes = self._nodes_with_room(need)
         if nodes:
             self._start(max(nodes, key=lambda node: self._free(node).cpus), need)
         return bool(nodes)
 
     def arrived(self, call: Call) -> None:
-        """One step further: a worker that was started looks around, and once it is accepted it settles in."""
+        """Advance the start of a worker: it reports its versions, and after acceptance it receives its input."""
         import ray
 
         place = self.arriving.pop(call)
@@ -178,10 +185,10 @@ class Places:
             elif refusal := self._acceptance.refusal(place.node, found):
                 self._refuse(place.node, refusal)
             else:
-                self.arriving[place.actor.settle_in.remote(self._luggage, self._desk, place.room.cpus)] = place
+                self.arriving[place.actor.settle_in.remote(self._pickled_work, self._desk, place.room.cpus)] = place
 
     def end(self, place: RayPlace) -> None:
-        """Ends a worker, whatever it does."""
+        """Kill a worker."""
         end_actor(place.actor)
         self.all.remove(place)
         self.arriving = {call: each for call, each in self.arriving.items() if each is not place}
@@ -210,12 +217,14 @@ class Places:
         return without(node.has, (place.room for place in self._on(node)))
 
     def _replace_idle(self, need: Resources) -> None:
-        """Ends idle places, those without models first, on a node that then has room for another."""
+        """End idle workers, first those without models, until a node has room for another worker, and start it."""
         for node in self._usable():
-            there = sorted((place for place in self._on(node) if place.is_idle), key=lambda place: len(place.models))
-            busy = (place.room for place in self._on(node) if place not in there)
+            idle_here = sorted(
+                (place for place in self._on(node) if place.is_idle), key=lambda place: len(place.models)
+            )
+            busy = (place.room for place in self._on(node) if place not in idle_here)
             if fits(need, without(node.has, busy)):
-                for place in [*there, *(place for place in self.all if place.is_idle and place not in there)]:
+                for place in [*idle_here, *(place for place in self.all if place.is_idle and place not in idle_here)]:
                     if self._could_start(need):
                         break
                     self.end(place)
@@ -229,22 +238,22 @@ class Places:
         self.arriving[actor.look_around.remote(self._acceptance.packages, self._acceptance.probe)] = place
 
 
-def _lacking(kind: str, need: Resources) -> str:
-    wanted = ", ".join(f"{name}: {value:g}" for name, value in vars(need).items() if value)
+def _describe_missing(kind: str, need: Resources) -> str:
+    needed = ", ".join(f"{name}: {value:g}" for name, value in vars(need).items() if value)
     return (
-        f"executor.resources.{kind}: wants {{{wanted}}}, which no node of the Ray cluster has; start one that has (see "
-        "`ray status`), or ask for less"
+        f"executor.resources.{kind}: got {{{needed}}}, which no node of the Ray cluster has; start one that has (see "
+        "`ray status`), or request less"
     )
 
 
-def _cut(wanted: Mapping[str, int], most: int) -> str:
-    kinds = ", ".join(f"{kind} {cpus}" for kind, cpus in wanted.items())
+def _describe_reduced(requested: Mapping[str, int], most: int) -> str:
+    kinds = ", ".join(f"{kind} {cpus}" for kind, cpus in requested.items())
     return (
-        f"executor.resources: more cores are wanted than any node of the Ray cluster has (cpus of {kinds}; the largest "
-        f"node has {most}): such a stage takes all cores of a node, and begins when they are free"
+        f"executor.resources: no node of the Ray cluster has enough cores (cpus of {kinds}; the largest node has "
+        f"{most}): such a stage takes all cores of a node, and starts when they are free"
     )
 
 
 def _not_started(node: Node, error: Exception) -> str:
-    said = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return f"{not_used(node)}: no worker could be started there: {said[0]} {said[-1] if said[1:] else ''}".strip()
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{not_used(node)}: no worker could be started there: {lines[0]} {lines[-1] if lines[1:] else ''}".strip()

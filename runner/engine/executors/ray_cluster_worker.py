@@ -1,7 +1,7 @@
-"""A worker of a Ray cluster: an actor that makes stages, and says first where it is and what is installed there.
+"""A worker of a Ray cluster: an actor that computes stages, after it has reported its versions and its store.
 
-Ray loads this module on each node. What it needs of the project is imported within its methods: it must load on a node
-whose packages are others, to say so.
+Ray loads this module on each node. Its methods import the project inside their bodies, because the module must load
+even on a node with other packages, to report them.
 """
 
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Probe:
-    """A file of the store, and what the command that started the sweep has written into it."""
+    """A file in the store and the content that the driver wrote into it."""
 
     path: Path
     content: str
@@ -25,28 +25,29 @@ class Probe:
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What is found on a node: the versions on which results depend, and whether the store is the same folder."""
+    """Facts about a node: the versions on which results depend, and whether its store is the same folder."""
 
     versions: Mapping[str, str]
     has_store: bool
 
 
 class RayWorker:
-    """One place: a process that holds the stages and, from one to the next, the models that they need."""
+    """A worker process that holds the stages, and the models until other models are needed."""
 
     def __init__(self, folder: str) -> None:
-        """`folder` is the working directory of the command, from which relative paths count."""
-        if os.path.isdir(folder):  # noqa: PTH112 - a node that shares the store alone need not have it
+        """`folder` is the working directory of the command, to which relative paths refer."""
+        if os.path.isdir(folder):  # noqa: PTH112 - a node that shares only the store may lack it
             os.chdir(folder)
 
     def look_around(self, packages: tuple[str, ...], probe: Probe | None) -> Whereabouts:
-        """What is found here. `packages` are the user's own, whose code counts."""
+        """Return the facts about this node. `packages` are the user's packages, whose code counts."""
         from runner.engine.environment import versions_of_results
 
         return Whereabouts(versions_of_results(packages), probe is None or _holds(probe))
 
-    def settle_in(self, luggage: bytes, desk: Any, n_threads: int) -> None:
-        """Takes the stages and the store, pickled, and begins to pass on warnings. Libraries use so many threads.
+    def settle_in(self, pickled_work: bytes, desk: Any, n_threads: int) -> None:
+        """Unpickle the stages and the store, and forward warnings from now on. Libraries use `n_threads` threads.
+
         Raises StoreError.
         """
         import logging
@@ -57,14 +58,14 @@ class RayWorker:
 
         allot_threads(n_threads)
         logging.getLogger().addHandler(ToDesk(desk))
-        _, self._stages, store = pickle.loads(luggage)  # noqa: S301 - what the command has pickled
+        _, self._stages, store = pickle.loads(pickled_work)  # noqa: S301 - pickled by the command
         self._worker = Worker(store, DeskGate(desk))
 
     def run(self, key: str) -> "StageRun | Exception":
-        """How a stage ended, or what was raised: only that and the key go through Ray."""
+        """Return the outcome of a stage, or the error raised. Only the key and this value go through Ray."""
         try:
             return self._worker.run(self._stages[key])
-        except Exception as error:  # noqa: BLE001 - whatever it is, the command raises it
+        except Exception as error:  # noqa: BLE001 - the command raises it
             return error
 
 

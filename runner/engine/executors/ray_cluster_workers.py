@@ -1,4 +1,4 @@
-"""The workers of a Ray cluster as the schedule sees them: which stage each of them makes, and what became of it."""
+"""Workers of a Ray cluster as the scheduler sees them: their stages and outcomes."""
 
 import logging
 import time
@@ -20,26 +20,26 @@ from runner.engine.store import Store
 log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
-"""So often it is seen which nodes came and went."""
+"""Seconds between checks of the nodes in the cluster."""
 
-_SAID_AFTER_S = 10.0
-_NODES_MAY_COME_S = 60.0
-"""So long a stage waits for a node to run on when all have gone."""
+_WARN_AFTER_S = 10.0
+_WAIT_FOR_NODES_S = 60.0
+"""Seconds that a stage waits for a node after all nodes have left."""
 
 
 class RayWorkers(Workers):
     """Workers on the nodes of the cluster that this process has joined."""
 
     def __init__(self, stages: Stages, store: Store, gate: Gate, n_workers: int, resources: ByKind) -> None:
-        """Returns when the first worker is ready. Raises ConfigError if there is none that can be used."""
+        """Return when the first worker is ready. Raises ConfigError if no worker can be used."""
         import ray
 
         self._running: dict[Call, RayPlace] = {}
         self._lacking: set[Resources] = set()
-        self._n_refusals_said = 0
+        self._n_refusals_logged = 0
         self._looked_at = time.monotonic()
         self._places = Places(stages.values(), n_workers, resources)
-        again = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # what it knows is in files
+        again = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
         self._desk = start_actor(Desk, ray.get_runtime_context().get_node_id(), again, gate)
         self._news: Call = self._desk.news.remote()
         try:
@@ -52,17 +52,15 @@ class RayWorkers(Workers):
 
     def _start_first(self, need: Resources) -> None:
         self._places.start_on_each_node(need)
-        started, is_said = time.monotonic(), False
+        started, has_warned = time.monotonic(), False
         while not self._n_ready:
             if not self._places.arriving and not self._places.start_one(need):
-                raise ConfigError(
-                    list(self._places.refusals.values()) or "executor: the Ray cluster has no core for us"
-                )
-            self._happened()
-            if time.monotonic() - started > _SAID_AFTER_S and not is_said:
-                log.warning("waiting for room in the Ray cluster, which others may use: see `ray status`")
-                is_said = True
-        self._say_refusals()
+                raise ConfigError(list(self._places.refusals.values()) or "executor: the Ray cluster has no free core")
+            self._wait_for_events()
+            if time.monotonic() - started > _WARN_AFTER_S and not has_warned:
+                log.warning("waiting for room in the Ray cluster, which others may be using: see `ray status`")
+                has_warned = True
+        self._log_refusals()
 
     def room_for(self, stage: AnyStage) -> Room:
         need = self._places.need_of(stage)
@@ -83,26 +81,26 @@ class RayWorkers(Workers):
         since = time.monotonic()
         while True:
             n_ready = self._n_ready
-            if time.monotonic() - self._looked_at > _LOOK_S:  # however many stages end meanwhile
+            if time.monotonic() - self._looked_at > _LOOK_S:  # even while many stages end
                 self._places.look()
                 self._looked_at = time.monotonic()
             for need in self._lacking:
                 self._places.start_for(need)
-            ended = self._happened()
-            self._say_refusals()
+            ended = self._wait_for_events()
+            self._log_refusals()
             if ended or self._n_ready > n_ready:
                 self._lacking.clear()
                 return ended
             if self._running or self._places.arriving:
                 since = time.monotonic()
-            elif time.monotonic() - since > _NODES_MAY_COME_S:
-                raise ComponentError(self._nothing_left())
+            elif time.monotonic() - since > _WAIT_FOR_NODES_S:
+                raise ComponentError(self._no_node_error())
 
     def stop(self) -> None:
         import ray
 
         self._places.close()
-        with suppress(ray.exceptions.RayError):  # nobody is left to say anything
+        with suppress(ray.exceptions.RayError):  # the cluster may be down already
             self._desk.close.remote()
             log_again(ray.get(self._news, timeout=_LOOK_S))
         end_actor(self._desk)
@@ -111,8 +109,8 @@ class RayWorkers(Workers):
     def _n_ready(self) -> int:
         return sum(place.is_ready for place in self._places.all)
 
-    def _happened(self) -> list[StageRun | Lost]:
-        """Waits a moment for anything to happen; returns how stages ended."""
+    def _wait_for_events(self) -> list[StageRun | Lost]:
+        """Wait briefly for an event. Returns the outcomes of stages."""
         import ray
 
         calls = [*self._running, *self._places.arriving, self._news]
@@ -125,16 +123,16 @@ class RayWorkers(Workers):
                 log_again(ray.get(call))
                 self._news = self._desk.news.remote()
             elif call in self._running:
-                ended.append(self._ended(self._running.pop(call), call))
-            elif call in self._places.arriving:  # else it was ended meanwhile
+                ended.append(self._outcome(self._running.pop(call), call))
+            elif call in self._places.arriving:  # otherwise it was ended during the wait
                 self._places.arrived(call)
         return ended
 
-    def _ended(self, place: RayPlace, call: Call) -> StageRun | Lost:
-        """Raises what the worker could not return."""
+    def _outcome(self, place: RayPlace, call: Call) -> StageRun | Lost:
+        """Return the outcome of a worker's stage. Raises errors that the worker could not return as an outcome."""
         import ray
 
-        assert place.stage is not None, "it was begun"
+        assert place.stage is not None, "its stage was started"
         try:
             run: StageRun | Exception = ray.get(call)
         except ray.exceptions.RayError:
@@ -150,18 +148,18 @@ class RayWorkers(Workers):
         if place.node.node_id not in self._places.nodes:
             return f"the node {place.node.address}, on which it ran, left the Ray cluster"
         return (
-            f"the worker process on node {place.node.address} was killed, most likely for want of memory, or crashed "
-            "in a library; give such stages more memory by executor.resources, or see Ray's logs on that node"
+            f"the worker process on node {place.node.address} was killed, most likely because memory ran out, or "
+            "crashed in a library; give such stages more memory by executor.resources, or see Ray's logs on that node"
         )
 
-    def _say_refusals(self) -> None:
-        for why in list(self._places.refusals.values())[self._n_refusals_said :]:
+    def _log_refusals(self) -> None:
+        for why in list(self._places.refusals.values())[self._n_refusals_logged :]:
             log.warning("%s", why)
-        self._n_refusals_said = len(self._places.refusals)
+        self._n_refusals_logged = len(self._places.refusals)
 
-    def _nothing_left(self) -> str:
+    def _no_node_error(self) -> str:
         refused = "".join(f"\n{why}" for why in self._places.refusals.values())
         return (
-            "no node of the Ray cluster is left on which the next stage could run: see `ray status`. What is finished "
-            f"is kept: start nodes, then give the same command again{refused}"
+            "no node of the Ray cluster is left on which the next stage could run: see `ray status`. Finished stages "
+            f"are cached: start nodes, then give the same command again{refused}"
         )

@@ -1,4 +1,4 @@
-"""What stages occupy while they run: as their kind says, or as the user's settings of an executor do."""
+"""Resources of stages: the settings of the executor, or the defaults of their kinds."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -6,24 +6,24 @@ from collections.abc import Iterator, Mapping
 from runner.engine.stage import AnyStage, Resources, Stage
 
 ByKind = Mapping[str, Resources]
-"""An executor's `resources`: those of kinds of stages, in place of what their classes say."""
+"""An executor's `resources`: resources by kind of stage, which replace the defaults of the classes."""
 
 
 def resources_of(stage: AnyStage, by_kind: ByKind) -> Resources:
-    """What a stage occupies."""
+    """Return the resources of a stage."""
     return by_kind.get(stage.kind, stage.resources)
 
 
 def unknown_kinds(by_kind: ByKind) -> list[str]:
-    """Mistakes: names that no kind of stage has."""
+    """Return one error per name that is no kind of stage."""
     known = set(_kinds_below(Stage)) if by_kind else set()
     return [_unknown(kind, known) for kind in by_kind if kind not in known]
 
 
 def _unknown(kind: str, known: set[str]) -> str:
     near = difflib.get_close_matches(kind, sorted(known), n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(sorted(known))}"
-    return f"resources.{kind}: no stage is of this kind; {hint}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known kinds: {', '.join(sorted(known))}"
+    return f"resources.{kind}: no stage has this kind; {hint}"
 
 
 def _kinds_below(cls: type) -> Iterator[str]:

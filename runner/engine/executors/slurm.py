@@ -1,5 +1,5 @@
-"""Runs stages in jobs of Slurm, which take them from a queue in a folder that all hosts share: no host needs to reach
-another.
+"""The executor that runs stages in Slurm jobs. Jobs take stages from a queue in a shared folder, and need no
+network.
 """
 
 import shutil
@@ -12,18 +12,18 @@ from pathlib import Path
 from components.errors import MissingExtraError
 from components.openai_server.gate import Gate
 from components.secrets.given import secret_in
-from runner.engine.executors.contexts import say_if_crowded
+from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 
-_WORKERS_BY_DEFAULT, _WORKERS_HERE = 4, 2
+_DEFAULT_WORKERS, _DEFAULT_LOCAL_WORKERS = 4, 2
 
 
 class Cluster(Enum):
-    """Where jobs run: `LOCAL` are processes of this host in their place, to try things out."""
+    """Where jobs run. `LOCAL` runs processes of this host in place of jobs, to try out the executor."""
 
     SLURM = "slurm"
     LOCAL = "local"
@@ -31,14 +31,16 @@ class Cluster(Enum):
 
 @dataclass(frozen=True)
 class Slurm(Executor):
-    """Jobs of Slurm, by default four, each a worker that has what is given here for itself; `cluster: local` are by
-    default two processes of this host, which know of these `time_min` alone.
+    """Slurm jobs, each a worker with the resources given here. By default four.
 
-    `setup` are lines of the shell before the worker starts, `additional` further options of `sbatch` by their names.
-    A job that gives no sign of life within `start_timeout_s` after Slurm started it is an error; one that is silent for
-    `silence_s` counts as gone, and so does this process for its workers. Of jobs that ended while there is work,
-    preempted or at their time limit, as many as `max_resubmissions` are submitted again. `resources` are those of kinds
-    of stages, which no worker must lack.
+    With `cluster: local`, workers are processes of this host, by default two, which use only `time_min` of the
+    resources. `setup` holds shell lines that run before the worker starts. `additional` holds further options of
+    `sbatch` by name.
+
+    A job without a heartbeat within `start_timeout_s` after Slurm started it is an error. A job that is silent for
+    `silence_s` is presumed dead, and jobs presume the same of this process. At most `max_resubmissions` jobs replace
+    jobs that were preempted or reached their time limit. `resources` holds the resources of kinds of stages, which
+    every worker must have.
     """
 
     cluster: Cluster = Cluster.SLURM
@@ -62,8 +64,8 @@ class Slurm(Executor):
             mistakes.append(str(MissingExtraError("submitit", "slurm", "executor=slurm")))
         elif self.cluster is Cluster.SLURM and not shutil.which("sbatch"):
             mistakes.append(
-                "cluster: slurm is wanted, but there is no sbatch on this host: give the command where jobs are "
-                "submitted, or try it out with executor.cluster=local"
+                "cluster: slurm requires sbatch, which this host lacks: run the command on a host that submits jobs, "
+                "or try it out with executor.cluster=local"
             )
         for name in ("time_min", "cpus_per_worker", "array_parallelism", "start_timeout_s", "silence_s"):
             if not getattr(self, name) > 0:
@@ -71,21 +73,25 @@ class Slurm(Executor):
         for name in ("gpus_per_worker", "mem_gb", "max_resubmissions"):
             if getattr(self, name) < 0:
                 mistakes.append(f"{name}: got {getattr(self, name)}, expected at least 0")
-        return [*mistakes, *self._lacking(), *self._secrets()]
+        return [*mistakes, *self._missing_resources(), *self._secrets()]
 
-    def _lacking(self) -> list[str]:
-        """Resources of stages that no worker has; a job without a limit of memory has what its host has."""
+    def _missing_resources(self) -> list[str]:
+        """Return errors for stages that no worker has the resources for. A job without memory limit has all memory of
+        its host.
+        """
         most = {"cpus": self.cpus_per_worker, "gpus": self.gpus_per_worker, "memory_gb": self.mem_gb or float("inf")}
         names = {"cpus": "cpus_per_worker", "gpus": "gpus_per_worker", "memory_gb": "mem_gb"}
         return [
-            f"resources.{kind}.{name}: got {wanted:g}, but a worker has {most[name]:g}: raise executor.{names[name]}"
+            f"resources.{kind}.{name}: got {needed:g}, but a worker has {most[name]:g}: raise executor.{names[name]}"
             for kind, need in self.resources.items()
-            for name, wanted in vars(need).items()
-            if wanted > most[name]
+            for name, needed in vars(need).items()
+            if needed > most[name]
         ]
 
     def _secrets(self) -> list[str]:
-        """They would stand in the script that is kept with the logs, and in the sweep's configuration."""
+        """Return errors for secrets in settings, which would be written into the job script and the sweep's
+        configuration.
+        """
         texts = [("setup", line) for line in self.setup]
         texts += [(f"additional.{name}", f"--{name}={value}") for name, value in self.additional.items()]
         return [
@@ -104,6 +110,6 @@ class Slurm(Executor):
 
         is_here = self.cluster is Cluster.LOCAL
         if is_here:
-            say_if_crowded(min(n_workers, len(stages)))
-        n_workers = n_workers or (_WORKERS_HERE if is_here else _WORKERS_BY_DEFAULT)
+            warn_if_crowded(min(n_workers, len(stages)))
+        n_workers = n_workers or (_DEFAULT_LOCAL_WORKERS if is_here else _DEFAULT_WORKERS)
         return SlurmWorkers(self, stages, store, gate, min(n_workers, len(stages)), folder)

@@ -1,4 +1,4 @@
-"""Jobs: submitting them, what became of them and what they said, through submitit."""
+"""Slurm jobs through submitit: submission, states and logs."""
 
 import logging
 import os
@@ -21,60 +21,61 @@ from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_worker import Assignment
 
 _MOST_LINES_SHOWN = 15
-_SECONDS_TO_END, _TOLD_AGAIN_S = 10.0, 0.3
-_OVER = {
+_SECONDS_TO_END, _SIGNAL_AGAIN_S = 10.0, 0.3
+_ENDED_STATES = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"),
     *("REVOKED", "TIMEOUT", "FINISHED", "INTERRUPTED"),
 }
-"""Words of Slurm's, and of processes in the place of jobs, for jobs that will not go on."""
+"""States of ended jobs, in the words of Slurm and of submitit's local processes."""
 _UNKNOWN = "UNKNOWN"
 _SQUEUE_FROM_S, _SQUEUE_TO_S = 2.0, 60.0
 
 Submitted = Any
-"""A job of submitit's: it has no types."""
+"""A job of submitit, which is untyped."""
 
 
 class Squeue:
-    """What `squeue` says, asked at most once in a while: it knows of jobs where Slurm keeps no accounts (`sacct`), or
-    has not written them down yet.
+    """States reported by `squeue`, which is asked at most once per interval.
+
+    It knows jobs that `sacct` does not know, because Slurm keeps no accounts or has not written them yet.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """There are new jobs: it is asked often at first."""
+        """Ask often again, because there are new jobs."""
         self._words: dict[str, str] | None = None
         self._asked = float("-inf")
         self._since = time.monotonic()
 
     def word(self, job: str) -> str:
-        """Of a job's state."""
+        """Return the state of a job."""
         now = time.monotonic()
         if now - self._asked > min(max(_SQUEUE_FROM_S, (now - self._since) / 2), _SQUEUE_TO_S):
-            self._words, self._asked = _told_by_squeue(), now
+            self._words, self._asked = _ask_squeue(), now
         if self._words is None:
             return _UNKNOWN
         return self._words.get(job, "COMPLETED")  # it has left the queue
 
 
-def _told_by_squeue() -> dict[str, str] | None:
-    """The words by job; None if it says nothing."""
+def _ask_squeue() -> dict[str, str] | None:
+    """Return the states by job. None if `squeue` fails."""
     command = ["squeue", "--me", "--noheader", "--array", "--format=%i %T"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
-        return dict(line.split(maxsplit=1) for line in told.splitlines())
+        output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
+        return dict(line.split(maxsplit=1) for line in output.splitlines())
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
 
 
 class Jobs:
-    """Submits jobs, whose logs go to a folder."""
+    """Submits jobs with logs in a folder."""
 
     def __init__(self, settings: Slurm, logs: Path) -> None:
         import submitit
 
-        logging.getLogger("submitit").setLevel(logging.ERROR)  # it warns whenever Slurm keeps no accounts
+        logging.getLogger("submitit").setLevel(logging.ERROR)  # it would warn whenever Slurm keeps no accounts
         self._is_local = settings.cluster is Cluster.LOCAL
         self._squeue = Squeue()
         self._keeps_accounts = not self._is_local and _keeps_accounts()
@@ -82,33 +83,35 @@ class Jobs:
         self._executor.update_parameters(**_parameters(settings))
 
     def endings_deferred(self) -> AbstractContextManager[None]:
-        """For as long as jobs are submitted or ended. `sbatch` and `scancel` run to their ends, whatever the whole
-        process group is told; processes in the place of jobs are ended by SIGTERM.
+        """Return a context for submitting or ending jobs.
+
+        In it, signals to the process group do not stop `sbatch` and `scancel`. Local processes in place of jobs are
+        ended by SIGTERM.
         """
         return endings_deferred(kept_from_children=OF_TERMINALS if self._is_local else ENDINGS)
 
     def submit(self, assignments: Sequence[Assignment]) -> list["SlurmJob"]:
-        """One job each, all of them at once. Raises ConfigError if Slurm refuses them."""
+        """Submit one job per assignment, all together. Raises ConfigError if Slurm refuses them."""
         import cloudpickle
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
         cloudpickle.register_pickle_by_value(slurm_bootstrap)
         modules = [path or str(Path.cwd()) for path in sys.path]
         try:
-            with redirect_stderr(StringIO()), self._executor.batch():  # sbatch's words are those of the error
+            with redirect_stderr(StringIO()), self._executor.batch():  # the error contains the output of sbatch
                 submitted = [
                     self._executor.submit(slurm_bootstrap.work_like_the_driver, modules, pickle.dumps(assignment))
                     for assignment in assignments
                 ]
         except (FailedJobError, FailedSubmissionError) as error:
-            said = str(error).strip() or type(error).__name__
-            raise ConfigError(f"executor: Slurm does not take the jobs: {said}") from error
+            reason = str(error).strip() or type(error).__name__
+            raise ConfigError(f"executor: Slurm refuses the jobs: {reason}") from error
         self._squeue.forget()
         return [SlurmJob(job, None if self._is_local else self._squeue, self._keeps_accounts) for job in submitted]
 
 
 def _keeps_accounts() -> bool:
-    """Whether `sacct` knows of jobs; where it does not, each question would bring a line of its own to the terminal."""
+    """Return True if `sacct` works. If it does not, each call would print a line on the terminal."""
     try:
         command = ["sacct", "--noheader", "--allocations", "--starttime=now"]
         return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0  # noqa: S603
@@ -127,27 +130,27 @@ def _parameters(settings: Slurm) -> dict[str, object]:
         "slurm_account": settings.account or None,
         "slurm_array_parallelism": settings.array_parallelism,
         "slurm_setup": list(settings.setup),
-        # srun does not take it over from sbatch since Slurm 22.05, and would give the worker one core.
+        # Since Slurm 22.05, srun does not inherit it from sbatch, and would give the worker one core.
         "slurm_srun_args": [f"--cpus-per-task={settings.cpus_per_worker}"],
-        # A job that is preempted is submitted by us again: under a name of its own, while there is work.
+        # We resubmit preempted jobs ourselves, under new names, while there is work.
         "slurm_additional_parameters": {"no-requeue": True, **settings.additional},
     }
 
 
 @dataclass(frozen=True)
 class State:
-    """What became of a job, in Slurm's word for it."""
+    """The state of a job in Slurm's words."""
 
     word: str
 
     @property
     def is_over(self) -> bool:
-        """It will not go on."""
-        return self.word in _OVER
+        """True if the job has ended."""
+        return self.word in _ENDED_STATES
 
     @property
     def is_running(self) -> bool:
-        """It was started, and has not ended."""
+        """True if the job has started and has not ended."""
         return self.word == "RUNNING"
 
 
@@ -155,7 +158,7 @@ class SlurmJob:
     """One job."""
 
     def __init__(self, submitted: Submitted, squeue: Squeue | None, keeps_accounts: bool) -> None:
-        """`squeue` is None for a process of this host; if Slurm `keeps_accounts`, they are asked first."""
+        """`squeue` is None for a local process. With `keeps_accounts`, Slurm's accounts are asked first."""
         self._submitted = submitted
         self._squeue = squeue
         self._keeps_accounts = keeps_accounts
@@ -163,11 +166,11 @@ class SlurmJob:
 
     @property
     def log(self) -> Path:
-        """What it said as errors."""
+        """File with its stderr."""
         return Path(self._submitted.paths.stderr)
 
     def last_lines(self) -> str:
-        """The end of its log; "" if there is none."""
+        """Return the end of its log. "" if it has none."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -175,7 +178,7 @@ class SlurmJob:
         return "\n".join(text.strip().splitlines()[-_MOST_LINES_SHOWN:])
 
     def state(self, *, now: bool = False) -> State:
-        """What Slurm says of it: what it said a while ago, unless it is asked now."""
+        """Return its state. It may be some time old unless `now` is set."""
         if self._squeue is None:
             return State(str(self._submitted.state))
         word = self._accounted(now=now) if self._keeps_accounts else _UNKNOWN
@@ -186,23 +189,26 @@ class SlurmJob:
         return words[0].rstrip("+").upper() if words else _UNKNOWN  # "CANCELLED by 1000"
 
     def end(self) -> None:
-        """Ends it, whatever it does, or takes it from Slurm's queue."""
+        """End the job, or remove it from Slurm's queue."""
         if self._squeue is None:
             with suppress(ProcessLookupError):
-                os.kill(int(self.name), signal.SIGTERM)  # which it hands on; by SIGINT it would print a traceback
+                os.kill(
+                    int(self.name), signal.SIGTERM
+                )  # it forwards the signal; after SIGINT it would print a traceback
         else:
             self._submitted.cancel(check=False)
 
     def wait_for_end(self) -> None:
-        """For a process of this host, which is ours to clear away; Slurm clears away its own. One that was about to
-        start others, and had none to hand the signal on to, is told again.
+        """Wait for the end of a local process. Slurm cleans up its own jobs.
+
+        A process that was just starting its child could not forward the signal, so it is signalled again.
         """
         until = time.monotonic() + _SECONDS_TO_END
-        again = time.monotonic() + _TOLD_AGAIN_S
+        again = time.monotonic() + _SIGNAL_AGAIN_S
         while self._squeue is None and not self.state().is_over and time.monotonic() < until:
             time.sleep(0.01)
             if time.monotonic() > again:
-                again += _TOLD_AGAIN_S
+                again += _SIGNAL_AGAIN_S
                 self.end()
-        if self._squeue is None and not self.state().is_over:  # it was stopped, say
+        if self._squeue is None and not self.state().is_over:  # for example because it was stopped
             os.kill(int(self.name), signal.SIGKILL)

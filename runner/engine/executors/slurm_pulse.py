@@ -1,4 +1,4 @@
-"""Whether the driver lives, for workers that cannot reach it: a file that it goes on changing."""
+"""Heartbeat of the driver for workers that cannot reach it: a file that it keeps changing."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 BEATS_PER_SILENCE = 10
-"""So many signs of life are missing when somebody counts as gone."""
+"""Number of missing heartbeats after which a process is presumed dead."""
 
 _ENDED = b"ended"
 
@@ -16,26 +16,26 @@ def _path(folder: Path) -> Path:
 
 
 class DriverPulse:
-    """The driver's side: beats until it is stopped."""
+    """The driver's side: writes heartbeats until it is stopped."""
 
     def __init__(self, folder: Path, silence_s: float) -> None:
-        """Begins at once. `silence_s` without a beat are an end. Raises OSError."""
+        """Starts immediately. Workers presume the driver dead after `silence_s` without a heartbeat. Raises OSError."""
         self._path = _path(folder)
         self._every_s = silence_s / BEATS_PER_SILENCE
         self._is_stopped = threading.Event()
         self._path.write_bytes(b"0")
-        self._thread = threading.Thread(target=self._beat, daemon=True)  # it dies with the driver, however that ends
+        self._thread = threading.Thread(target=self._beat, daemon=True)  # it dies with the driver
         self._thread.start()
 
     def _beat(self) -> None:
         n_beats = 0
         while not self._is_stopped.wait(self._every_s):
             n_beats += 1
-            with suppress(OSError):  # a disk that is full now may not be at the next beat
+            with suppress(OSError):  # a full disk may have space at the next beat
                 self._path.write_text(str(n_beats))
 
     def stop(self) -> None:
-        """Says that no workers are needed any more. May be called again."""
+        """Announce that no workers are needed any more. May be called again."""
         self._is_stopped.set()
         self._thread.join()
         with suppress(FileNotFoundError):
@@ -43,7 +43,7 @@ class DriverPulse:
 
 
 class DriverWatch:
-    """A worker's side: sees whether the file changes, by the clock of its own host alone."""
+    """A worker's side: checks whether the file changes, using only the clock of its own host."""
 
     def __init__(self, folder: Path, silence_s: float) -> None:
         self._path = _path(folder)
@@ -53,11 +53,13 @@ class DriverWatch:
 
     @property
     def every_s(self) -> float:
-        """So often is a look worth while."""
+        """Seconds between useful checks."""
         return self._silence_s / BEATS_PER_SILENCE
 
     def is_over(self) -> bool:
-        """The driver said so, or was silent for too long. What cannot be read has not changed."""
+        """Return True if the driver announced its end or was silent for too long. An unreadable file counts as
+        unchanged.
+        """
         with suppress(OSError):
             found = self._path.read_bytes()
             if found != self._seen:

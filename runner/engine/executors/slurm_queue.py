@@ -1,13 +1,12 @@
-"""Tasks that a driver hands out and that workers on other hosts take, with a folder that they share as the only link.
+"""A queue of tasks in a shared folder, through which a driver hands stages to workers on other hosts.
 
-    waiting.json               what nobody has taken yet, in order, and which workers are to take nothing more;
-                               written anew by the driver
-    tasks/<number>             an empty file per task: who renames it to the next has the task
+    waiting.json               waiting tasks in order, and dismissed workers; rewritten by the driver
+    tasks/<number>             an empty file per task: a worker takes the task by renaming it to the next path
     taken/<number>.<worker>
-    journals/<worker>.runs     what a worker began and how that ended
+    journals/<worker>.runs     tasks that a worker began, and their outcomes
 
-Files are looked for by name and opened anew at each look: a network file system promises that who opens a file sees
-what was there when its writer closed it, whereas the list of a folder may be half a minute old (NFS).
+Files are looked up by name and reopened for each look. A network file system guarantees that an opened file shows what
+its writer had closed, but the listing of a folder may be half a minute old (NFS).
 """
 
 import errno
@@ -23,12 +22,12 @@ from components.json_value import Json
 from runner.engine.identity import Models
 
 _PATIENCE_S = 5.0
-"""So long a free worker leaves a task to a busy one that has its models in memory: loading them takes about as long."""
+"""Seconds that a free worker leaves a task to busy workers that hold its models: about the time of loading models."""
 
 
 @dataclass(frozen=True)
 class SlurmTask:
-    """A stage to be run, by its key. `n_holders` workers have its models in memory."""
+    """A stage to run, by its key. `n_holders` workers hold its models in memory."""
 
     number: int
     key: str
@@ -36,8 +35,9 @@ class SlurmTask:
 
 
 class Wait:
-    """Pauses between looks that find nothing: a twentieth of the time waited so far, from a millisecond to a second. So
-    looking costs little, and what happens is known soon: a hundred idle workers look a hundred times a second in all.
+    """Pauses between looks: a twentieth of the time waited so far, from a millisecond to a second.
+
+    Looking then costs little, and news arrives soon. A hundred idle workers look a hundred times a second in all.
     """
 
     def __init__(self) -> None:
@@ -45,44 +45,44 @@ class Wait:
 
     @property
     def seconds(self) -> float:
-        """Since the wait began."""
+        """Seconds since the wait began."""
         return time.monotonic() - self._since
 
     def pause(self) -> None:
-        """Sleeps until the next look."""
+        """Sleep until the next look."""
         time.sleep(min(max(self.seconds / 20, 0.001), 1.0))
 
 
 class Journal:
-    """Lines of JSON in a file to which one process appends, and which others read."""
+    """A file of JSON lines that one process appends and others read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.n_read = 0
-        """Bytes that were read so far: they become more with every sign of life."""
+        """Bytes read so far. They grow with every heartbeat."""
 
     def append(self, line: Mapping[str, Json]) -> None:
-        """Writes a line. Raises OSError."""
-        # It first ends what a killed process may have left of a line.
+        """Append a line. Raises OSError."""
+        # The first newline ends a line that a killed process left incomplete.
         with self._path.open("ab", buffering=0) as file:
             file.write(b"\n" + json.dumps(line).encode() + b"\n")
 
     def beat(self) -> None:
-        """A sign of life: readers see that the file grew. Raises OSError."""
+        """Append a heartbeat, which readers see as growth of the file. Raises OSError."""
         with self._path.open("ab", buffering=0) as file:
             file.write(b"\n")
 
     def new_lines(self) -> list[dict[str, Json]]:
-        """What was appended since the last look; a line that was cut off is passed over. Raises OSError."""
+        """Return the lines appended since the last call, without incomplete ones. Raises OSError."""
         with self._path.open("rb") as file:
             file.seek(self.n_read)
             read = file.read()
         whole = read[: read.rfind(b"\n") + 1]
         self.n_read += len(whole)
-        return [line for line in map(_parsed, whole.splitlines()) if line is not None]
+        return [line for line in map(_parse, whole.splitlines()) if line is not None]
 
 
-def _parsed(line: bytes) -> dict[str, Json] | None:
+def _parse(line: bytes) -> dict[str, Json] | None:
     try:
         parsed = json.loads(line)
     except ValueError:
@@ -91,21 +91,21 @@ def _parsed(line: bytes) -> dict[str, Json] | None:
 
 
 def make_folders(folder: Path) -> None:
-    """Those of a queue. Raises OSError."""
+    """Create the folders of a queue. Raises OSError."""
     for name in ("tasks", "taken", "journals"):
         (folder / name).mkdir(parents=True)
 
 
 def journal_path(folder: Path, worker: str, ending: str) -> Path:
-    """Where a worker writes."""
+    """Return the path of a worker's journal."""
     return folder / "journals" / f"{worker}.{ending}"
 
 
 class Offers:
-    """The driver's side: what waits to be taken."""
+    """The driver's side of the queue: the waiting tasks."""
 
     def __init__(self, folder: Path) -> None:
-        """The folders are there: see `make_folders`."""
+        """The folders must exist: see `make_folders`."""
         self._folder = folder
         self._n_put = 0
         self._waiting: dict[int, SlurmTask] = {}
@@ -113,11 +113,11 @@ class Offers:
         self._is_written = False
 
     def __iter__(self) -> Iterator[SlurmTask]:
-        """What nobody is known to have taken."""
+        """Yield the tasks that no worker is known to have taken."""
         return iter(list(self._waiting.values()))
 
     def put(self, key: str, n_holders: int = 0) -> SlurmTask:
-        """Adds a task, which workers see once all are written. Raises OSError."""
+        """Add a task, which workers see after the next `write`. Raises OSError."""
         self._n_put += 1
         task = SlurmTask(self._n_put, key, n_holders)
         _file_of(self._folder, task.number).touch()
@@ -125,7 +125,7 @@ class Offers:
         return task
 
     def set_holders(self, task: SlurmTask, n_holders: int) -> None:
-        """Says how many workers have by now the models of a task that waits."""
+        """Update the number of workers that hold the models of a waiting task."""
         if n_holders != task.n_holders:
             self._change(SlurmTask(task.number, task.key, n_holders))
 
@@ -134,25 +134,25 @@ class Offers:
         self._is_written = False
 
     def withdraw(self, number: int) -> None:
-        """Offers a task no more: a worker said that it has it."""
+        """Remove a task that a worker has reported as taken."""
         self._waiting.pop(number, None)
 
     def dismiss(self, worker: str) -> None:
-        """A worker counts as gone. It may live on, and even take one more task before it reads this."""
+        """Dismiss a worker that is presumed dead. It may be alive, and even take one more task before it reads this."""
         self._dismissed.append(worker)
         self._is_written = False
 
     @property
     def taken_by_dismissed(self) -> list[SlurmTask]:
-        """What waits as far as is known, but was taken by a worker that was dismissed."""
+        """Tasks that seem to be waiting but were taken by dismissed workers."""
         return [task for task in self if any(self.is_taken_by(task.number, worker) for worker in self._dismissed)]
 
     def is_taken_by(self, number: int, worker: str) -> bool:
-        """Whether a worker has taken a task, whether or not it lived to say so."""
+        """Return True if a worker has taken a task, even if it died before reporting that."""
         return _taken(self._folder, number, worker).exists()
 
     def write(self) -> None:
-        """Shows the workers what waits. Raises OSError."""
+        """Publish the waiting tasks to the workers. Raises OSError."""
         if not self._is_written:
             temporary = self._folder / f".{uuid.uuid4().hex}"
             tasks = [list(vars(task).values()) for task in self._waiting.values()]
@@ -162,30 +162,32 @@ class Offers:
 
 
 class Taker:
-    """A worker's side: takes what waits, and writes down what became of it."""
+    """A worker's side of the queue: takes tasks and records their outcomes."""
 
     def __init__(self, folder: Path, worker: str, models: Mapping[str, Models]) -> None:
-        """`models` are those that stages need, by key. The journal is there. Raises OSError."""
+        """`models` are the models of stages, by key. The journal must exist. Raises OSError."""
         self._folder = folder
         self._worker = worker
         self._models = models
         self._loaded: Models = frozenset()
         self.is_dismissed = False
-        """The driver wants nothing more of this worker."""
+        """True if the driver has dismissed this worker."""
         self._journal = Journal(journal_path(folder, worker, "runs"))
-        # What this worker, or the one before it in its place, took already; later also what others took.
-        self._gone = {line["began"] for line in self._journal.new_lines() if "began" in line}
+        # Tasks that this worker or its predecessor has taken, and later also those that others have taken.
+        self._known_as_taken = {line["began"] for line in self._journal.new_lines() if "began" in line}
 
     def take(self, waited_s: float) -> SlurmTask | None:
-        """The first task that nobody else took of those whose models are here, or that need none; else of those whose
-        models no worker has in memory; and only after a while one whose models others have. Raises OSError.
+        """Take a waiting task. None if there is none. Raises OSError.
+
+        Tasks whose models this worker holds, or that need none, come first. Then come tasks whose models no worker
+        holds. A task whose models other workers hold is taken only after some time.
         """
-        offered = self._offered()
-        for task in sorted(offered, key=self._n_elsewhere):  # which keeps their order otherwise
+        offered = self._read_offers()
+        for task in sorted(offered, key=self._n_elsewhere):  # a stable sort
             if self._n_elsewhere(task) > 0 and waited_s < _PATIENCE_S:
                 return None
-            is_new = task.number not in self._gone
-            self._gone.add(task.number)
+            is_new = task.number not in self._known_as_taken
+            self._known_as_taken.add(task.number)
             if is_new and self._claim(task.number):
                 self._loaded = self._models[task.key] or self._loaded
                 self._journal.append({"began": task.number, "process": os.getpid()})
@@ -193,14 +195,14 @@ class Taker:
         return None
 
     def ended(self, task: SlurmTask, how: Mapping[str, Json]) -> None:
-        """Writes down how a task ended. Raises OSError."""
+        """Record the outcome of a task. Raises OSError."""
         self._journal.append({"ended": task.number, "process": os.getpid(), "how": dict(how)})
 
-    def _offered(self) -> list[SlurmTask]:
+    def _read_offers(self) -> list[SlurmTask]:
         try:
             waiting = json.loads((self._folder / _WAITING).read_bytes())
         except OSError as error:
-            # Nothing was offered yet, or a network file system lost the file that was replaced while it was read.
+            # No task was offered yet, or the file was replaced while a network file system read it.
             if error.errno not in (errno.ENOENT, errno.ESTALE):
                 raise
             return []
@@ -208,7 +210,7 @@ class Taker:
         return [] if self.is_dismissed else [SlurmTask(*task) for task in waiting["tasks"]]
 
     def _n_elsewhere(self, task: SlurmTask) -> int:
-        """-1 if its models are here; else how many others have them."""
+        """Return the number of other workers that hold the task's models. -1 if this worker holds them."""
         return -1 if self._models[task.key] <= self._loaded else task.n_holders
 
     def _claim(self, number: int) -> bool:
@@ -216,7 +218,7 @@ class Taker:
         try:
             _file_of(self._folder, number).rename(taken)
         except FileNotFoundError:
-            # Also the answer to a rename that a network file system sent twice, as the first answer was lost.
+            # A network file system may have repeated a successful rename whose reply was lost.
             return taken.exists()
         return True
 

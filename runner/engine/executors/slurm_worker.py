@@ -1,7 +1,7 @@
-"""What a job of the `slurm` executor runs: a supervisor that shows it is alive, and below it the process that works.
+"""Code of a Slurm job: a supervisor with a heartbeat, and a child process that computes.
 
-The supervisor never computes: it beats, sees how a worker dies and follows the driver's end, whatever the worker does.
-It has a journal beside the worker's own, with an empty line a beat:
+The supervisor never computes. It writes heartbeats, records how workers die, and ends with the driver, whatever the
+worker does. It writes a second journal beside the worker's, with one empty line per heartbeat:
 
     journals/<worker>.life     {"hello": host}  {"refused": why}  {"died": exit code, ...}  {"left": why}
 """
@@ -37,31 +37,33 @@ from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 
-_MOST_DEATHS = 10
-"""A job whose worker died so often does not start another: something is wrong with its host."""
+_MAX_DEATHS = 10
+"""Number of worker deaths after which a job ends, because something is wrong with its host."""
 
 _DISMISSED = 77
-"""The exit code of a worker process that is not wanted any more."""
+"""Exit code of a worker process that the driver has dismissed."""
 
 
 class Left(StrEnum):
-    """Why a job ended."""
+    """Reason why a job ended."""
 
     TOLD = "told"
-    """Preempted, or cancelled."""
+    """It was preempted or cancelled."""
     TIME = "time"
-    """The time that it may take was nearly up."""
+    """Its time limit was near."""
     DRIVER = "driver"
-    """The driver ended, was silent for too long, or thought that this job was gone."""
+    """The driver ended, was silent for too long, or presumed this job dead."""
     DEATHS = "deaths"
     """Its worker died again and again."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a job is given: the `folder` of the queue and its name there. `work` holds the pickled stages, store and
-    gate, which the worker process alone opens; `versions` are those of the driver, the user's own `packages` among
-    them, and `store_probe` is a file in its store (None: it is no folder). Libraries use at most `n_threads`.
+    """Input of a job: the `folder` of the queue and the name of the worker in it.
+
+    `work` holds the pickled stages, store and gate, which only the worker process unpickles. `versions` are those of
+    the driver, including the user's `packages`. `store_probe` is a file in the driver's store; None if the store is no
+    shared folder. Libraries use at most `n_threads`.
     """
 
     folder: Path
@@ -75,11 +77,12 @@ class Assignment:
 
 
 def supervise(assignment: Assignment) -> None:
-    """Works until the driver ends or is silent, or until the job is told to end. Does not return: whoever started it
-    would write down what it returned, beside a queue that may be gone.
+    """Work until the driver ends or is silent, or until the job is signalled to end. Does not return.
+
+    On a return, submitit would write the result beside a queue that may have been removed.
     """
     mask_output()
-    with suppress(FileNotFoundError):  # the queue is gone: the driver has ended
+    with suppress(FileNotFoundError):  # the queue was removed: the driver has ended
         _Supervisor(assignment).run()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -94,42 +97,42 @@ class _Supervisor:
         self._left: Left | None = None
         self._process_id: int | None = None
         self._pid = os.getpid()
-        signal.signal(signal.SIGTERM, self._told_to_end)
-        signal.signal(signal.SIGUSR2, self._told_to_leave)
+        signal.signal(signal.SIGTERM, self._end_now)
+        signal.signal(signal.SIGUSR2, self._end_after_stage)
 
-    def _told_to_end(self, number: int, frame: FrameType | None) -> None:
+    def _end_now(self, number: int, frame: FrameType | None) -> None:
         self._left = self._left or Left.TOLD
         self._signal_worker(signal.SIGKILL)
 
-    def _told_to_leave(self, number: int, frame: FrameType | None) -> None:
-        """The stage that runs may still end in time."""
+    def _end_after_stage(self, number: int, frame: FrameType | None) -> None:
+        """End after the running stage, which may still finish in time."""
         self._left = self._left or Left.TIME
         self._signal_worker(signal.SIGUSR2)
 
     def _signal_worker(self, number: signal.Signals) -> None:
-        if os.getpid() == self._pid and self._process_id:  # a fork has these handlers for a moment
+        if os.getpid() == self._pid and self._process_id:  # a forked child has these handlers briefly
             with suppress(ProcessLookupError):
                 os.kill(self._process_id, number)
 
     def run(self) -> None:
-        """Keeps a worker at work. Raises FileNotFoundError if the queue is gone."""
+        """Keep a worker running. Raises FileNotFoundError if the queue was removed."""
         if refusal := _refusal(self._assignment):
             self._life.append({"refused": refusal})
             return
         self._life.append({"hello": socket.gethostname()})
         n_deaths = 0
         while not self._left:
-            exit_code = self._until_it_ends()
+            exit_code = self._run_worker()
             if exit_code == _DISMISSED:
                 self._left = self._left or Left.DRIVER
             elif not self._left:
                 self._life.append({"died": exit_code, "process": self._process_id})
                 n_deaths += 1
-                self._left = Left.DEATHS if n_deaths == _MOST_DEATHS else None
+                self._left = Left.DEATHS if n_deaths == _MAX_DEATHS else None
         self._life.append({"left": self._left})
 
-    def _until_it_ends(self) -> int:
-        """Starts a worker process and follows it to its end: the exit code."""
+    def _run_worker(self) -> int:
+        """Start a worker process, follow it to its end, and return its exit code."""
         process: BaseProcess = fork_or_spawn().Process(target=_work, args=(self._assignment,))  # type: ignore[attr-defined]
         process.start()
         self._process_id = process.pid
@@ -146,32 +149,32 @@ class _Supervisor:
 
 
 def _refusal(assignment: Assignment) -> str:
-    """Why results may not come from this host; "" if they may."""
+    """Return why results must not come from this host. "" if they may."""
     not_used = f"host {socket.gethostname()} is not used"
     if others := differences(versions_of_results(assignment.packages), assignment.versions):
         return f"{not_used}: {'; '.join(others)}. Results depend on these: install the same versions on all hosts"
     probe = assignment.store_probe
     if probe and not probe.exists():
         return (
-            f"{not_used}: run.store_dir {probe.parents[1]} is not the same folder there. Give one that all hosts share "
-            "and find at the same path"
+            f"{not_used}: run.store_dir {probe.parents[1]} is not the same folder there. Choose one that all hosts "
+            "share at the same path"
         )
     return ""
 
 
 def _work(assignment: Assignment) -> None:
-    """The worker process: takes tasks until it is told to leave."""
-    for name in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the supervisor decides
+    """Run the worker process: take tasks until a signal or a dismissal."""
+    for name in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the supervisor handles them
         signal.signal(name, signal.SIG_IGN)
-    told: list[int] = []
-    signal.signal(signal.SIGUSR2, lambda number, _: told.append(number))
+    signals: list[int] = []
+    signal.signal(signal.SIGUSR2, lambda number, _: signals.append(number))
     end_with_parent()
     work: tuple[CodeOfUsers, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
     _, stages, store, gate = work
     taker = Taker(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
     allot_threads(min(assignment.n_threads, n_cores()))
     worker, wait = Worker(store, gate), Wait()
-    while not told and not taker.is_dismissed:
+    while not signals and not taker.is_dismissed:
         task = taker.take(wait.seconds)
         if task is None:
             wait.pause()
@@ -185,12 +188,14 @@ def _work(assignment: Assignment) -> None:
 def _outcome(worker: Worker, stage: AnyStage) -> dict[str, Json]:
     try:
         return asdict(worker.run(stage))
-    except StoreError as error:  # the driver raises it again: nothing else could be kept either
+    except StoreError as error:  # the driver raises it again: later results could not be stored either
         return {"store_error": str(error)}
 
 
 def run_of(outcome: Mapping[str, Json]) -> StageRun:
-    """How a stage ended, as a worker wrote it down. Raises StoreError if that could not be kept."""
+    """Return the outcome of a stage that a worker wrote down. Raises StoreError if the worker could not store the
+    result.
+    """
     if error := outcome.get("store_error"):
         raise StoreError(error)
     return StageRun(**{**outcome, "damaged": tuple(outcome["damaged"])})

@@ -29,22 +29,23 @@ from runner.engine.store import Store
 log = logging.getLogger(__name__)
 
 _TASKS_PER_WORKER = 2
-"""One that it does and one that waits: who ends a stage need not wait for the driver."""
+"""One task that a worker runs and one that waits, so that a worker need not wait for the driver."""
 
-_LOOK_FROM_S, _LOOK_TO_S = 0.05, 1.0
-"""So often it is seen which workers live, while nothing else happens."""
+_MIN_LOOK_S, _MAX_LOOK_S = 0.05, 1.0
+"""Shortest and longest interval between checks whether the workers are alive."""
 
-_DOUBTED_S = 10.0
-"""After such a silence, and then so often, Slurm is asked after a worker's job."""
+_DOUBT_AFTER_S = 10.0
+"""Seconds of silence after which Slurm is asked for the state of a worker's job, and the interval between questions."""
 
-_SAID_AFTER_S = 10.0
+_WARN_AFTER_S = 10.0
 
 _Ended = list[StageRun | Lost]
 
 
 class _Worker:
-    """A job as far as it is known here. `tasks` are what it is doing, by the process that does it: that of a process
-    which died is there until its death is known.
+    """A job as far as the driver knows it.
+
+    `tasks` maps the worker's processes to their tasks. A dead process stays until its death is reported.
     """
 
     def __init__(self, name: str, job: SlurmJob, folder: Path) -> None:
@@ -58,30 +59,30 @@ class _Worker:
 
     @property
     def silent_s(self) -> float:
-        """For so long it gave no sign of life."""
+        """Seconds since the last heartbeat."""
         return time.monotonic() - self.last_sign
 
     def state(self) -> State:
-        """What Slurm says of the job, which is asked anew if the worker is silent."""
-        now = self.silent_s > _DOUBTED_S and time.monotonic() - self.last_asked > _DOUBTED_S
+        """Return the state of the job. Asks Slurm again if the worker is silent."""
+        now = self.silent_s > _DOUBT_AFTER_S and time.monotonic() - self.last_asked > _DOUBT_AFTER_S
         if now:
             self.last_asked = time.monotonic()
         return self.job.state(now=now)
 
 
 class SlurmWorkers(Workers):
-    """Jobs, and the queue from which they take stages."""
+    """Slurm jobs and the queue from which they take stages."""
 
     def __init__(
         self, settings: Slurm, stages: Stages, store: Store, gate: Gate | None, n_workers: int, sweep_dir: Path
     ) -> None:
-        """Submits the jobs. Raises ConfigError if Slurm does not take them."""
+        """Submit the jobs. Raises ConfigError if Slurm refuses them."""
         self._settings = settings
         self._work = pickle.dumps((CodeOfUsers(components_of(stages)), dict(stages), store, gate))
         self._packages = users_packages(stages.values())
         clear_probes(store)
         self._probe = new_probe(store)
-        self._drivers = drivers_in(sweep_dir.parent)  # which see this process alive as long as they are here
+        self._drivers = drivers_in(sweep_dir.parent)  # keeps the heartbeat of this process running
         clear_queues(sweep_dir.parent, self._drivers)
         self._folder = new_queue(sweep_dir, self._drivers)
         self._logs = sweep_dir / "logs"
@@ -95,7 +96,7 @@ class SlurmWorkers(Workers):
         self._n_submitted = 0
         self._most_jobs = n_workers + settings.max_resubmissions
         self._began = self._looked = time.monotonic()
-        self._is_waiting_said = self._has_had_any = False
+        self._has_warned_about_waiting = self._had_any_worker = False
         make_folders(self._folder)
         self._offers = Offers(self._folder)
         self._pulse = DriverPulse(self._folder, settings.silence_s)
@@ -110,7 +111,7 @@ class SlurmWorkers(Workers):
         self._n_submitted += n_jobs
         if self._probe:
             self._probe.touch()
-        for name in names:  # before anybody looks for them: an NFS client remembers that a file was not there
+        for name in names:  # before the first lookup, because an NFS client remembers that a file was missing
             for ending in ("runs", "life"):
                 journal_path(self._folder, name, ending).touch()
         with self._jobs.endings_deferred():
@@ -143,7 +144,7 @@ class SlurmWorkers(Workers):
         self._stages[task.number] = stage
 
     def _n_holders(self, models: Models) -> int:
-        """Workers that have the models in memory; of none at all that is nobody's."""
+        """Return the number of workers that hold the models in memory. 0 if the set of models is empty."""
         return sum(models <= worker.models for worker in self._workers.values()) if models else 0
 
     def hand_out(self) -> None:
@@ -154,116 +155,116 @@ class SlurmWorkers(Workers):
         while True:
             self._replace_jobs()
             self._offers.write()
-            ended = self._news()
-            if not ended and time.monotonic() - self._looked > min(max(wait.seconds / 20, _LOOK_FROM_S), _LOOK_TO_S):
-                ended = self._look()
+            ended = self._read_outcomes()
+            if not ended and time.monotonic() - self._looked > min(max(wait.seconds / 20, _MIN_LOOK_S), _MAX_LOOK_S):
+                ended = self._check_workers()
                 self._looked = time.monotonic()
             if ended:
                 return ended
             wait.pause()
 
-    def _news(self) -> _Ended:
-        """How stages ended since the last time."""
-        return [run for worker in self._workers.values() for run in self._news_of(worker)]
+    def _read_outcomes(self) -> _Ended:
+        """Return the outcomes since the last call."""
+        return [run for worker in self._workers.values() for run in self._outcomes_of(worker)]
 
-    def _news_of(self, worker: _Worker) -> _Ended:
+    def _outcomes_of(self, worker: _Worker) -> _Ended:
         ended: _Ended = []
         for line in worker.runs.new_lines():
             if "began" in line and line["began"] in self._stages:
-                self._has_taken(worker, line["began"], line["process"])
+                self._record_start(worker, line["began"], line["process"])
             elif "ended" in line and worker.tasks.get(line["process"]) == line["ended"]:
                 del self._stages[worker.tasks.pop(line["process"])]
                 ended.append(run_of(line["how"]))
         return ended
 
-    def _has_taken(self, worker: _Worker, number: int, process: int) -> None:
+    def _record_start(self, worker: _Worker, number: int, process: int) -> None:
         worker.tasks[process] = number
         self._offers.withdraw(number)
         if models := self._stages[number].models:
             worker.models = models
-            self._tell_holders()
+            self._update_holders()
 
-    def _tell_holders(self) -> None:
+    def _update_holders(self) -> None:
         for task in self._offers:
             self._offers.set_holders(task, self._n_holders(self._stages[task.number].models))
 
-    def _look(self) -> _Ended:
-        """Which workers came, died or went, and how their stages ended by that."""
-        for task in self._offers.taken_by_dismissed:  # whoever counts as gone may live on for a while
-            self._put_again(task.number)
-        return [each for worker in list(self._workers.values()) for each in self._look_after(worker)]
+    def _check_workers(self) -> _Ended:
+        """Check which workers started, died or left. Returns the outcomes of their stages."""
+        for task in self._offers.taken_by_dismissed:  # a worker presumed dead may be alive for a while
+            self._resubmit(task.number)
+        return [each for worker in list(self._workers.values()) for each in self._check_worker(worker)]
 
-    def _look_after(self, worker: _Worker) -> _Ended:
+    def _check_worker(self, worker: _Worker) -> _Ended:
         n_read = worker.life.n_read
         ended: _Ended = []
         for line in worker.life.new_lines():
             if "hello" in line:
-                worker.is_ready = self._has_had_any = True
+                worker.is_ready = self._had_any_worker = True
             if "refused" in line:
                 ended += self._drop(worker, line["refused"])
             elif "died" in line:
-                ended += self._has_died(worker, line["process"], line["died"])
+                ended += self._record_death(worker, line["process"], line["died"])
             elif "left" in line:
-                ended += self._has_left(worker, Left(line["left"]))
+                ended += self._record_departure(worker, Left(line["left"]))
         if worker.life.n_read > n_read:
             worker.last_sign = time.monotonic()
         if worker.name not in self._workers:
             return ended
-        return ended + (self._if_gone(worker) if worker.is_ready else self._expect(worker))
+        return ended + (self._check_if_dead(worker) if worker.is_ready else self._check_start(worker))
 
-    def _has_died(self, worker: _Worker, process: int, exit_code: int) -> _Ended:
-        """One of its processes; another is at work in its place."""
-        ended = self._news_of(worker)
+    def _record_death(self, worker: _Worker, process: int, exit_code: int) -> _Ended:
+        """Record the death of a worker process, which another one replaces."""
+        ended = self._outcomes_of(worker)
         worker.models = frozenset()
-        if process not in worker.tasks:  # it had nothing to do, or the next takes what it could not say it had
+        if process not in worker.tasks:  # it was idle, or its successor takes the task that it did not report
             return ended
-        return [*ended, self._lost(worker.tasks.pop(process), _how_it_died(exit_code, worker.job))]
+        return [*ended, self._lost(worker.tasks.pop(process), _describe_death(exit_code, worker.job))]
 
     def _lost(self, number: int, why: str) -> Lost:
         return Lost(self._stages.pop(number).key, why)
 
-    def _has_left(self, worker: _Worker, left: Left) -> _Ended:
+    def _record_departure(self, worker: _Worker, left: Left) -> _Ended:
         if left is Left.DEATHS:
-            return self._drop(worker, _told(worker.job, "was given up: its worker processes died again and again"))
+            return self._drop(worker, _job_error(worker.job, "was abandoned: its worker processes died repeatedly"))
         if left is Left.TIME:
             limit = f"executor.time_min={self._settings.time_min}"
-            return self._remove(worker, f"the time of its job was up before it ended: raise {limit}")
-        return self._remove(worker)  # preempted, say, which is not the stage's fault
+            return self._remove(worker, f"its job reached the time limit before the stage ended: raise {limit}")
+        return self._remove(worker)  # for example preempted, which is not the stage's fault
 
-    def _if_gone(self, worker: _Worker) -> _Ended:
-        """How its stage ended if it has gone without a word."""
+    def _check_if_dead(self, worker: _Worker) -> _Ended:
+        """Return the outcome of its stage if the worker disappeared without a record."""
         name, state = worker.job.name, worker.state()
         if state.is_over:
-            return self._remove(worker, f"its job {name} of Slurm ended ({state.word}); its log is {worker.job.log}")
+            return self._remove(worker, f"its Slurm job {name} ended ({state.word}); its log is {worker.job.log}")
         if worker.silent_s > self._settings.silence_s:
-            what = f"gave no sign of life for {worker.silent_s:.0f} s (executor.silence_s)"
-            return self._remove(worker, f"its job {name} of Slurm {what}; its log is {worker.job.log}")
+            what = f"had no heartbeat for {worker.silent_s:.0f} s (executor.silence_s)"
+            return self._remove(worker, f"its Slurm job {name} {what}; its log is {worker.job.log}")
         return []
 
-    def _expect(self, worker: _Worker) -> _Ended:
-        """Its first sign of life is still to come."""
+    def _check_start(self, worker: _Worker) -> _Ended:
+        """Check a worker whose first heartbeat is still missing."""
         state, limit_s = worker.job.state(), self._settings.start_timeout_s
         if state.is_over:
-            why = _told(worker.job, f"ended ({state.word}) without a sign of life")
-            if not self._has_had_any:  # so would the next
+            why = _job_error(worker.job, f"ended ({state.word}) without a heartbeat")
+            if not self._had_any_worker:  # the next job would end the same way
                 return self._drop(worker, why)
             log.warning("%s", why)
             return self._remove(worker)
-        if not state.is_running:  # it cannot give any
+        if not state.is_running:  # it cannot have a heartbeat yet
             worker.last_sign = time.monotonic()
-            self._say_waiting(worker.job.name, state)
+            self._warn_about_waiting(worker.job.name, state)
         elif worker.silent_s > limit_s:
-            what = f"gave no sign of life within executor.start_timeout_s={limit_s:g} s"
-            return self._drop(worker, _told(worker.job, what))
+            what = f"had no heartbeat within executor.start_timeout_s={limit_s:g} s"
+            return self._drop(worker, _job_error(worker.job, what))
         return []
 
-    def _say_waiting(self, job: str, state: State) -> None:
-        if time.monotonic() - self._began > _SAID_AFTER_S and not self._is_waiting_said:
+    def _warn_about_waiting(self, job: str, state: State) -> None:
+        if time.monotonic() - self._began > _WARN_AFTER_S and not self._has_warned_about_waiting:
             log.warning("waiting for Slurm to start jobs (job %s is %s)", job, state.word)
-            self._is_waiting_said = True
+            self._has_warned_about_waiting = True
 
     def _drop(self, worker: _Worker, why: str) -> _Ended:
-        """A worker that is of no use, as another in its place would be. Raises ConfigError if it was the last."""
+        """Remove a useless worker without replacing it. Raises ConfigError if it was the last."""
         ended = self._remove(worker)
         self._n_workers -= 1
         if not self._workers:
@@ -272,31 +273,31 @@ class SlurmWorkers(Workers):
         return ended
 
     def _remove(self, worker: _Worker, why: str = "") -> _Ended:
-        """A worker has gone. Its stage is lost to what `why` says; another makes it if that says nothing."""
-        ended = self._news_of(worker)
+        """Remove a worker. Its stages are lost for the reason `why`, or are tried again if `why` is ""."""
+        ended = self._outcomes_of(worker)
         self._end(worker)
         self._offers.dismiss(worker.name)
         for number in worker.tasks.values():
             if why:
                 ended.append(self._lost(number, why))
             else:
-                self._put_again(number)
-        self._tell_holders()
+                self._resubmit(number)
+        self._update_holders()
         return ended
 
-    def _put_again(self, number: int) -> None:
+    def _resubmit(self, number: int) -> None:
         self._offers.withdraw(number)
         self.submit(self._stages.pop(number))
 
     def _replace_jobs(self) -> None:
-        """Submits others for those that ended while there is work. Raises ComponentError if none is left."""
+        """Submit jobs in place of ended ones while there is work. Raises ComponentError if no job is left."""
         n_missing = min(self._n_workers, len(self._stages)) - len(self._workers)
         if n_new := max(0, min(n_missing, self._most_jobs - self._n_submitted)):
             self._submit_jobs(n_new)
         elif not self._workers:
             raise ComponentError(
                 f"executor: all jobs have ended, and executor.max_resubmissions={self._settings.max_resubmissions} "
-                "were submitted again. What is finished is kept: give the same command again"
+                "is used up. Finished stages are cached: give the same command again"
             )
 
     def _end(self, worker: _Worker) -> None:
@@ -305,7 +306,7 @@ class SlurmWorkers(Workers):
         self._ended_jobs.append(worker.job)
 
     def stop(self) -> None:
-        with self._jobs.endings_deferred():  # who presses Ctrl-C again must not leave a job behind
+        with self._jobs.endings_deferred():  # a second Ctrl-C must not leave a job behind
             self._pulse.stop()
             for worker in list(self._workers.values()):
                 self._end(worker)
@@ -318,17 +319,17 @@ class SlurmWorkers(Workers):
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _told(job: SlurmJob, what: str) -> str:
-    """What a user is told of a job that is of no use."""
-    said = job.last_lines()
-    return f"job {job.name} of Slurm {what}. " + (
-        f"It said:\n{said}\nIts log is {job.log}"
-        if said
-        else f"It wrote nothing into {job.log}: do all hosts find this folder (run.results_dir) at the same path?"
+def _job_error(job: SlurmJob, what: str) -> str:
+    """Return the error message for a useless job, with the end of its log."""
+    output = job.last_lines()
+    return f"Slurm job {job.name} {what}. " + (
+        f"Its output:\n{output}\nIts log is {job.log}"
+        if output
+        else f"It wrote nothing to {job.log}. Do all hosts have this folder (run.results_dir) at the same path?"
     )
 
 
-def _how_it_died(exit_code: int, job: SlurmJob) -> str:
+def _describe_death(exit_code: int, job: SlurmJob) -> str:
     log_of_it = f"the log of its job {job.name} is {job.log}"
     if exit_code >= 0:
         return (
@@ -338,7 +339,7 @@ def _how_it_died(exit_code: int, job: SlurmJob) -> str:
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":
         return (
-            f"the worker process was killed ({name}), most likely for want of memory: raise executor.mem_gb, or give "
-            f"a smaller workload; {log_of_it}"
+            f"the worker process was killed ({name}), most likely because memory ran out: raise executor.mem_gb, or "
+            f"use a smaller workload; {log_of_it}"
         )
     return f"the worker process was ended by {name}, a crash in a library; {log_of_it}"

@@ -1,1 +1,1 @@
-"""The code of users' packages: hashed when it is loaded, and the same in all processes of a run."""
+"""Code of users' packages: hashed when it is loaded, and equal in all processes of a run."""

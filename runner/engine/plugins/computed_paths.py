@@ -1,24 +1,25 @@
-"""Paths that a module computes, read from its text: no string constant names the files that they lead to."""
+"""Detection of paths that a module computes: no string constant names the files at such paths."""
 
 import ast
 import re
 from functools import lru_cache
 
 _PLACES = re.compile(rb"\b(?:Path|PurePath|__file__|__path__|__spec__|resources|dirname|getcwd|open)\b")
-"""A module without one of these builds no path; its slashes are arithmetic or addresses."""
+"""Names used to build paths. Without one of these, slashes in a module are arithmetic or URLs."""
 
 _LISTING = frozenset({"fwalk", "glob", "iglob", "iterdir", "listdir", "rglob", "scandir", "walk"})
 _CHANGING = frozenset({"with_stem", "with_suffix"})
 _NAMING = frozenset({"Path", "PurePath", "get_data", "joinpath", "open", "with_name"})
-"""Calls that name a file by their arguments."""
+"""Calls whose arguments name a file."""
 _OF_PACKAGES = frozenset({"open_binary", "open_text", "read_binary", "read_text"})
-"""Functions of importlib.resources. The methods of a path have an encoding at most."""
+"""Functions of importlib.resources. Methods of a path with these names take at most an encoding."""
 
 
 @lru_cache(4096)
 def computes_paths(text: bytes) -> bool:
-    """Return True for a module that may open files whose names it computes, lists or gets as arguments. Some modules
-    are included that do not; a text that is not Python computes nothing.
+    """Return True for a module that may open files whose names it computes, lists or receives as arguments.
+
+    May also return True for other modules. Text that is not Python computes nothing.
     """
     if not _PLACES.search(text):
         return False
@@ -62,7 +63,7 @@ def _ends_in_constant(call: ast.Call) -> bool:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """A constant, the module's own file, or a path whose computation is found at its own node."""
+    """Return True for a constant, the module's own file, or a path whose computation is found at its own node."""
     return isinstance(node, ast.Constant | ast.BinOp | ast.Call | ast.JoinedStr) or _name(node) == "__file__"
 
 
@@ -71,7 +72,7 @@ def _has_slash(node: ast.AST) -> bool:
 
 
 def _name(node: ast.AST) -> str:
-    """The last word of a name; "" for other nodes."""
+    """Return the last part of a name. "" for other nodes."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

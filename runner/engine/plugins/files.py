@@ -13,28 +13,30 @@ from runner.engine.plugins.named_files import named_files
 from runner.engine.plugins.source_imports import Imports, imports_of
 
 SUFFIXES = tuple(all_suffixes())
-"""Of files that Python imports."""
+"""Suffixes of files that Python imports."""
 
 MOST_DATA_FILES = 5000
 MOST_DATA_BYTES = 256 * 2**20
-"""Beyond either, the data files of a package count by name, size and modification time."""
+"""Most data files and bytes of a package that count by content. Above either, they count by name, size and mtime."""
 
 _LEFT_OUT = re.compile(r"\..*|.*(~|\.pyo|\.tmp|\.log|\.lock)|mlflow\.db.*")
 """Names of data files that do not count."""
 _WITHOUT_DATA = frozenset({"mlartifacts", "mlruns"})
 _RESULTS = ("store.json", "sweep.json")
-"""A folder with one of these holds results of this program."""
+"""Files that mark a folder with results of this program."""
 _LOADS_BY_PATH = re.compile(rb"\b(?:exec|run_path|spec_from_file_location|SourceFileLoader|load_source)\s*\(")
 
 Stamp = tuple[int, int, int]
-"""Size, modification and change time in ns, without which a content does not change."""
+"""Size, modification time and change time in ns. A content does not change without them."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file. `text` is None for data and compiled code, and in other processes than the one that read it. `named`
-    are the files that it names, as the snapshot lists them. `is_read` marks files that code may read at any time: data,
-    and code that is loaded by its path.
+    """One file.
+
+    `text` is None for data and compiled code, and in processes other than the one that read it. `named` are the files
+    that it names, as listed in the snapshot. `is_read` marks files that code may read at any time: data, and code
+    loaded by its path.
     """
 
     digest: str
@@ -47,7 +49,7 @@ class SourceFile:
     named: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def imports(self, module: str) -> Imports:
-        """The imports of the file as the module of that name; a compiled one may import anything."""
+        """Return the imports of the file as the module of that name. A compiled file may import anything."""
         if self.is_data:
             return Imports()
         if self.text is None:
@@ -56,7 +58,9 @@ class SourceFile:
 
     @property
     def has_changed(self) -> bool:
-        """True if the file has another content now. A file whose folder does not exist here is on another machine."""
+        """True if the content of the file differs now. False if its folder does not exist, which is then on another
+        machine.
+        """
         path = Path(self.path)
         try:
             return _stamp(path) != self.stamp and _data_digest(path, by_content=len(self.digest) == 64) != self.digest
@@ -71,8 +75,10 @@ class SourceFile:
 
 
 def files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
-    """All files of a top-level package that count, by module name. A file that no import finds is listed under its
-    path. `places` are its folders, or its only file. Raises ComponentError for code that cannot be read.
+    """Return all files of a top-level package that count, by module name.
+
+    A file that no import finds is listed under its path. `places` are the folders of the package, or its only file.
+    Raises ComponentError for unreadable code.
     """
     files, data = dict[str, SourceFile](), dict[str, Path]()
     for place in places:
@@ -91,7 +97,7 @@ def files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
 
 
 def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile], data: dict[str, Path]) -> set[str]:
-    """Note which files each module names, and list those outside the folder too. Return the names of all of these."""
+    """Record which files each module names, and add those outside the folder. Returns the names of all these files."""
     known = {os.path.realpath(path): name for name, path in data.items()}
     known |= {os.path.realpath(file.path): name for name, file in files.items()}
     waiting, found = list(files), set[str]()
@@ -102,12 +108,14 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
             real = os.path.realpath(path)
             if path.is_dir():
                 below = [name for other, name in known.items() if other.startswith(real + os.sep)]
-                names.update(name for name in below if _is_below(places, real) and name in data)
+                names.update(name for name in below if _is_inside(places, real) and name in data)
             elif real in known:
                 names.add(known[real])
             elif not _LEFT_OUT.fullmatch(path.name):
                 name = f"{package}/{_name_of(places, constant, path)}"
-                while name in files or name in data:  # the same words in another module, or for the working directory
+                while (
+                    name in files or name in data
+                ):  # the same constant in another module, or relative to the working directory
                     name += "'"
                 known[real] = name
                 names.add(name)
@@ -122,13 +130,13 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
     return found
 
 
-def _is_below(places: Sequence[Path], real: str) -> bool:
-    """True for a folder inside the package's: the name of the package itself names no data."""
+def _is_inside(places: Sequence[Path], real: str) -> bool:
+    """Return True for a folder inside the package's folder. The name of the package itself names no data."""
     return any(real.startswith(os.path.realpath(place) + os.sep) for place in places)
 
 
 def _name_of(places: Sequence[Path], constant: str, path: Path) -> str:
-    """A name that is the same wherever the package lies."""
+    """Return a name that does not depend on where the package is."""
     folder = places[0] if places[0].is_dir() else places[0].parent
     relative = os.path.relpath(path, folder)
     return constant if relative.startswith("..") else relative
@@ -144,7 +152,7 @@ def _read_data(data: Mapping[str, Path]) -> dict[str, SourceFile]:
 def _data_file(path: Path, stamp: Stamp, by_content: bool) -> SourceFile:
     try:
         digest = _data_digest(path, by_content=by_content)
-    except OSError:  # the component cannot read it either; once it can, the digest differs
+    except OSError:  # the component cannot read it either; when it can, the digest changes
         digest = ""
     return SourceFile(digest, path=str(path.absolute()), stamp=stamp, is_data=True)
 
@@ -164,12 +172,12 @@ def _stamp(path: Path) -> Stamp:
 def _stamp_or_none(path: Path) -> Stamp | None:
     try:
         return _stamp(path)
-    except OSError:  # deleted since it was listed
+    except OSError:  # it was deleted after the listing
         return None
 
 
 def _paths_below(folder: Path, parents: tuple[str, ...], *, with_data: bool = True) -> Iterator[Path]:
-    """Regular files below a folder, through links too; a link to a folder above it is not followed."""
+    """Yield regular files below a folder, through links too. A link to a parent folder is not followed."""
     real = os.path.realpath(folder)
     if real in parents or not folder.is_dir():
         return
@@ -180,7 +188,7 @@ def _paths_below(folder: Path, parents: tuple[str, ...], *, with_data: bool = Tr
             if path.name != "__pycache__" and not path.name.startswith("."):
                 yield from _paths_below(path, (*parents, real), with_data=with_data)
         elif (path.name.endswith(SUFFIXES) or with_data) and path.is_file():
-            yield path  # a link that leads nowhere is the lock of an editor
+            yield path  # a broken link is the lock of an editor
 
 
 def _module_of(package: str, path: Path) -> str:
@@ -195,7 +203,7 @@ def _read(path: Path) -> SourceFile:
         content = path.read_bytes()
     except OSError as error:
         raise ComponentError(
-            f"{path}: cannot be read ({error.strerror}), but the code of its package counts for the results; make it "
+            f"{path}: cannot be read ({error.strerror}), but results depend on the code of its package; make it "
             "readable, or move it out of the package"
         ) from error
     return SourceFile(

@@ -1,4 +1,4 @@
-"""Code of the packages that `run.plugins` names, where a configuration names it for Hydra."""
+"""Classes in packages of `run.plugins` that a configuration names for Hydra."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -8,24 +8,26 @@ from runner.engine.plugins.plugin_loading import ensure_loaded
 
 
 def package_of(target: Json) -> str:
-    """Return the top-level package of a dotted path, "" for anything else."""
+    """Return the top-level package of a dotted path. "" for anything else."""
     return target.partition(".")[0] if isinstance(target, str) and "." in target else ""
 
 
 def remedy(target: Json) -> str:
-    """Say what to do about a class of another package."""
+    """Return the advice for a class of an unknown package."""
     return f"; for your own code name its package: run.plugins=[{package_of(target) or 'my_package'}]"
 
 
 def class_mistakes(target: str, place: str, *bases: type) -> Iterator[str]:
-    """Imports a class of a package that `run.plugins` names, and reports one that is none of the `bases`."""
+    """Import a class of a package in `run.plugins`. Yields an error if that fails or the class is not derived from
+    `bases`.
+    """
     ensure_loaded([target])
     module, _, name = target.rpartition(".")
-    wanted = " or ".join(f"{base.__module__}.{base.__qualname__}" for base in bases)
+    expected = " or ".join(f"{base.__module__}.{base.__qualname__}" for base in bases)
     try:
         found = getattr(import_module(module), name)
     except Exception as error:  # noqa: BLE001 - a module of a user's may raise anything
         yield f"{place}: got {target!r}, which cannot be imported ({type(error).__name__}: {error})"
         return
     if not (isinstance(found, type) and issubclass(found, bases)):
-        yield f"{place}: got {target!r}, expected a subclass of {wanted}"
+        yield f"{place}: got {target!r}, expected a subclass of {expected}"

@@ -15,9 +15,10 @@ _UNSTABLE = ("/dev/", "/proc/", "/sys/")
 
 
 def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield each constant of a module that names a file or a folder, with its absolute path. A name is relative to the
-    module's `folder`, or to the working directory. Parts that the code joins (`a / "data" / "table.txt"`,
-    `join(a, "data", "table.txt")`) count together. A text that is not Python names nothing.
+    """Yield each constant of a module that names a file or a folder, with its absolute path.
+
+    A name is relative to the module's `folder`, or to the working directory. Parts that the code joins (`a / "data" /
+    "table.txt"`, `join(a, "data", "table.txt")`) count together. Text that is not Python names nothing.
     """
     places = [folder, Path.cwd()]
     if not _may_name(text, [*_entries(folder), *_entries(places[1])]):
@@ -32,7 +33,7 @@ def _existing(place: Path, name: str) -> Path | None:
     try:
         path = Path(os.path.normpath(place / Path(name).expanduser()))
         is_there = path.is_file() or path.is_dir()
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or the home of nobody
+    except (OSError, ValueError, RuntimeError):  # an invalid file name, or the home of an unknown user
         return None
     return path if is_there and not str(path).startswith(_UNSTABLE) else None
 
@@ -45,7 +46,7 @@ def _entries(folder: Path) -> list[str]:
 
 
 def _may_name(text: bytes, entries: list[str]) -> bool:
-    """False if no string of the text begins with the name of an entry: then there is no need to parse it."""
+    """Return False if no string of the module begins with the name of an entry. Parsing is then unnecessary."""
     first_parts = {piece.partition(b"/")[0] for piece in _QUOTE.split(text)}
     has_absolute = b"'/" in text or b'"/' in text
     return has_absolute or not first_parts.isdisjoint(_OUTSIDE.union(map(os.fsencode, entries)))
@@ -59,13 +60,13 @@ def _constants(text: bytes) -> frozenset[str]:
         return frozenset()
     found = set[str]()
     for node in ast.walk(tree):
-        for parts in _joined(node):
+        for parts in _joined_names(node):
             found.add("/".join(parts))
     return frozenset(name for name in found if name.strip("./~") and len(name) <= _LONGEST_NAME and "\0" not in name)
 
 
-def _joined(node: ast.AST) -> Iterator[list[str]]:
-    """Names in a node: a constant, the constants at the end of a chain of `/`, or neighbours among arguments."""
+def _joined_names(node: ast.AST) -> Iterator[list[str]]:
+    """Yield names in a node: a constant, constants at the end of a chain of `/`, or adjacent constant arguments."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield [node.value]
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):

@@ -1,8 +1,8 @@
-"""Loads users' packages so that the code that runs is the code that the keys of its results were made with.
+"""Loading of users' packages: the code that runs is the code in the keys of its results.
 
-A snapshot is taken before the first module of a package is imported. From then on each module is compiled from the very
-bytes that the snapshot lists, never from a bytecode cache, which Python trusts by seconds and sizes. A file that
-changed in the meantime is refused, in workers too, which are handed the snapshots of the command.
+A snapshot is taken before the first module of a package is imported. From then on, each module is compiled from exactly
+the bytes in the snapshot. Python's bytecode cache is not used, because it relies on file times in seconds and sizes. A
+changed file is refused, also in workers, which receive the snapshots of the command.
 """
 
 import os
@@ -23,29 +23,29 @@ from runner.engine.plugins.snapshot import OURS, Snapshot, is_users, take_snapsh
 from runner.engine.plugins.source_imports import top_level
 
 _STARTUP_S = 0.01
-"""No process imports a module sooner after its start."""
+"""Least time between the start of a process and its first import."""
 
 _JUMP_S = 1.0
-"""A clock that gained or lost more was set: file times then say nothing."""
+"""Largest drift of the clock. Beyond it, the clock was set and file times mean nothing."""
 
 
 class _State:
-    """What this process has loaded."""
+    """Code that this process has loaded."""
 
     def __init__(self) -> None:
         self.snapshots: dict[str, Snapshot] = {}
-        """By the top-level package that was named."""
+        """Snapshots by the top-level package that was named."""
         self.files: dict[str, SourceFile] = {}
-        """Of all of them, by module."""
+        """Files of all snapshots, by module."""
         self.packages: frozenset[str] = frozenset()
         """Top-level packages that the snapshots cover."""
         self.imported: dict[str, str] = {}
-        """The digests of the files that modules of these packages were imported from, as far as we imported them."""
+        """Digests of the files from which modules of these packages were imported, as far as we imported them."""
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
         self.are_edits_refused = False
 
     def set(self, snapshots: Mapping[str, Snapshot]) -> None:
-        """Of two that differ in what both cover the later one counts."""
+        """Set the snapshots. Where two cover the same package, the later one counts."""
         self.snapshots = dict(snapshots)
         self.files = {name: file for known in snapshots.values() for name, file in known.files.items()}
         self.packages = frozenset(name for known in snapshots.values() for name in known.packages)
@@ -56,7 +56,7 @@ class _State:
         self.set({**{name: known for name, known in self.snapshots.items() if name not in new}, **new})
 
     def drop(self, package: str) -> None:
-        """Drops all that cover a top-level package."""
+        """Remove all snapshots that cover a top-level package."""
         self.set({name: known for name, known in self.snapshots.items() if package not in known.packages})
 
 
@@ -64,37 +64,39 @@ _state = _State()
 
 
 def load_plugins(packages: Iterable[str]) -> list[str]:
-    """Takes snapshots of packages as they are now, for a new run. Until `let_edits_in`, files that changed since are
-    not imported. Returns the top-level packages that this process had imported from other files, or may have: their
-    modules are dropped, and imported again where they are needed.
+    """Take snapshots of packages as they are now, for a new run. Files that change later are refused until
+    `let_edits_in`.
 
-    Raises ComponentError if the program's own file is among these.
+    Drops the modules of packages that this process imported from other files, or may have. They are imported again when
+    needed. Returns those top-level packages. Raises ComponentError if the program's own file is among them.
     """
-    tops = _tops(packages)
+    tops = _top_levels(packages)
     _state.are_edits_refused = True
     return _take(_snapshots(tops, {}))
 
 
 def ensure_loaded(packages: Iterable[str]) -> None:
-    """As `load_plugins`, but only for packages without a snapshot in this process."""
-    tops = _tops(packages)
+    """Take snapshots as `load_plugins` does, but only of packages without one in this process."""
+    tops = _top_levels(packages)
     if any(top not in _state.snapshots for top in tops):
         read: dict[str, Mapping[str, SourceFile]] = {}
-        for package in _state.packages:  # what is loaded already stays as it is
+        for package in _state.packages:  # loaded packages stay unchanged
             read[package] = {name: file for name, file in _state.files.items() if top_level(name) == package}
         _take([each for each in _snapshots(tops, read) if each.name not in _state.snapshots], keep=_state.packages)
 
 
 def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -> list[Snapshot]:
-    """Snapshots of packages and of all user code that they import: a class may come from any of it."""
+    """Return snapshots of packages and of all user code that they import, because a class may come from any of it."""
     named = [take_snapshot(top, tops, read) for top in tops]
     others = {name for each in named for name in each.packages}.difference(tops)
     return [*named, *(take_snapshot(name, tops, read) for name in sorted(others))]
 
 
 def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str]:
-    """Install snapshots and drop the modules of packages with newer files, and of all packages that imports connect
-    with them. Packages in `keep` stay. Return the dropped packages.
+    """Install snapshots. Drops the modules of packages with newer files, and of all packages connected with them by
+    imports.
+
+    Packages in `keep` stay. Returns the dropped packages.
     """
     changed = [each for each in snapshots if not (_is_loaded_as(each) and _are_untouched(each))]
     covered = {name for each in changed for name in each.packages}
@@ -116,8 +118,10 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
 
 
 def _with_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
-    """Return packages, all that import them, and all that these import. Importers hold names of the code before.
-    Imported packages may hold its values, as a registry or a cache does.
+    """Return packages, all that import them, and all that these import.
+
+    Importers hold names of the earlier code. Imported packages may hold its values, for example in a registry or a
+    cache.
     """
     known = {**_state.snapshots, **{each.name: each for each in snapshots}}.values()
     found = set[str]()
@@ -128,38 +132,39 @@ def _with_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
 
 
 def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) -> None:
-    """Raises ComponentError for a changed extension module: Python gives back the old one until it ends."""
+    """Raise ComponentError for a changed extension module, because Python cannot reload it in one process."""
     for name in [name for package in packages for name in _modules_of(package)]:
         path = str(getattr(sys.modules[name], "__file__", None) or "")
         now = files.get(name)
         if path.endswith(tuple(EXTENSION_SUFFIXES)) and not (now and _state.imported.get(name) == now.digest):
-            raise ComponentError(f"{path}: compiled code that changed is loaded by a new process alone. Start it again")
+            raise ComponentError(f"{path}: only a new process can load compiled code that changed. Start it again")
 
 
 def require_unchanged(cls: type, *, as_model: bool = False) -> None:
-    """Check that the files which the code of a user's class reads have the content of its snapshot: data, and code that
-    it loads by path. With `as_model`, only files that the replies of a language model depend on.
+    """Raise ComponentError if a file that a user's class may read differs from its snapshot.
 
-    Raises ComponentError for a file that changed.
+    Covers data, and code that is loaded by its path. With `as_model`, only files that the replies of a language model
+    depend on.
     """
     known = snapshot_of(cls)
     for file in known.read_by(cls if as_model else None):
         if file.has_changed:
             raise ComponentError(
-                f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran, whose code may read it: the "
-                "result belongs to neither content. Give the same command again; everything else that was computed is "
-                "kept. If the code itself writes this file, let it write to a hidden folder (.cache) or outside its "
-                "package"
+                f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran, whose code may read it, so the "
+                "result fits neither version. Give the same command again; all other results are cached. If the code "
+                "itself writes this file, let it write to a hidden folder (.cache) or outside its package"
             )
 
 
 def let_edits_in() -> None:
-    """Until the next run edited modules may be imported, as a notebook does; the run loads their package again."""
+    """Allow imports of edited modules until the next run, which loads their packages again. For notebooks."""
     _state.are_edits_refused = False
 
 
 def snapshot_of(cls: type) -> Snapshot:
-    """The code that a class was made of. For a class of a package that no run has named: as it is on the disk now."""
+    """Return the code from which a class was created. For a package that no run has named, the files as they
+    are now.
+    """
     found = _state.by_class.get(cls)
     if found is None:
         top = top_level(cls.__module__)
@@ -169,14 +174,15 @@ def snapshot_of(cls: type) -> Snapshot:
 
 
 def loaded(package: str) -> Snapshot | None:
-    """The snapshot that covers a top-level package, if a run has named it or a package that imports it."""
+    """Return the snapshot that covers a top-level package. None if no run has named it or a package that imports it."""
     return next((known for known in _state.snapshots.values() if package in known.packages), None)
 
 
 class CodeOfUsers:
-    """The code behind components, on its way to a worker. Unpickled before them, it has them made of that code.
+    """The code behind components, for a worker. Unpickled before the components, it ensures that they are created from
+    it.
 
-    Raises ComponentError there if other code is imported already.
+    Unpickling raises ComponentError if other code is already imported.
     """
 
     def __init__(self, components: Iterable[object]) -> None:
@@ -184,14 +190,14 @@ class CodeOfUsers:
         found = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
         for cls, known in found.items():
             if hasattr(classes[cls], "answers_from"):
-                known.model_code(cls)  # a worker has no texts to find it in
+                known.model_code(cls)  # a worker has no source texts in which to find it
         self._snapshots = tuple({known.name: known for known in found.values()}.values())
 
     def __reduce__(self) -> tuple[Callable[..., "CodeOfUsers"], tuple[object, ...]]:
-        return _hand_over, (self._snapshots,)
+        return _receive, (self._snapshots,)
 
 
-def _hand_over(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
+def _receive(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
         path = getattr(sys.modules.get(name), "__file__", None)
@@ -199,15 +205,15 @@ def _hand_over(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
             raise ComponentError(_changed(name, path))
     files = {name: file for snapshot in new for name, file in snapshot.files.items()}
     for package in filter(_is_imported, {top_level(name) for name in files}):
-        if touched := _touched(package, files):
-            raise ComponentError(_changed(package, touched.path))
+        if changed_file := _find_changed(package, files):
+            raise ComponentError(_changed(package, changed_file.path))
     _state.add(new)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
     return CodeOfUsers(())
 
 
-def _tops(packages: Iterable[str]) -> list[str]:
+def _top_levels(packages: Iterable[str]) -> list[str]:
     return sorted({top_level(package) for package in packages} - OURS)
 
 
@@ -221,9 +227,9 @@ def _are_untouched(snapshot: Snapshot) -> bool:
     return all(file.stamp == known[name].stamp for name, file in snapshot.files.items() if file.is_read)
 
 
-def _touched(package: str, files: Mapping[str, SourceFile]) -> SourceFile | None:
-    """A file that a package's modules may have read while they were imported, with another content than it has in
-    `files`; None without one.
+def _find_changed(package: str, files: Mapping[str, SourceFile]) -> SourceFile | None:
+    """Return a file that may have changed since a package's modules read it during their import. None if there
+    is none.
     """
     read = {name: file for name, file in files.items() if top_level(name) == package and file.is_read}
     if package not in _state.packages:
@@ -234,7 +240,7 @@ def _touched(package: str, files: Mapping[str, SourceFile]) -> SourceFile | None
 
 
 def _is_older(changed_ns: int) -> bool:
-    """True for a change before this process began."""
+    """Return True for a change before this process started."""
     return changed_ns / 1e9 < _STARTED + _STARTUP_S
 
 
@@ -243,7 +249,7 @@ def _modules_of(package: str) -> list[str]:
 
 
 def _files_of(package: str) -> list[str]:
-    """Files of its imported modules; one that is made by hand has none, and cannot be imported again."""
+    """Return the files of imported modules. A module created by hand has none, and cannot be imported again."""
     return [file for name in _modules_of(package) if (file := getattr(sys.modules[name], "__file__", None))]
 
 
@@ -252,8 +258,8 @@ def _is_imported(package: str) -> bool:
 
 
 def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
-    """True if its modules were imported from these files, as far as we can tell."""
-    if _touched(package, files):
+    """Return True if its modules were imported from these files, as far as we can tell."""
+    if _find_changed(package, files):
         return False
     modules = [name for name in _modules_of(package) if getattr(sys.modules[name], "__file__", None)]
     known = [name for name in modules if name in _state.imported]
@@ -263,7 +269,9 @@ def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
 
 
 def _is_as_started(package: str) -> bool:
-    """True if nobody touched the files of its modules since this process began: they are what was imported."""
+    """Return True if the files of its modules have not changed since this process started, so they are what was
+    imported.
+    """
     try:
         return not _was_clock_set() and all(
             Path(file).stat().st_ctime < _STARTED + _STARTUP_S for file in _files_of(package)
@@ -277,7 +285,7 @@ def _uptime() -> float:
 
 
 def _process_start() -> float:
-    """When this process began, in seconds since 1970; 0 where the system does not say."""
+    """Return the start of this process in seconds since 1970. 0 if the system does not report it."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         return time.time() - _uptime() + ticks / os.sysconf("SC_CLK_TCK")
@@ -285,7 +293,7 @@ def _process_start() -> float:
         return 0.0
 
 
-_STARTED = _process_start()  # a forked process has its parent's, and its modules
+_STARTED = _process_start()  # a forked process has its parent's start, and its modules
 _BOOTED = time.time() - _uptime()
 
 
@@ -302,8 +310,8 @@ def _digest(path: str) -> str:
 
 def _changed(module: str, path: str) -> str:
     return (
-        f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was "
-        "imported: results would be of neither version. Give the same command again; everything computed is kept"
+        f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was imported, so "
+        "results would fit neither version. Give the same command again; all computed results are cached"
     )
 
 
@@ -322,8 +330,8 @@ def _changed_program(read: SourceFile | None) -> str:
 
 def _new(module: str, path: str) -> str:
     return (
-        f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is "
-        "new, or outside the package's folder. Move it there if so, and give the same command again"
+        f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is new, or "
+        "outside the package's folder. Move it into that folder if necessary, and give the same command again"
     )
 
 
@@ -336,14 +344,16 @@ def _unknown(package: str, path: str, importer: str) -> str:
 
 
 class _Finder(MetaPathFinder):
-    """Answers for the modules of the packages that runs have named, as the other finders would."""
+    """Finder for modules of the packages that runs have named. It finds what the other finders would find."""
 
     asks_others = True
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for all other modules. Raises ComponentError for code of the user's that no snapshot covers."""
+        """Return the spec of a module of these packages, else None. Raises ComponentError for user code without a
+        snapshot.
+        """
         if top_level(fullname) not in _state.packages:
             self._require_known(fullname, path)
             return None
@@ -363,7 +373,7 @@ class _Finder(MetaPathFinder):
 
 
 def _importer() -> str:
-    """The top-level package of the code that imports at this moment; "" for none."""
+    """Return the top-level package of the code that is importing now. "" if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
         frame.f_globals.get("__name__") == __name__ or top_level(str(frame.f_globals.get("__name__"))) == "importlib"
@@ -385,14 +395,14 @@ def _find_plugins_first() -> None:
 
 class _PluginLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
-        """Of the bytes that the snapshot lists. Raises ComponentError for others."""
+        """Compile the bytes in the snapshot. Raises ComponentError if the file has others."""
         content = self.get_data(self.path)
         _check(fullname, self.path, sha256(content).hexdigest())
         code: CodeType = self.source_to_code(content, self.path)
         return code
 
     def exec_module(self, module: ModuleType) -> None:
-        """Notes which code the module's classes are made of."""
+        """Record the snapshot from which the module's classes are created."""
         super().exec_module(module)
         _note_classes(module)
 

@@ -1,7 +1,7 @@
-"""The code of a user's package at one moment: its files, its data, and those of all other user code that it may import.
+"""Snapshots of users' code: the files of a package, its data, and all other user code that it may import.
 
-User code is a package that `run.plugins` names, and whatever it imports from outside the standard library and the
-installed distributions: nothing else says when such code changes. Installed distributions have versions.
+User code is a package that `run.plugins` names, and everything that it imports from outside the standard library and
+the installed distributions. Distributions have versions, but only a hash shows a change of user code.
 """
 
 import json
@@ -26,7 +26,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 @dataclass(frozen=True)
 class ModelCode:
-    """The part of a package's code that a language model's replies depend on: digests of modules, by name."""
+    """The part of a package's code that a language model's replies depend on: digests by module."""
 
     digest: str
     modules: Mapping[str, str]
@@ -34,44 +34,48 @@ class ModelCode:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The code behind the top-level package `name`. `files` are those of all user code that it may import, by module
-    name; a file that no import finds (data, a name with a dash) is listed under its path.
+    """The code behind the top-level package `name`.
+
+    `files` holds the files of all user code that it may import, by module name. A file that no import finds (data, a
+    name with a dash) is listed under its path.
     """
 
     name: str
     files: Mapping[str, SourceFile]
     models: dict[str, ModelCode] = field(default_factory=dict, compare=False)
-    """What `model_code` found, by class, so that a worker need not read the files again."""
+    """Results of `model_code` by class, so that a worker need not read the files again."""
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of all files and their names, wherever they lie; "" without any."""
+        """SHA-256 (hex) of all files and their names, independent of their folder. "" without files."""
         return _digest(self.files)
 
     @cached_property
     def packages(self) -> list[str]:
-        """The top-level packages that it covers, sorted."""
+        """Top-level packages that it covers, sorted."""
         return sorted({top_level(name) for name in self.files})
 
     def read_by(self, cls: type | None = None) -> list[SourceFile]:
-        """The files that code may read at any time; with a class of a language model, those that its replies depend
+        """Return the files that code may read at any time. With a class, only those that replies of that model depend
         on.
         """
         names = self.model_code(cls).modules if cls else self.files
         return [file for name in names if (file := self.files[name]).is_read]
 
     def digest_of(self, package: str) -> str:
-        """As `digest`, of one of `packages` alone."""
+        """Return the `digest` of one of `packages`."""
         return _digest({name: file for name, file in self.files.items() if top_level(name) == package})
 
     def model_code(self, cls: type) -> ModelCode:
-        """The modules that define a class and its parents, all modules that these import, transitively, and the files
-        that these modules name. All of the code if one of them imports by names that the text does not show, and all
-        data of their packages if one of them computes paths.
+        """Return the code that the replies of a model depend on.
+
+        It consists of the modules that define the class and its parents, all modules that these import, transitively,
+        and the files that these modules name. If one imports by names that the source does not show, it is all code. If
+        one computes paths, it includes all data of their packages.
         """
         name = f"{cls.__module__}.{cls.__qualname__}"
         if name not in self.models:
-            reached = self._reached({parent.__module__ for parent in cls.__mro__})
+            reached = self._reachable({parent.__module__ for parent in cls.__mro__})
             reached |= self._data_at_computed_paths(reached)
             self.models[name] = ModelCode(
                 _digest(self._without_empty(reached, cls.__module__)),
@@ -80,7 +84,7 @@ class Snapshot:
         return self.models[name]
 
     def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
-        """Without files that do nothing, but for the class's own."""
+        """Return the files without those that do nothing, except the module of the class."""
         return {
             name: self.files[name]
             for name in names
@@ -93,7 +97,7 @@ class Snapshot:
         packages = set(map(top_level, modules))
         return {name for name, file in self.files.items() if file.is_data and top_level(name) in packages}
 
-    def _reached(self, modules: Collection[str]) -> set[str]:
+    def _reachable(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
         while waiting:
             name = waiting.pop()
@@ -111,7 +115,7 @@ class Snapshot:
 
 
 def _digest(files: Mapping[str, SourceFile]) -> str:
-    """A single file counts without its name: so it did before names counted."""
+    """Return the hash of files. A single file counts without its name, which keeps keys from before names counted."""
     if len(files) == 1:
         return next(iter(files.values())).digest
     listed = [[name, files[name].digest] for name in sorted(files)]
@@ -119,14 +123,14 @@ def _digest(files: Mapping[str, SourceFile]) -> str:
 
 
 def _with_parents(module: str) -> Iterator[str]:
-    """A module, and the packages that importing it imports."""
+    """Yield a module and the packages that its import imports."""
     while module:
         yield module
         module = module.rpartition(".")[0]
 
 
 def installed_digest(package: str) -> str:
-    """SHA-256 (hex) over the files of a top-level package as they are on the disk now; "" without any."""
+    """Return the SHA-256 (hex) of the files of a top-level package as they are now. "" without files."""
     return _digest(files_of(package, _places_of(package)))
 
 
@@ -154,7 +158,7 @@ def take_snapshot(
 
 
 def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
-    """Top-level packages of user code that files import, without `known` ones."""
+    """Return the top-level packages of user code that files import, without `known` ones."""
     mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
     new = set[str]().union(*mentioned.values()).difference(known)
     users = {top for top in new if top in plugins or is_users(top)}
@@ -165,7 +169,7 @@ def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], k
 
 
 def is_users(package: str) -> bool:
-    """True for code that is neither ours, nor Python's, nor of an installed distribution."""
+    """Return True for code that is neither ours, nor Python's, nor part of an installed distribution."""
     if package in OURS or package in sys.stdlib_module_names or package == "__main__":
         return False
     places = _places_of(package)
@@ -173,7 +177,7 @@ def is_users(package: str) -> bool:
 
 
 def _places_of(package: str) -> Sequence[Path]:
-    """The folders of a top-level package, or its file; () for what is neither, such as a built-in module."""
+    """Return the folders of a top-level package, or its file. () for others, such as a built-in module."""
     spec = _spec_of(package)
     if spec is None:
         file = getattr(sys.modules.get(package), "__file__", None)
@@ -184,8 +188,9 @@ def _places_of(package: str) -> Sequence[Path]:
 
 
 def _spec_of(package: str) -> ModuleSpec | None:
-    """As a new process would find it: a package of the same name that was imported from another folder does not hide
-    it, unless that one is all there is.
+    """Return the spec that a new process would find.
+
+    A package of the same name that was imported from another folder hides it only if there is no other.
     """
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
@@ -194,5 +199,5 @@ def _spec_of(package: str) -> ModuleSpec | None:
             return found
     try:
         return find_spec(package)
-    except (ImportError, ValueError):  # a module that is made by hand, or a program, has no spec
+    except (ImportError, ValueError):  # a module created by hand, or a program, has no spec
         return None

@@ -1,4 +1,4 @@
-"""Which modules a source file may import, read from its text."""
+"""Modules that a source file may import, read from its text."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ _DYNAMIC = frozenset(
 
 _GAP = r"(?:[^\S\r\n]|\\\r?\n)"
 _MENTIONED = re.compile(rf"\b(?:from|import){_GAP}+((?:[\w.,]|{_GAP})+)")
-"""A statement ends with its line: behind a comment that ends in "import" comes another one."""
+"""An import statement, which ends with its line: a comment that ends in "import" does not include the next line."""
 
 _LOADED = re.compile(r"""\b(?:import_module|__import__)\s*\(\s*(?:name\s*=\s*)?f?["'](\w+)""")
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
@@ -44,9 +44,10 @@ def top_level(module: str) -> str:
 
 @dataclass(frozen=True)
 class Imports:
-    """Dotted names that a module may import, absolute; names in them need not be modules. `of_packages` are packages of
-    which any direct submodule may be imported (`from package import *`). `is_dynamic`: it may import anything.
-    `does_nothing`: the file has no statement but a docstring.
+    """Dotted names that a module may import, absolute. Not all of them need be modules.
+
+    `of_packages` are packages of which any direct submodule may be imported (`from package import *`). `is_dynamic`
+    means that it may import anything. `does_nothing` means that it has no statement but a docstring.
     """
 
     names: frozenset[str] = frozenset()
@@ -56,8 +57,9 @@ class Imports:
 
 
 def mentioned_packages(text: bytes) -> set[str]:
-    """Return the top-level names behind `import` and `from` anywhere in a text, and those that a literal argument of
-    `import_module` names: everything that the text imports by name, and perhaps more.
+    """Return the top-level packages that a text imports by name, and perhaps more.
+
+    These are the names after `import` and `from` anywhere in the text, and literal arguments of `import_module`.
     """
     decoded = text.decode("utf-8", "replace")
     found = set(_LOADED.findall(decoded))
@@ -70,13 +72,13 @@ def mentioned_packages(text: bytes) -> set[str]:
 
 
 def may_import_by_name(text: bytes) -> bool:
-    """Return True for a text that calls a function which imports a module by a name that may be computed."""
+    """Return True for a text with a call that imports a module by a name that may be computed."""
     return bool(_COMPUTED.search(text))
 
 
 @lru_cache(4096)
 def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
-    """The imports of a module, those inside functions included. A text that is not Python counts as dynamic."""
+    """Return the imports of a module, including those inside functions. Text that is not Python counts as dynamic."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -109,14 +111,14 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
 
 
 def _named_in(value: object) -> set[str]:
-    """A string that may name a module, as `locate("my_package.words")` does."""
+    """Return the name if a string may name a module, as in `locate("my_package.words")`."""
     if not isinstance(value, str) or len(value) > _LONGEST_NAME:
         return set()
     return {value.replace(":", ".")} if _DOTTED.fullmatch(value.replace(":", ".")) or value.isidentifier() else set()
 
 
 def _through_attributes(node: ast.AST, bound: Mapping[str, str]) -> str:
-    """The dotted name of `package.module.NAME`, whose module another file may have imported; "" for others."""
+    """Return the dotted name of `package.module.NAME`, whose module another file may have imported. "" for others."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -136,7 +138,7 @@ def _identifiers(node: ast.AST) -> Iterator[str]:
 
 
 def _base_of(node: ast.ImportFrom, module: str, *, is_package: bool) -> str:
-    """The absolute name of the package or module that `from ... import` names."""
+    """Return the absolute name of the package or module that `from ... import` names."""
     if not node.level:
         return node.module or ""
     n_dropped = node.level - is_package

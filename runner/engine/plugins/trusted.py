@@ -1,6 +1,6 @@
-"""Packages whose code this process may import because somebody named them to it.
+"""Packages whose code this process may import because a user named them to it.
 
-Results, stores and exported folders name packages too, and may come from anybody: that is no reason to import them.
+Results, stores and exported folders name packages too, but may come from anyone. That is no reason to import them.
 """
 
 import argparse
@@ -17,11 +17,11 @@ from components.fields import what_runs
 from components.json_value import Json
 
 VARIABLE = "RAG_GRID_PLUGINS"
-"""An environment variable with such packages, separated by commas, for all commands of a project."""
+"""Environment variable with such packages, separated by commas, for all commands of a project."""
 
 OPTION = "--plugins"
 OURS = ("components", "runner.engine.executors")
-"""Where our own components are."""
+"""Packages of our own components."""
 
 _SCRIPT = "rag-grid-analysis"
 _ROOT = Path(__file__).resolve().parents[3]
@@ -29,7 +29,7 @@ _named: dict[str, None] = {}
 
 
 def trust(packages: Iterable[str]) -> None:
-    """Allows this process to import the packages when results name them. Raises ConfigError for what is no name."""
+    """Allow this process to import the packages when results name them. Raises ConfigError for an invalid name."""
     for name in packages:
         if not all(part.isidentifier() for part in name.split(".")):
             raise ConfigError([f"{OPTION}: got {name!r}, expected names of packages, e.g. {OPTION} my_package"])
@@ -37,13 +37,13 @@ def trust(packages: Iterable[str]) -> None:
 
 
 def trusted() -> tuple[str, ...]:
-    """The packages that were named to this process, by `trust` and by the environment."""
+    """Return the packages named to this process by `trust` and by the environment."""
     of_environment = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
     return tuple(dict.fromkeys((*_named, *filter(None, of_environment))))
 
 
 def trusted_among(names: Iterable[str]) -> tuple[str, ...]:
-    """The packages among those that a stored configuration names, each trusted itself or within a trusted one."""
+    """Return the packages of a stored configuration that are trusted or within a trusted package."""
     known = trusted()
     return tuple(name for name in names if is_within(f"{name}.", known))
 
@@ -54,7 +54,7 @@ def is_within(target: object, packages: Iterable[str]) -> bool:
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--plugins` to a command that reads results; the packages are trusted as soon as it is parsed."""
+    """Add `--plugins` to a command that reads results. The packages are trusted as soon as it is parsed."""
     parser.add_argument(
         OPTION,
         action=_Trust,
@@ -78,8 +78,10 @@ class _Trust(argparse.Action):
 
 
 def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The places of a configuration that name code of packages that are neither ours nor among `plugins`, with what
-    they name. Imports nothing.
+    """Yield the code of packages that are neither ours nor in `plugins`, with its place in a configuration. Imports
+    nothing.
+
+    Yields (place, name of the code).
     """
     if isinstance(node, Mapping):
         target = node.get("_target_")
@@ -93,8 +95,9 @@ def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[
 
 
 def code_of_fields(node: Json, place: str) -> Iterator[str]:
-    """The code that fields of our components name in a configuration, each with its place: see
-    `components.fields.naming_code`. Imports our own components alone.
+    """Yield the code that fields of our components name in a configuration, with its place.
+
+    See `components.fields.naming_code`. Imports only our own components.
     """
     if isinstance(node, Mapping):
         yield from _named_by(node, place)
@@ -112,7 +115,7 @@ def _named_by(node: Mapping[str, Json], place: str) -> Iterator[str]:
     module, _, name = target.rpartition(".")
     try:
         cls = getattr(import_module(module), name)
-    except (ImportError, AttributeError):  # building it says so
+    except (ImportError, AttributeError):  # building the component reports it
         return
     for field in fields(cls) if is_dataclass(cls) else ():
         value = node.get(field.name, field.default)
@@ -122,14 +125,14 @@ def _named_by(node: Mapping[str, Json], place: str) -> Iterator[str]:
 
 
 def require_trusted(nodes: Mapping[str, Json], where: str) -> None:
-    """Raises ConfigError if the nodes of a stored configuration name code that nobody named to this process."""
+    """Raise ConfigError if the nodes of a stored configuration name code that no user named to this process."""
     found = list(foreign_targets(nodes, "", trusted()))
     if found:
         raise ConfigError([f"{where}: {place} names {target}; {how_to_trust([target])}" for place, target in found])
 
 
 def how_to_trust(targets: Iterable[str]) -> str:
-    """What to do about code that results name."""
+    """Return the advice for code that results name."""
     packages = ",".join(dict.fromkeys(target.partition(".")[0] for target in targets))
     command = _command()
     quoted = shlex.quote(packages)  # results choose these names, and users copy the command
@@ -141,7 +144,7 @@ def how_to_trust(targets: Iterable[str]) -> str:
 
 
 def _command() -> str:
-    """The command that this process is, "" for another program."""
+    """Return the command of this process. "" for another program."""
     program = Path(sys.argv[0] if sys.argv else "")
     if program.name == _SCRIPT:
         return shlex.join([_SCRIPT, *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""What a sweep spends on models, in all of its processes: counted, kept within its budgets, at the servers' pace."""
+"""Spending of a sweep on models: counted over all its processes, limited by its budgets, at the pace of the servers."""
 
 from runner.engine.spending.budget import Budget
 from runner.engine.spending.ledger import Spent

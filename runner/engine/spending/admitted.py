@@ -1,4 +1,4 @@
-"""Requests to models that pass no gate by themselves: those in this process, and other packages' clients."""
+"""Gate for models that do not pass it themselves: models in this process and clients from other packages."""
 
 import time
 from collections import deque
@@ -10,62 +10,69 @@ from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.checked_answers import checked_answers
 
-_LONGEST_S = 3600.0
-"""No answer is thought to take longer: only then what other processes set aside of a budget is given up."""
+_LONGEST_ANSWER_S = 3600.0
+"""Longest time that an answer may take. Only after it are reservations of other processes presumed dead."""
 
 
 def admitted(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answer]:
-    """Answers as they come. The model is given as many requests at once as the gate lets through; BudgetReached is
-    raised when these are answered, and ComponentError for an answer that `checked_answers` refuses.
+    """Yield answers as they arrive. Each call of the model gets as many requests as the gate admits.
+
+    Raises BudgetReached after the answers to all admitted requests, and ComponentError for an answer that
+    `checked_answers` refuses.
     """
     waiting = deque((request, _attempt(llm, request)) for request in requests)
-    own = OwnGate(gate.health)  # what the model itself may ask of a server is counted here already
+    own = OwnGate(gate.health)  # requests of the model itself are already counted here
     while waiting:
-        under_way = _let_through(waiting, gate)
+        under_way = _admit_first(waiting, gate)
         try:
             answers = checked_answers(llm, [request for request, _ in under_way.values()])
             while answer := _next(answers, own):
                 if answer.request_id in under_way:
                     _, attempt = under_way.pop(answer.request_id)
-                    gate.settle(attempt, _used(answer, attempt.most))
+                    gate.settle(attempt, _used_tokens(answer, attempt.most))
                 yield answer
         finally:
             for _, attempt in under_way.values():
                 gate.settle(attempt, None)
 
 
-def _let_through(waiting: deque[tuple[Request, Attempt]], gate: Gate) -> dict[str, tuple[Request, Attempt]]:
-    """The first ones, at least one, by id; they wait no more. Raises BudgetReached if not one is let through."""
-    let: dict[str, tuple[Request, Attempt]] = {}
+def _admit_first(waiting: deque[tuple[Request, Attempt]], gate: Gate) -> dict[str, tuple[Request, Attempt]]:
+    """Remove the first requests that the gate admits from `waiting` and return them by id. Waits for at least one.
+
+    Raises BudgetReached if the gate refuses the first one.
+    """
+    admitted_requests: dict[str, tuple[Request, Attempt]] = {}
     while waiting:
         try:
             wait_s = gate.admit(waiting[0][1])
         except BudgetReached:
-            if not let:
+            if not admitted_requests:
                 raise
-            return let
+            return admitted_requests
         if not wait_s:
             request, attempt = waiting.popleft()
-            let[request.id] = request, attempt
-        elif let:
-            return let
+            admitted_requests[request.id] = request, attempt
+        elif admitted_requests:
+            return admitted_requests
         else:
             time.sleep(wait_s)
-    return let
+    return admitted_requests
 
 
 def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
-    """A generator runs in the context of whoever asks it for the next: it is set for this moment alone."""
+    """Return the next answer, or None at the end. Sets the gate only for this call, because a generator runs in the
+    context of its caller.
+    """
     with passing(gate):
         return next(answers, None)
 
 
 def _attempt(llm: LLM, request: Request) -> Attempt:
-    return Attempt(account_of(llm), most_tokens(llm, request.messages), _LONGEST_S)
+    return Attempt(account_of(llm), most_tokens(llm, request.messages), _LONGEST_ANSWER_S)
 
 
 def account_of(model: object) -> Account:
-    """That of a component behind a server; for any other model one without limits, by which its price is found."""
+    """Return the account of a model. A model without one gets an account without limits, which finds its price."""
     account = getattr(model, "account", None)
     if isinstance(account, Account):
         return account
@@ -73,14 +80,16 @@ def account_of(model: object) -> Account:
 
 
 def most_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
-    """What a request takes at most, as far as its texts and the model's fields tell."""
+    """Return the most tokens that a request may take, estimated from its messages and the model's fields."""
     n_bytes = sum(len(message.content.encode(errors="replace")) for message in messages)
     return Tokens(n_tokens_at_most(n_bytes), getattr(llm, "max_new_tokens", 0))
 
 
-def _used(answer: Answer, most: Tokens) -> Tokens | None:
-    """None for a failed answer: nobody knows how far it came. But a prompt that is too long is not even begun. What was
-    not counted is taken to be the most.
+def _used_tokens(answer: Answer, most: Tokens) -> Tokens | None:
+    """Return the tokens that an answer took. Tokens that were not counted are taken to be the most.
+
+    None for a failed answer, because the server may have worked on it. A prompt that is too long is refused before any
+    work.
     """
     if answer.state is AnswerState.ERROR and answer.error_class is not ErrorClass.TOO_LONG:
         return None

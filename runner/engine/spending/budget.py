@@ -1,12 +1,13 @@
-"""How much a sweep may spend."""
+"""Budgets of a sweep."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that all processes of a sweep may ask for and pay; None for no limit. Tokens are those of prompts and
-    completions, the cost is in the currency of the price lists.
+    """The most that all processes of a sweep may request and pay. None means no limit.
+
+    Tokens are those of prompts and completions together. The cost is in the currency of the price lists.
     """
 
     max_requests: int | None = None

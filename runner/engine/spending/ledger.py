@@ -1,4 +1,4 @@
-"""What a sweep has spent and what is under way, in a file that all of its processes share."""
+"""Spending of a sweep and its running attempts, in a file that all its processes share."""
 
 import time
 from dataclasses import dataclass, fields
@@ -16,10 +16,11 @@ _GRACE_S = 10.0
 
 @dataclass
 class Spent:
-    """Since the sweep began. `n_requests` were sent, attempts that failed among them, but not those for which no
-    connection could be made; `cost` is that of those whose
-    model is in a price list, `n_unpriced` are the others that were answered. `n_unanswered` ended without a word, by
-    timeouts or lost connections: nobody knows what the provider charges for them.
+    """Spending since the sweep began.
+
+    `n_requests` counts sent requests, failed attempts included, but not attempts that could not connect. `cost` covers
+    models in a price list, and `n_unpriced` counts answers of other models. `n_unanswered` counts timeouts and lost
+    connections, for which the charge is unknown.
     """
 
     n_requests: float = 0
@@ -32,13 +33,15 @@ class Spent:
 
     @property
     def n_tokens(self) -> int:
-        """Of prompts and completions."""
+        """Tokens of prompts and completions together."""
         return int(self.n_prompt_tokens + self.n_completion_tokens)
 
 
 @dataclass
-class _Pages(Spent):
-    """With what attempts under way and unanswered ones may have taken, and the time of the last entry."""
+class _Totals(Spent):
+    """Spending, together with the amounts reserved for running and unanswered attempts, and the time of the last
+    change.
+    """
 
     tokens_under_way: float = 0
     cost_under_way: float = 0.0
@@ -49,16 +52,16 @@ class _Pages(Spent):
 
 
 class Ledger:
-    """What was spent, and whether a further attempt fits into the budget.
+    """Spending so far, and the decision whether another attempt fits the budget.
 
-    What an attempt may take at most is set aside until it ends, so that no budget is overdrawn, as far as lengths of
-    texts tell. What a process that was killed had set aside counts against the budget, as it may have been charged. So
-    does what an attempt without an answer had set aside.
+    An attempt reserves the most that it may take until it ends, so that no budget is overdrawn as far as text lengths
+    predict. Amounts reserved by a killed process or by an unanswered attempt count against the budget, because they may
+    have been charged.
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:
         self._path = path
-        self._numbers = SharedNumbers(path, len(fields(_Pages)), must_persist=True)
+        self._numbers = SharedNumbers(path, len(fields(_Totals)), must_persist=True)
         self._budget = budget
         self._has_begun = False
 
@@ -69,68 +72,71 @@ class Ledger:
 
     @property
     def spent(self) -> Spent:
-        """So far, by all processes. Raises StoreError if the file was removed after `begin`."""
+        """Spending of all processes so far. Raises StoreError if the file was removed after `begin`."""
         if not self._has_begun and not self._path.exists():
             return Spent()
         with self._numbers.changed() as numbers:
             return Spent(*numbers[: len(fields(Spent))])
 
     def admit(self, most: Tokens, price: Price | None, timeout_s: float) -> float:
-        """0.0 if an attempt fits, which is set aside; else seconds to wait for others to end. Raises BudgetReached if
-        it does not fit, whatever becomes of those under way.
+        """Reserve an attempt and return 0.0 if it fits, otherwise return the seconds to wait for running attempts.
+
+        Raises BudgetReached if the attempt does not fit, whatever the running attempts take.
         """
         cost = _cost(most, price)
         with self._numbers.changed() as numbers:
-            pages = _Pages(*numbers)
+            totals = _Totals(*numbers)
             now = time.time()
-            # An attempt under way may still turn out to be never sent: its request is given back then.
-            n_tokens, cost_in_all = most.n_all + pages.tokens_unanswered, cost + pages.cost_unanswered
-            if reached := self._reached(pages, 1 - pages.requests_under_way, n_tokens, cost_in_all):
+            # A running attempt may turn out never to have been sent. Its request is then returned to the budget.
+            n_tokens, cost_in_all = most.n_all + totals.tokens_unanswered, cost + totals.cost_unanswered
+            if reached := self._exceeded_budget(totals, 1 - totals.requests_under_way, n_tokens, cost_in_all):
                 raise BudgetReached(reached)
             is_waiting = bool(
-                self._reached(pages, 1, n_tokens + pages.tokens_under_way, cost_in_all + pages.cost_under_way)
+                self._exceeded_budget(
+                    totals, 1, n_tokens + totals.tokens_under_way, cost_in_all + totals.cost_under_way
+                )
             )
-            pages.changed_at = min(pages.changed_at, now)  # the clock may have been set back
-            if is_waiting and now - pages.changed_at < timeout_s + _GRACE_S:
-                numbers[:] = vars(pages).values()
+            totals.changed_at = min(totals.changed_at, now)  # the clock may have been set back
+            if is_waiting and now - totals.changed_at < timeout_s + _GRACE_S:
+                numbers[:] = vars(totals).values()
                 return _WAIT_S
             if is_waiting:
-                raise BudgetReached(f"{self._limits()}, of which a process that died had set aside the rest")
-            pages.n_requests += 1
-            pages.requests_under_way += 1
-            pages.tokens_under_way += most.n_all
-            pages.cost_under_way += cost
-            pages.changed_at = now
-            numbers[:] = vars(pages).values()
+                raise BudgetReached(f"{self._limits()}: a process that died had reserved the rest")
+            totals.n_requests += 1
+            totals.requests_under_way += 1
+            totals.tokens_under_way += most.n_all
+            totals.cost_under_way += cost
+            totals.changed_at = now
+            numbers[:] = vars(totals).values()
         return 0.0
 
     def settle(self, most: Tokens, used: Tokens | None, price: Price | None) -> None:
-        """An admitted attempt ended, and took what was `used`; None if it ended without a word."""
+        """Record the end of an admitted attempt and the tokens that it `used`. None if it ended without an answer."""
         with self._numbers.changed() as numbers:
-            pages = _Pages(*numbers)
-            _end(pages, most, price)
+            totals = _Totals(*numbers)
+            _release(totals, most, price)
             if used is None:
-                pages.n_unanswered += 1
-                pages.tokens_unanswered += most.n_all
-                pages.cost_unanswered += _cost(most, price)
+                totals.n_unanswered += 1
+                totals.tokens_unanswered += most.n_all
+                totals.cost_unanswered += _cost(most, price)
             else:
-                pages.n_prompt_tokens += used.n_prompt
-                pages.n_cached_tokens += used.n_cached
-                pages.n_completion_tokens += used.n_completion
-                pages.cost += price.of(used.n_prompt, used.n_completion, used.n_cached) if price else 0.0
-                pages.n_unpriced += price is None and used != Tokens()
-            numbers[:] = vars(pages).values()
+                totals.n_prompt_tokens += used.n_prompt
+                totals.n_cached_tokens += used.n_cached
+                totals.n_completion_tokens += used.n_completion
+                totals.cost += price.of(used.n_prompt, used.n_completion, used.n_cached) if price else 0.0
+                totals.n_unpriced += price is None and used != Tokens()
+            numbers[:] = vars(totals).values()
 
     def withdraw(self, most: Tokens, price: Price | None) -> None:
-        """An admitted attempt was never sent."""
+        """Record that an admitted attempt was never sent."""
         with self._numbers.changed() as numbers:
-            pages = _Pages(*numbers)
-            _end(pages, most, price)
-            pages.n_requests -= 1
-            numbers[:] = vars(pages).values()
+            totals = _Totals(*numbers)
+            _release(totals, most, price)
+            totals.n_requests -= 1
+            numbers[:] = vars(totals).values()
 
-    def _reached(self, spent: Spent, n_requests: float, n_tokens: float, cost: float) -> str:
-        """The budget that so much more would overdraw; "" if it fits."""
+    def _exceeded_budget(self, spent: Spent, n_requests: float, n_tokens: float, cost: float) -> str:
+        """Return the budget that these additional amounts would exceed. "" if they fit."""
         budget = self._budget
         if budget.max_requests is not None and spent.n_requests + n_requests > budget.max_requests:
             return f"run.max_requests={budget.max_requests}"
@@ -145,12 +151,12 @@ class Ledger:
         return ", ".join(f"run.{name}={getattr(self._budget, name):g}" for name in names)
 
 
-def _end(pages: _Pages, most: Tokens, price: Price | None) -> None:
-    """An attempt is under way no more."""
-    pages.requests_under_way -= 1
-    pages.tokens_under_way -= most.n_all
-    pages.cost_under_way -= _cost(most, price)
-    pages.changed_at = time.time()
+def _release(totals: _Totals, most: Tokens, price: Price | None) -> None:
+    """Release the amounts that an attempt reserved."""
+    totals.requests_under_way -= 1
+    totals.tokens_under_way -= most.n_all
+    totals.cost_under_way -= _cost(most, price)
+    totals.changed_at = time.time()
 
 
 def _cost(most: Tokens, price: Price | None) -> float:

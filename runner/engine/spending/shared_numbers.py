@@ -1,4 +1,4 @@
-"""A few numbers in a file that several processes change, one after the other."""
+"""A file with a few numbers that several processes change in turn."""
 
 import logging
 import os
@@ -18,19 +18,21 @@ if sys.platform != "win32":
 
 log = logging.getLogger(__name__)
 
-_SAID_AFTER_S = 2.0
+_WARN_AFTER_S = 2.0
 _LOOK_EVERY_S = 0.001
 
 _in_this_process = threading.RLock()
-"""The system's locks are a process's: its threads do not exclude each other by them."""
+"""Lock between threads: locks of the operating system exclude processes only."""
 
 
 class SharedNumbers:
-    """`n` numbers, 0 each at first. To change them takes microseconds; a killed process leaves them as they were."""
+    """`n` numbers, initially 0. A change takes microseconds. A killed process leaves the numbers as they were."""
 
     def __init__(self, path: Path, n: int, *, must_persist: bool = False) -> None:
-        """The first change creates the file. With `must_persist`, later changes by this object need that file: numbers
-        that start from 0 again would be wrong.
+        """The first change creates the file.
+
+        With `must_persist`, later changes by this object require that file, because numbers that restart from 0 would
+        be wrong.
         """
         self._path = path
         self._format = struct.Struct(f"<{n}d")
@@ -39,14 +41,15 @@ class SharedNumbers:
 
     @contextmanager
     def changed(self) -> Iterator[list[float]]:
-        """A list of the numbers; what is in it at the end of the context counts, unless that ends with an exception.
-        Nobody else reads or changes them meanwhile. Raises StoreError.
+        """Yield a list of the numbers, and write its contents at the end of the context unless an exception was raised.
+
+        No other process reads or changes the numbers during the context. Raises StoreError.
         """
-        with _in_this_process, keeping("what was spent", self._path), self._opened() as file:
+        with _in_this_process, keeping("the spending of the sweep", self._path), self._open() as file:
             _lock(file, self._path)
             try:
                 found = os.pread(file, self._format.size, 0)
-                # One that is too short was made this moment, or its disk was full.
+                # A file that is too short was just created, or the disk was full.
                 numbers = list(self._format.unpack(found.ljust(self._format.size, b"\0")))
                 before = list(numbers)
                 yield numbers
@@ -56,15 +59,15 @@ class SharedNumbers:
                 _unlock(file)
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
-        """For one change: a process that runs many sweeps would run out of open files."""
+    def _open(self) -> Iterator[int]:
+        """Open the file for one change: a process with many sweeps would otherwise run out of file descriptors."""
         if self._flags & os.O_CREAT:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self._path, self._flags)
         if self._must_persist:
             self._flags = os.O_RDWR
         try:
-            with suppress(PermissionError):  # another user made it, for all who may write in the folder
+            with suppress(PermissionError):  # another user created it, with these permissions
                 os.fchmod(file, shared_mode(self._path.parent))
             yield file
         finally:
@@ -72,12 +75,12 @@ class SharedNumbers:
 
 
 def _lock(file: int, path: Path) -> None:
-    """Says so if it takes long: the holder was then stopped in the middle of a change."""
-    if sys.platform == "win32":  # no such locks there: processes may count over each other
+    """Lock the file. Logs a warning after a while, because the holder was then probably stopped during a change."""
+    if sys.platform == "win32":  # Windows has no such locks: concurrent changes may be lost
         return
-    said_at = time.monotonic() + _SAID_AFTER_S
-    while not _is_locked(file):
-        if time.monotonic() > said_at:
+    warn_at = time.monotonic() + _WARN_AFTER_S
+    while not _try_to_lock(file):
+        if time.monotonic() > warn_at:
             log.warning(
                 "waiting for another process, which holds %s; if it was stopped (Ctrl-Z), let it go on, or end it", path
             )
@@ -86,10 +89,10 @@ def _lock(file: int, path: Path) -> None:
         time.sleep(_LOOK_EVERY_S)
 
 
-def _is_locked(file: int) -> bool:
+def _try_to_lock(file: int) -> bool:
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
+    except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, depending on the system
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""The gate of a sweep: the servers' rate limits are those of all who share the store, the budget is the sweep's."""
+"""The gate of a sweep: rate limits hold for all processes that share the store, budgets for the sweep."""
 
 import time
 from collections import defaultdict
@@ -18,13 +18,15 @@ from runner.engine.spending.shared_numbers import SharedNumbers
 
 
 class SharedGate:
-    """Passed by every attempt to ask a model: see `components.openai_server.gate.Gate`. Can be handed to processes."""
+    """Gate that every attempt to ask a model passes. See `components.openai_server.gate.Gate`. Can be sent to
+    processes.
+    """
 
     def __init__(
         self, limits: Path, ledger: Path | None = None, budget: Budget = NO_BUDGET, prices: Prices = NO_PRICES
     ) -> None:
-        """`limits` is a folder for where the limits of each account stand, `ledger` the file in which a sweep counts;
-        None to count nothing.
+        """`limits` is the folder with the state of each account's rate limits. `ledger` is the file with the spending
+        of the sweep; None records nothing.
         """
         self._arguments = (limits, ledger, budget, prices)
         self._limits, self.prices = limits, prices
@@ -34,7 +36,7 @@ class SharedGate:
         self._not_counted: StoreError | None = None
 
     def __reduce__(self) -> tuple[Callable[..., "SharedGate"], tuple[object, ...]]:
-        """As what it was made of: open files stay where they are."""
+        """Pickle the constructor arguments, without open files."""
         return SharedGate, self._arguments
 
     def begin(self) -> None:
@@ -88,7 +90,7 @@ class SharedGate:
 
     @property
     def spent(self) -> Spent:
-        """By all processes of the sweep. Raises StoreError if the count was removed after `begin`."""
+        """Spending of all processes of the sweep. Raises StoreError if the count was removed after `begin`."""
         return self._ledger.spent if self._ledger else Spent()
 
     def hold(self, account: Account, seconds: float) -> None:

@@ -1,20 +1,20 @@
-"""A content-addressed store of stage results on a file system that processes and machines may share.
+"""A content-addressed store of stage results, on a file system that processes and machines may share.
 
-    <root>/store.json                   the format's version
+    <root>/store.json                   version of the format
     <root>/entries/<kind>/<ke>/<key>/   one result: its files, and manifest.json with their checksums, written last
-    <root>/replies/<key>/<writer>.jsonl all replies that a model gave for one purpose, one a line, by request
+    <root>/replies/<key>/<writer>.jsonl replies of a model for one purpose, one per line, by request
     <root>/pair_scores/<key>/           scores of a reranker by query and chunk, in blocks named by their checksums
-    <root>/workspaces/<key>/            what a long stage that was broken off has made so far, in such blocks
-    <root>/limits/<account>             when servers with rate limits may be asked next, for all who ask them
-    <root>/writers/<writer>             a sign of life of each process that writes
-    <root>/locks/<key>.lock             which of them computes a result; other kinds: `runner.engine.store.locks`
-    <root>/runs/                        what the sweeps that are under way need, so that prune leaves it
-    <root>/exports/                     where exports are being written: `runner.engine.store.half_exports`
-    <root>/tmp/                         results being written; what a killed process left is removed by prune
+    <root>/workspaces/<key>/            intermediate results of interrupted long stages, in such blocks
+    <root>/limits/<account>             state of the rate limits of servers, for all processes that ask them
+    <root>/writers/<writer>             heartbeat file of each process that writes
+    <root>/locks/<key>.lock             process that computes a result; other kinds: `runner.engine.store.locks`
+    <root>/runs/                        results that running sweeps need, so that prune keeps them
+    <root>/exports/                     exports being written: `runner.engine.store.half_exports`
+    <root>/tmp/                         results being written; prune removes the remains of killed processes
 
-A result without a manifest does not exist, and the first whole one of its key stays, whoever writes a second: neither
-readers nor writers need a lock for that, and locks only save work. A result whose files differ from its manifest is
-damaged: reading it raises `DamagedEntryError`, and the executor removes and recomputes it.
+A result without a manifest does not exist. The first complete result of a key stays, even if another process writes a
+second one. Neither readers nor writers need a lock for that: locks only save work. A result whose files differ from its
+manifest is damaged. Reading it raises `DamagedEntryError`, and the executor removes and recomputes it.
 """
 
 from runner.engine.store.bucket.address import is_bucket

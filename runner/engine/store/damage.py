@@ -1,8 +1,8 @@
-"""What is said of a comparison with checksums."""
+"""Messages about damaged results."""
 
 
 def shown_damage(n_results: int, n_damaged: int, is_removed: bool) -> str:
-    """The last line of `verify`: how many results there are, how many are damaged, and what becomes of these."""
+    """Return the last line of `verify`: the number of results, the number of damaged ones, and what happens to them."""
     counted = f"{n_results} results compared with their checksums, {n_damaged} damaged"
     if not n_damaged:
         return counted

@@ -1,12 +1,12 @@
-"""Half-written exports. They hold hard links to files of the store, so its space comes back only when they go.
+"""Unfinished exports. They hold hard links to files of the store, which take up space until they are removed.
 
-    <root>/exports/<writer>.<number>   where that process writes an export: "folder", "out" and "host", as JSON
-    <folder>/owner                     the name of that file, and the store
-    <folder>/new, <folder>/old         the export that is being written; the one before, while it is replaced
+    <root>/exports/<writer>.<number>   record of an export that a process writes: "folder", "out" and "host", as JSON
+    <folder>/owner                     the name of that record, and the store
+    <folder>/new, <folder>/old         the export being written; the export before it, while it is replaced
 
-The folder lies beside the export, wherever that is, under a hidden name. A process that was killed leaves the folder
-and its record. The next export and `prune` remove both, once the writer has ended (see `runner.engine.store.writers`).
-They remove no folder without the record's name in it, whatever a record says.
+The folder is beside the export, wherever that is, under a hidden name. A killed process leaves the folder and its
+record. The next export and `prune` remove both once the writer has ended (see `runner.engine.store.writers`). They
+remove only folders that contain the record's name, whatever a record claims.
 """
 
 import json
@@ -27,12 +27,12 @@ log = logging.getLogger(__name__)
 
 _OWNER, _NEW, _OLD = "owner", "new", "old"
 _LONGEST = 60
-"""Characters of an export's name that the hidden name repeats: file systems allow 255 bytes."""
+"""Most characters of an export's name in the hidden name: file systems allow 255 bytes."""
 
 
 @dataclass(frozen=True)
 class HalfExport:
-    """One record: the folder that is written, and the export whose place it takes."""
+    """One record: the folder being written, and the export that it will replace."""
 
     record: Path
     folder: Path
@@ -41,17 +41,17 @@ class HalfExport:
 
     @property
     def new(self) -> Path:
-        """The export that is being written."""
+        """The export being written."""
         return self.folder / _NEW
 
     @property
     def old(self) -> Path:
-        """The export before, where it had to be moved away first."""
+        """The previous export, if it had to be moved away first."""
         return self.folder / _OLD
 
     @property
     def is_there(self) -> bool:
-        """True if the folder exists and belongs to this record; an empty one has no owner yet."""
+        """True if the folder exists and belongs to this record. An empty folder has no owner yet."""
         try:
             owner = (self.folder / _OWNER).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -60,22 +60,24 @@ class HalfExport:
 
     @property
     def n_bytes(self) -> int:
-        """The size of its files, those that the store has too among them."""
+        """Size of its files in bytes, including files that it shares with the store."""
         return sum(path.lstat().st_size for path in self.folder.rglob("*") if not path.is_dir())
 
 
 class HalfExports:
-    """Those of one store."""
+    """Unfinished exports of one store."""
 
     def __init__(self, root: Path, writers: Writers) -> None:
-        """`root` is the store's. Its folder `exports` is made with the first record."""
+        """`root` is the folder of the store. The first record creates its folder `exports`."""
         self._root = root
         self._records = root / "exports"
         self._writers = writers
 
     @contextmanager
     def begin(self, out: Path) -> Iterator[HalfExport]:
-        """An empty folder `new` beside `out`, which exists; all of it is removed in the end. Raises OSError."""
+        """Create an empty folder `new` beside the existing folder `out`. Everything is removed at the end. Raises
+        OSError.
+        """
         record = self._records / f"{self._writers.own_name}.{uuid.uuid4().hex[:8]}"
         half = HalfExport(record, out.with_name(_name_beside(out)), out, platform.node())
         self._write(half)
@@ -88,26 +90,27 @@ class HalfExports:
             self.remove(half)
 
     def _write(self, half: HalfExport) -> None:
-        """In one step: nobody reads half a record."""
+        """Write the record in one step, so that no process reads an incomplete one."""
         if not self._records.is_dir():
             self._records.mkdir(exist_ok=True)
-            with suppress(PermissionError):  # another user was faster, and does the same
+            with suppress(PermissionError):  # another user created it, with the same permissions
                 self._records.chmod(self._root.stat().st_mode & 0o777)
         unfinished = self._root / "tmp" / uuid.uuid4().hex
-        told = {"folder": str(half.folder), "out": str(half.out), "host": half.host}
-        unfinished.write_text(json.dumps(told), encoding="utf-8")
+        fields = {"folder": str(half.folder), "out": str(half.out), "host": half.host}
+        unfinished.write_text(json.dumps(fields), encoding="utf-8")
         unfinished.chmod(shared_mode(self._records))
         unfinished.replace(half.record)
 
     def left(self) -> list[HalfExport]:
-        """Those of processes that have ended. Another host's are among them if their folder is seen from here. Raises
-        OSError.
+        """Return the unfinished exports of processes that have ended. Raises OSError.
+
+        Those of other hosts are included if their folder is visible from here.
         """
         found = []
         for record in sorted(self._records.glob("*")):
             writer = record.name.rpartition(".")[0]
-            if writer and self._writers.has_ended(writer) and (half := _read(record)):
-                with suppress(PermissionError):  # another user's, in a folder that this user may not look into
+            if writer and self._writers.has_ended(writer) and (half := _read_record(record)):
+                with suppress(PermissionError):  # another user's, in a folder that this user may not read
                     if half.is_there:
                         found.append(half)
                     elif self._writers.may_write and half.host == platform.node() and not half.folder.exists():
@@ -115,9 +118,9 @@ class HalfExports:
         return found
 
     def remove(self, half: HalfExport) -> bool:
-        """Removes the folder of a record and then the record; returns whether all of it is gone.
+        """Remove the folder of a record and then the record. Returns True if both were removed.
 
-        An export that was moved away, and whose place is still free, gets that back. Another user's folder stays.
+        Restores an export that was moved away if its path is still free. Leaves another user's folder.
         """
         try:
             if half.is_there:
@@ -126,39 +129,42 @@ class HalfExports:
                 for path in (half.new, half.old):
                     if path.exists():
                         shutil.rmtree(path)
-                (half.folder / _OWNER).unlink(missing_ok=True)  # last: without it nobody may remove the rest
+                (half.folder / _OWNER).unlink(
+                    missing_ok=True
+                )  # last, because only its presence permits removing the rest
                 half.folder.rmdir()
             half.record.unlink(missing_ok=True)
-        except FileNotFoundError:  # another process removes it too
+        except FileNotFoundError:  # another process is removing it too
             return False
         except OSError as error:
-            log.warning("%s: left by an export, cannot be removed: %s", half.folder, error.strerror or error)
+            log.warning("%s: cannot remove this folder, which an export left: %s", half.folder, error.strerror or error)
             return False
         return True
 
 
 def of_others(out: Path) -> list[tuple[Path, str]]:
-    """Half-written exports beside `out`, each with the store that has its record; "" for one of an earlier version,
-    which left no record.
+    """Return unfinished exports beside `out`, each with the store that has its record.
+
+    The store is "" for an export of an earlier version, which left no record.
     """
-    form, found = _form(out), []
+    pattern, found = _name_pattern(out), []
     for folder in sorted(out.parent.glob(".*")):
-        if form.fullmatch(folder.name) and ((folder / _NEW).is_dir() or (folder / _OLD).is_dir()):
+        if pattern.fullmatch(folder.name) and ((folder / _NEW).is_dir() or (folder / _OLD).is_dir()):
             owner = folder / _OWNER
             lines = owner.read_text(encoding="utf-8", errors="replace").splitlines() if owner.is_file() else []
             found.append((folder, lines[1] if len(lines) > 1 else ""))
     return found
 
 
-def _read(record: Path) -> HalfExport | None:
-    """None for a record that a power cut damaged, or that was removed at this moment."""
+def _read_record(record: Path) -> HalfExport | None:
+    """Return the export of a record. None if a power cut damaged the record, or if it has just been removed."""
     try:
-        told = json.loads(record.read_bytes())
-        folder, out = Path(str(told["folder"])), Path(str(told["out"]))
-        host = str(told["host"])
+        fields = json.loads(record.read_bytes())
+        folder, out = Path(str(fields["folder"])), Path(str(fields["out"]))
+        host = str(fields["host"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    is_beside = folder.parent == out.parent and _form(out).fullmatch(folder.name)
+    is_beside = folder.parent == out.parent and _name_pattern(out).fullmatch(folder.name)
     return HalfExport(record, folder, out, host) if is_beside else None
 
 
@@ -166,6 +172,6 @@ def _name_beside(out: Path) -> str:
     return f".{out.name[:_LONGEST]}.{uuid.uuid4().hex[:8]}"
 
 
-def _form(out: Path) -> "re.Pattern[str]":
-    """That of names beside an export; `tempfile` made those of earlier versions."""
+def _name_pattern(out: Path) -> "re.Pattern[str]":
+    """Return the pattern of hidden names beside an export. `tempfile` generated those of earlier versions."""
     return re.compile(rf"\.{re.escape(out.name[:_LONGEST])}\.[a-z0-9_]{{8}}")

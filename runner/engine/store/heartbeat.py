@@ -1,7 +1,7 @@
-"""The signs of life that this process gives: one file per store, touched every few seconds by one thread for all.
+"""Heartbeats of this process: one file per store, touched every few seconds by one thread for all of them.
 
-The thread rests while the process forks, so that a fork meets no other thread, and holds no lock that a child would
-wait for. A child begins anew, under names of its own.
+The thread stops while the process forks. The fork then finds no other thread, and no lock that the child would wait for
+forever. A child starts without heartbeats and uses new names.
 """
 
 import atexit
@@ -23,31 +23,31 @@ from runner.engine.store.locks import shared_mode
 if sys.platform != "win32":
     import fcntl
 
-_REST_WITHIN_S = 1.0
+_STOP_WITHIN_S = 1.0
 
 
 @dataclass
 class _Sign:
-    """A file, the descriptor that holds the system's lock on it, and those who want it kept up."""
+    """A heartbeat file, the descriptor that holds the system's lock on it, and the objects that need the heartbeat."""
 
     path: Path
     descriptor: int
     users: "WeakSet[object]" = field(default_factory=WeakSet)
 
     def end(self) -> None:
-        """Who waits for this process sees at once that it has ended."""
-        with suppress(OSError):  # gone with its store; or it is found dead later
+        """Remove the file, so that waiting processes notice immediately that this one has ended."""
+        with suppress(OSError):  # deleted with its store, or presumed dead later
             self.path.unlink()
         os.close(self.descriptor)
 
 
 class Heartbeat:
-    """Of one process."""
+    """Heartbeats of one process."""
 
     def __init__(self) -> None:
-        self._begin_empty()
+        self._reset()
 
-    def _begin_empty(self) -> None:
+    def _reset(self) -> None:
         self._changing = threading.Lock()
         self._signs: dict[Path, _Sign] = {}
         self._interval_s = float("inf")
@@ -55,7 +55,9 @@ class Heartbeat:
         self._stop = threading.Event()
 
     def name_in(self, folder: Path, interval_s: float, user: object) -> str:
-        """Of this process's file in a folder, which is touched as long as the user is there. Raises OSError."""
+        """Return the name of this process's file in a folder. It is touched as long as `user` exists. Raises
+        OSError.
+        """
         with self._changing:
             sign = self._signs.get(folder) or self._begin(folder, interval_s)
             sign.users.add(user)
@@ -66,57 +68,59 @@ class Heartbeat:
             self._signs.pop(unused).end()
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
-            with suppress(PermissionError):  # another user was faster, and does the same
-                folder.chmod(stat.S_IMODE(folder.parent.stat().st_mode))  # whoever may write beside it may give signs
-        self._signs[folder] = _begun(folder / _new_name())
+            with suppress(PermissionError):  # another user created it, with the same permissions
+                folder.chmod(
+                    stat.S_IMODE(folder.parent.stat().st_mode)
+                )  # all who can write beside it can write heartbeats
+        self._signs[folder] = _create_sign(folder / _new_name())
         if self._thread is None or interval_s < self._interval_s:
-            self._rest()
+            self._stop_thread()
             self._interval_s = min(interval_s, self._interval_s)
-            self._go_on()
+            self._start_thread()
         return self._signs[folder]
 
     def is_own(self, name: str) -> bool:
-        """Whether this process goes by that name, in any store."""
+        """Return True if this process has that name, in any store."""
         return any(sign.path.name == name for sign in list(self._signs.values()))
 
     @property
     def n_threads(self) -> int:
-        """Those that are gone whenever this process forks, and there again behind it."""
+        """Number of heartbeat threads, which stop before a fork and start again after it."""
         return int(self._thread is not None)
 
     def before_fork(self) -> None:
-        """Until `after_fork` there is no thread, and nobody begins one."""
+        """Stop the thread. No thread runs or starts until `after_fork`."""
         self._changing.acquire()
-        self._rest()
+        self._stop_thread()
 
     def after_fork(self) -> None:
-        """For the process that forked."""
+        """Start the thread again in the parent."""
         if self._signs:
-            self._go_on()
+            self._start_thread()
         self._changing.release()
 
     def forget(self) -> None:
-        """For the child: the files are its parent's."""
+        """Reset the child, because the files belong to its parent."""
         for sign in self._signs.values():
             os.close(sign.descriptor)
-        self._begin_empty()
+        self._reset()
 
     def end(self) -> None:
-        """Removes the files."""
+        """Remove the files."""
         with self._changing:
-            self._rest()
+            self._stop_thread()
             while self._signs:
                 self._signs.popitem()[1].end()
 
-    def _go_on(self) -> None:
+    def _start_thread(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, args=(self._stop,), name="store-heartbeat", daemon=True)
         self._thread.start()
 
-    def _rest(self) -> None:
+    def _stop_thread(self) -> None:
         if self._thread:
             self._stop.set()
-            self._thread.join(_REST_WITHIN_S)  # a file system that hangs must not hang the process
+            self._thread.join(_STOP_WITHIN_S)  # a hanging file system must not hang the process
             self._thread = None
 
     def _beat(self, stop: threading.Event) -> None:
@@ -124,19 +128,19 @@ class Heartbeat:
             for folder, sign in list(self._signs.items()):
                 try:
                     os.utime(sign.path)
-                except FileNotFoundError:  # believed dead and cleared away, or the whole store is gone
-                    self._begin_again(folder, sign)
-                except OSError:  # a network that is gone for a while: whoever waits may believe this process gone
+                except FileNotFoundError:  # presumed dead and removed, or the whole store was deleted
+                    self._recreate(folder, sign)
+                except OSError:  # the network is down: other processes may presume this one dead
                     continue
 
-    def _begin_again(self, folder: Path, sign: _Sign) -> None:
+    def _recreate(self, folder: Path, sign: _Sign) -> None:
         if not self._changing.acquire(blocking=False):
-            return  # at the next beat: whoever is changing something may be waiting for this thread to rest
+            return  # try at the next beat: the lock's holder may be waiting for this thread to stop
         try:
             if self._signs.get(folder) is sign:
                 try:
-                    self._signs[folder] = replace(sign, descriptor=_begun(sign.path).descriptor)
-                except OSError:  # the whole store is gone
+                    self._signs[folder] = replace(sign, descriptor=_create_sign(sign.path).descriptor)
+                except OSError:  # the whole store was deleted
                     del self._signs[folder]
                 os.close(sign.descriptor)
         finally:
@@ -144,12 +148,12 @@ class Heartbeat:
 
 
 def _new_name() -> str:
-    """Host and process are for people who look."""
+    """Return a unique name. It begins with host and process, for people who look into the folder."""
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', platform.node())[:40]}-{os.getpid()}-{uuid.uuid4().hex[:16]}"
 
 
-def _begun(path: Path) -> _Sign:
-    """A locked file that names the kernel which the lock is known to. Raises OSError."""
+def _create_sign(path: Path) -> _Sign:
+    """Create a locked file with the identifier of this kernel, to which the lock is known. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
         path.chmod(shared_mode(path.parent))
@@ -162,7 +166,7 @@ def _begun(path: Path) -> _Sign:
 
 
 heartbeat = Heartbeat()
-"""Of this process: one that is forked has it empty."""
+"""Heartbeats of this process. Empty after a fork."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -172,9 +176,11 @@ atexit.register(heartbeat.end)
 
 
 def locked(descriptor: int, *, shared: bool = False) -> bool:
-    """Takes the system's lock on an open file, which goes with the process; False if another has it or there are none.
+    """Lock an open file until the process ends. Returns False if another process holds it or the system has no such
+    locks.
 
-    It goes too when the process closes any descriptor of that file: a process must not open its own again.
+    The lock also ends when the process closes any descriptor of that file, so a process must not open its own file
+    again.
     """
     if sys.platform == "win32":
         return False
@@ -187,7 +193,7 @@ def locked(descriptor: int, *, shared: bool = False) -> bool:
 
 @cache
 def kernel() -> bytes:
-    """What tells this running system from others, containers on it not from one another."""
+    """Return an identifier of the running kernel. Containers on one machine share it."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     return platform.node().encode()

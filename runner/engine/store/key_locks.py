@@ -1,9 +1,11 @@
-"""Locks that go by their holder's sign of life: seen by all hosts, and free once the holder has ended or was stopped.
+"""Locks based on the heartbeat of their holder. All hosts see them. A lock is free once its holder has ended or
+stopped.
 
-They save work, and nothing else: two may believe that they hold one, if the first was stopped for the time of a lease.
+Locks only save work. Two processes may believe that they hold the same lock if the first was stopped for a lease
+period.
 
-A lock is a symbolic link to the name of its holder, which need not exist: it is made and named in one step, so that
-nobody can be killed between the two. Where there are no such links it is a file that holds the name.
+A lock is a symbolic link to the name of its holder, and the target need not exist. Creating and naming it is one step,
+so a kill cannot come between the two. On systems without such links, the lock is a file that contains the name.
 """
 
 import errno
@@ -22,27 +24,28 @@ from runner.engine.store.writers import LOOKS_PER_LEASE, Writers
 
 log = logging.getLogger(__name__)
 
-_SAID_AFTER_S = 2.0
+_WARN_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
-_LOOKED_EVERY_S = 1.0
-_IF_STOPPED = "; if that one was stopped (Ctrl-Z), let it go on, or end it: what it asks for is paid for once"
+_LOOK_EVERY_S = 1.0
+_IF_STOPPED = "; if that one was stopped (Ctrl-Z), let it go on, or end it, so that its requests are paid for only once"
 
 _CLAIM = re.compile(r"[^/\0\n]+")
 _LONGEST_CLAIM = 255
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
-"""Of systems and file systems without symbolic links; Windows says it of users without the right to make them."""
+"""Errors of systems and file systems without symbolic links. Windows also raises one for users without the right."""
 
 
 @contextmanager
 def leased(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[bool]:
-    """Holds a lock while the context lasts; the value says whether another held it before. Who has to wait for it says
-    so, and that another process is doing `what`. Without `from_stopped` a process of this host that was only stopped
-    keeps its lock. Raises StoreError.
+    """Hold a lock while the context lasts. Yields True if another process held it before. Raises StoreError.
+
+    Logs a warning if it has to wait, with `what` the other process is doing. Without `from_stopped`, a stopped process
+    of this host keeps its lock.
     """
     with keeping("a lock", path):
         claim = _new_claim(writers)
-        had_holder = not _taken(path, claim)
+        had_holder = not _try_to_take(path, claim)
         if had_holder:
             _wait(path, claim, writers, what, from_stopped=from_stopped)
     try:
@@ -53,10 +56,14 @@ def leased(path: Path, writers: Writers, what: str, *, from_stopped: bool = True
 
 @contextmanager
 def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
-    """As `leased`, but whoever would have to wait goes without: False."""
+    """Hold a lock while the context lasts if it is free. Yields False, without waiting, if it is not. Raises
+    StoreError.
+    """
     with keeping("a lock", path):
         claim = _new_claim(writers)
-        is_own = _taken(path, claim) or (_was_left(path, writers, from_stopped=True) and _taken(path, claim))
+        is_own = _try_to_take(path, claim) or (
+            _break_if_abandoned(path, writers, from_stopped=True) and _try_to_take(path, claim)
+        )
     try:
         yield is_own
     finally:
@@ -65,15 +72,15 @@ def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
 
 
 def left_locks(folder: Path, writers: Writers) -> list[Path]:
-    """Return the locks of processes that have ended, sorted.
+    """Return the locks of processes that have ended, sorted. Raises OSError.
 
-    A lock without a claim is never among them: the system may hold it (see `runner.engine.store.locks`), and a new file
-    of its name would let a second process in. Raises OSError.
+    A lock without a claim is never included. The system may hold it (see `runner.engine.store.locks`), and replacing
+    the file would admit a second process.
     """
     found = []
     for path in sorted(folder.glob("*")):
-        with suppress(FileNotFoundError):  # released at this moment
-            claim = _claim_in(path) if _may_hold_claim(path) else ""
+        with suppress(FileNotFoundError):  # it has just been released
+            claim = _read_claim(path) if _may_hold_claim(path) else ""
             if _CLAIM.fullmatch(claim) and writers.is_gone(_writer(claim)):
                 found.append(path)
     return found
@@ -87,24 +94,24 @@ def _may_hold_claim(path: Path) -> bool:
 
 
 def _wait(path: Path, claim: str, writers: Writers, what: str, *, from_stopped: bool) -> None:
-    began, pause_s, is_said, looked = time.monotonic(), _FIRST_PAUSE_S, False, float("-inf")
-    looked_every_s = min(_LOOKED_EVERY_S, writers.lease_s / LOOKS_PER_LEASE)
-    while not _taken(path, claim):
+    began, pause_s, has_warned, looked = time.monotonic(), _FIRST_PAUSE_S, False, float("-inf")
+    look_every_s = min(_LOOK_EVERY_S, writers.lease_s / LOOKS_PER_LEASE)
+    while not _try_to_take(path, claim):
         now = time.monotonic()
-        if now - looked >= looked_every_s:
-            if _was_left(path, writers, from_stopped=from_stopped):
+        if now - looked >= look_every_s:
+            if _break_if_abandoned(path, writers, from_stopped=from_stopped):
                 continue
             looked = now
-        if not is_said and now - began > _SAID_AFTER_S:
+        if not has_warned and now - began > _WARN_AFTER_S:
             advice = "" if from_stopped else _IF_STOPPED
             log.warning("waiting for another process, which is %s (it holds %s)%s", what, path, advice)
-            is_said = True
+            has_warned = True
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S, looked_every_s)
+        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S, look_every_s)
 
 
 def _new_claim(writers: Writers) -> str:
-    """The writer's name, and what tells this claim from others of his."""
+    """Return the writer's name with a suffix that distinguishes this claim from its others."""
     return f"{writers.own_name}:{uuid.uuid4().hex[:8]}"
 
 
@@ -112,44 +119,47 @@ def _writer(claim: str) -> str:
     return claim.partition(":")[0]
 
 
-def _claim_in(path: Path) -> str:
-    """What a lock says; "" for a file whose maker has not written into it. Raises OSError."""
+def _read_claim(path: Path) -> str:
+    """Return the claim in a lock. "" for a file whose creator has not written into it. Raises OSError."""
     try:
-        return os.readlink(path)  # noqa: PTH115 - it leads to no path
+        return os.readlink(path)  # noqa: PTH115 - the target is not a path
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _taken(path: Path, claim: str) -> bool:
-    """Whether there was no lock, and now there is this. Raises OSError."""
+def _try_to_take(path: Path, claim: str) -> bool:
+    """Create the lock. Returns False if another process has it. Raises OSError."""
     try:
-        os.symlink(claim, path)  # noqa: PTH211 - it leads to no path
+        os.symlink(claim, path)  # noqa: PTH211 - the target is not a path
     except FileExistsError:
-        return _is_ours(path, claim)
+        return _holds(path, claim)
     except (OSError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_LINKS:
             raise
-        return _taken_by_file(path, claim)
+        return _try_to_take_as_file(path, claim)
     return True
 
 
-def _is_ours(path: Path, claim: str) -> bool:
-    """A network file system that asks again is told that the link, which it has just made, is there."""
+def _holds(path: Path, claim: str) -> bool:
+    """Return True if the lock has this claim.
+
+    A network file system that repeats a request may report that the link which it has just created exists.
+    """
     try:
-        return _claim_in(path) == claim
+        return _read_claim(path) == claim
     except FileNotFoundError:
         return False
 
 
-def _taken_by_file(path: Path, claim: str) -> bool:
+def _try_to_take_as_file(path: Path, claim: str) -> bool:
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         return False
     try:
-        path.chmod(shared_mode(path.parent))  # whatever this user's umask: others must be able to read it
+        path.chmod(shared_mode(path.parent))  # independent of the umask, because other users must be able to read it
         os.write(file, claim.encode())
     except OSError:
         path.unlink(missing_ok=True)
@@ -159,31 +169,31 @@ def _taken_by_file(path: Path, claim: str) -> bool:
     return True
 
 
-def _was_left(path: Path, writers: Writers, *, from_stopped: bool) -> bool:
-    """Whether it is free, since nobody holds it or its holder is gone: it is then taken from him."""
+def _break_if_abandoned(path: Path, writers: Writers, *, from_stopped: bool) -> bool:
+    """Return True if the lock has no live holder. Breaks it in that case."""
     is_gone = writers.is_gone if from_stopped else writers.has_ended
     try:
-        claim = _claim_in(path)
-        # Without one: the maker of the file is about to write it, or died just before.
-        is_left = is_gone(_writer(claim)) if claim else writers.is_silent(path, path.stat().st_mtime_ns)
+        claim = _read_claim(path)
+        # No claim: the creator of the file is about to write it, or died before that.
+        is_abandoned = is_gone(_writer(claim)) if claim else writers.is_silent(path, path.stat().st_mtime_ns)
     except FileNotFoundError:
         return True
-    if is_left:
-        _take_from(path, claim)
-    return is_left
+    if is_abandoned:
+        _break(path, claim)
+    return is_abandoned
 
 
-def _take_from(path: Path, claim: str) -> None:
+def _break(path: Path, claim: str) -> None:
     aside = path.with_name(f".{uuid.uuid4().hex}")
-    with suppress(FileNotFoundError):  # another was faster
+    with suppress(FileNotFoundError):  # another process was faster
         path.rename(aside)
-        if (found := _claim_in(aside)) != claim:  # ... and holds it by now
-            _taken(path, found)
+        if (found := _read_claim(aside)) != claim:  # ... and already holds it
+            _try_to_take(path, found)
         aside.unlink(missing_ok=True)
 
 
 def _release(path: Path, claim: str) -> None:
-    """Unless another believed its holder gone, and has it now."""
-    with suppress(OSError):  # of a store that went away; else whoever waits has it when this process ends
-        if _claim_in(path) == claim:
+    """Remove the lock unless another process presumed this one dead and has taken it."""
+    with suppress(OSError):  # the store was deleted, or the lock ends with this process
+        if _read_claim(path) == claim:
             path.unlink()

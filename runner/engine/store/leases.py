@@ -1,6 +1,6 @@
-"""What running sweeps need of a store, so that nobody removes it under their feet.
+"""Leases of running sweeps on results, which prune then keeps.
 
-<root>/runs/<run id>.json   the process that runs it, and the keys of its stages; of no meaning once that is gone
+<root>/runs/<run id>.json   the process of the run and the keys of its stages; void once that process has ended
 """
 
 import json
@@ -17,27 +17,27 @@ from runner.engine.store.writers import Writers
 
 @dataclass(frozen=True)
 class Leased:
-    """How many runs are under way, and the keys of all results that they need."""
+    """Number of live runs, and the keys of all results that they need."""
 
     n_runs: int
     keys: frozenset[str]
 
 
 class Leases:
-    """Those of one store."""
+    """Leases in one store."""
 
     def __init__(self, folder: Path, writers: Writers, remote: Remote = NO_REMOTE) -> None:
-        """The folder is made with the first lease."""
+        """The first lease creates the folder."""
         self._folder = folder
         self._writers = writers
         self._remote = remote
 
     @contextmanager
     def take(self, run_id: str, keys: Iterable[str]) -> Iterator[None]:
-        """Says that a run needs these results while the context lasts, or its process. Raises StoreError."""
+        """Hold a lease on these results while the context lasts. It also ends with the process. Raises StoreError."""
         needed = sorted(keys)
         path = self._folder / f"{run_id}.json"
-        with keeping("what this run needs", self._folder):
+        with keeping("the lease of this run", self._folder):
             self._folder.mkdir(exist_ok=True)
             unfinished = path.with_suffix(".unfinished")
             unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
@@ -47,16 +47,16 @@ class Leases:
             with self._remote.needing(run_id, needed):
                 yield
         finally:
-            with suppress(OSError):  # of a store that went away; else it ends with this process
+            with suppress(OSError):  # the store was deleted, or the lease ends with this process
                 path.unlink()
                 self._writers.clear_away()
 
     def of_live_runs(self) -> Leased:
-        """Those of this moment; what dead runs left is removed, if this process may write."""
+        """Return the current leases of live runs. Removes those of dead runs if this process may write."""
         keys: set[str] = set()
         n_runs = 0
         for path in sorted(self._folder.glob("*.json")):
-            with suppress(FileNotFoundError):  # it ends at this moment
+            with suppress(FileNotFoundError):  # the run has just ended
                 process, needed = needed_by(path.read_bytes())
                 if not process or self._writers.is_gone(process):
                     if self._writers.may_write:
@@ -68,9 +68,9 @@ class Leases:
 
 
 def needed_by(run: bytes) -> tuple[str, frozenset[str]]:
-    """The process that a run says it is, and the keys of what it needs; "" and none for what a power cut left of it."""
+    """Return the process and the keys in a lease file. "" and no keys for a file that a power cut damaged."""
     try:
-        said = json.loads(run)
-        return str(said["process"]), frozenset(map(str, said["keys"]))
+        record = json.loads(run)
+        return str(record["process"]), frozenset(map(str, record["keys"]))
     except (ValueError, KeyError, TypeError):
         return "", frozenset()

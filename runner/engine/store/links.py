@@ -1,4 +1,6 @@
-"""Refuses symbolic links in a store. Processes remove files from its folders, and a link would lead them elsewhere."""
+"""Refusal of symbolic links in a store. Processes remove files from its folders, and a link would lead them
+elsewhere.
+"""
 
 import os
 from pathlib import Path
@@ -15,19 +17,22 @@ _LEVELS = {
     "workspaces": 1,
     "writers": 1,
 }
-"""Levels of folders that hold no links. Locks are links; components may leave links in `tmp` and in a workspace."""
+"""Levels of folders that must contain no links. Locks are links, and components may leave links in `tmp` and
+workspaces.
+"""
 
 
 def refuse_links_of_folders(root: Path) -> None:
-    """Raise StoreError if a folder of the store, or a folder of replies, is a symbolic link; OSError if one cannot be
-    listed.
+    """Raise StoreError if a folder of the store, or a folder of replies, is a symbolic link.
+
+    Raises OSError if a folder cannot be listed.
     """
     _refuse(root, 1)
     _refuse(root / "replies", 1)
 
 
 def refuse_links(root: Path) -> None:
-    """Check as `refuse_links_of_folders`, and each result, reply and record too."""
+    """Raise StoreError for a symbolic link among the folders, results, replies and records. Raises OSError."""
     _refuse(root, 1)
     for name, n_levels in _LEVELS.items():
         _refuse(root / name, n_levels)
@@ -36,14 +41,14 @@ def refuse_links(root: Path) -> None:
 def _refuse(folder: Path, n_levels: int) -> None:
     try:
         found = list(os.scandir(folder))
-    except FileNotFoundError:  # a store begins without some folders; others may be pruning
+    except FileNotFoundError:  # a new store lacks some folders, and another process may be pruning
         return
     for each in found:
         if each.is_symlink():
             raise StoreError(
-                f"{each.path}: a symbolic link in a store, expected a file or folder of its own: what it leads to "
-                "would be read and removed with the store. Replace the link by what it leads to, or delete it; to keep "
-                "a store on another disk, link the whole store"
+                f"{each.path}: a symbolic link in a store, expected a real file or folder, because the target would be "
+                "read and removed with the store. Replace the link by its target, or delete it; to keep a store on "
+                "another disk, link the whole store"
             )
         if n_levels > 1 and each.is_dir():
             _refuse(Path(each.path), n_levels - 1)

@@ -1,13 +1,14 @@
 """Locks of a store that several processes, machines and users share.
 
-The folder `locks` of a store holds three kinds of files, told apart by their content:
+The folder `locks` of a store holds three kinds of files, distinguished by their content:
 
     <key>.lock               a link to, or a file with, the name of the process that computes a result
                              (`runner.engine.store.key_locks`); prune removes it once that process has ended
     replies-<key>.lock.<n>   an empty file; processes lock bytes of it (`runner.engine.store.claims`)
     set-<hash>.lock          an empty file, locked by the system while a set is written (`held` below)
 
-An empty file is never removed: the system forgets its lock with its holder, and a process may hold it at any time.
+An empty file is never removed, because a process may hold its lock at any time. The system releases the lock when its
+holder ends.
 """
 
 import logging
@@ -20,17 +21,18 @@ from filelock import FileLock, Timeout
 
 log = logging.getLogger(__name__)
 
-_SAID_AFTER_S = 2.0
+_WARN_AFTER_S = 2.0
 
 
 @contextmanager
 def held(path: Path, what: str) -> Iterator[None]:
-    """Holds the lock while the context lasts; the system releases it when its holder dies. Who has to wait for it says
-    so, and that another process is doing `what`.
+    """Hold the lock while the context lasts. The system releases it when its holder dies.
+
+    Logs a warning if it has to wait, with `what` the other process is doing.
     """
     lock = FileLock(path, mode=shared_mode(path.parent))
     try:
-        lock.acquire(timeout=_SAID_AFTER_S)
+        lock.acquire(timeout=_WARN_AFTER_S)
     except Timeout:
         log.warning("waiting for another process, which is %s (it holds %s)", what, path)
         lock.acquire()
@@ -41,5 +43,5 @@ def held(path: Path, what: str) -> Iterator[None]:
 
 
 def shared_mode(folder: Path) -> int:
-    """Permissions with which whoever may write in the folder can lock a file in it, whatever its maker's umask."""
+    """Return permissions that let every user lock the file who may write in its folder, independent of the umask."""
     return stat.S_IMODE(folder.stat().st_mode) & 0o666 | 0o600

@@ -1,6 +1,4 @@
-"""Manifests of results: `manifest.json`, which is written last into a result's folder. A result without one does not
-exist.
-"""
+"""Manifests of results: `manifest.json`, the last file written into a result's folder. A result needs one to exist."""
 
 import json
 import math
@@ -17,10 +15,10 @@ from components.secrets.mask import current_mask, masked_values
 MANIFEST = "manifest.json"
 
 NOT_A_MANIFEST = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What comes of reading something as a manifest that is none."""
+"""Errors raised by reading something else as a manifest."""
 
 Files = Mapping[str, tuple[str, int]]
-"""What a manifest says of a result's files: names, and their [SHA-256, bytes]."""
+"""Files of a result: name -> [SHA-256, bytes]."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_BYTES = 1 << 62
@@ -28,11 +26,11 @@ _MOST_BYTES = 1 << 62
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is known of a result without reading it.
+    """Facts about a result that need no reading of its parts.
 
-    `partial` marks a result with failed requests (or built on one): only the run that made it, `run_id`, may use it.
-    `made_with` are the versions of packages and of this project. What the result was made from is in its file for those
-    who look there: a sweep of many cells holds thousands of manifests.
+    `partial` marks a result with failed requests, or one computed from such a result. Only the run that computed it,
+    `run_id`, may use it. `made_with` holds the versions of packages and of this project. The description of the stage
+    is only in the file, because a sweep of many cells holds thousands of manifests in memory.
     """
 
     kind: str
@@ -46,14 +44,16 @@ class Manifest:
 
 
 class Manifests:
-    """Those that one process has read."""
+    """Manifests that one process has read."""
 
     def __init__(self) -> None:
         self._unreadable: set[Path] = set()
         self._made_with: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 
     def read(self, folder: Path, place: Path) -> Manifest | None:
-        """That of a folder; None without one that can be read and belongs in a place of the store."""
+        """Return the manifest in `folder`. None if it is missing, unreadable, or belongs to a place other than
+        `place`.
+        """
         self._unreadable.discard(place)
         try:
             with open(folder / MANIFEST, encoding="utf-8", opener=_without_waiting) as file:
@@ -61,7 +61,7 @@ class Manifests:
             del raw["made_from"]
             files = named_files(raw)
             del raw["files"]
-            versions = raw.pop("made_with")  # nearly always those of other results, which hold them already
+            versions = raw.pop("made_with")  # nearly always equal to those of other results: share them
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
             is_of_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
@@ -75,17 +75,17 @@ class Manifests:
         return None
 
     def is_damaged(self, place: Path) -> bool:
-        """True if there was one that could not be read when it was looked for last."""
+        """Return True if the manifest at this place was unreadable when it was last read."""
         return place in self._unreadable
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Opens a FIFO that nobody writes to as an empty file."""
+    """Open a file. A FIFO without a writer opens as an empty file instead of blocking."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
-    """Writes it, and returns where it lies. Raises OSError."""
+    """Write a manifest and return its path. Raises OSError."""
     path = folder / MANIFEST
     text = json.dumps({**vars(manifest), "made_from": made_from}, ensure_ascii=False)
     mask = current_mask()
@@ -96,15 +96,17 @@ def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
 
 
 def named_files(manifest: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
-    """The [SHA-256, bytes] of the files that a manifest names. Raises one of `NOT_A_MANIFEST`, also for a name that is
-    not that of a result's file: whoever reads it must not be led elsewhere.
+    """Return the [SHA-256, bytes] of the files in a manifest.
+
+    Raises one of `NOT_A_MANIFEST`, also for an invalid file name: a path must not lead readers outside the result's
+    folder.
     """
     files = {}
     for name, (digest, n_bytes) in manifest["files"].items():
         is_plain = Path(name).name == name == os.fsdecode(name.encode()) and "\0" not in name
         if not is_plain or name.startswith(".") or name in ("", MANIFEST):
-            raise ValueError(f"{name!r} is not the name of a file of a result")
+            raise ValueError(f"{name!r} is not a valid file name in a result")
         if not _DIGEST.fullmatch(digest) or type(n_bytes) is not int or not 0 <= n_bytes < _MOST_BYTES:
-            raise ValueError(f"{name}: {digest!r}, {n_bytes!r} are no checksum and size")
+            raise ValueError(f"{name}: {digest!r}, {n_bytes!r} are not a checksum and a size")
         files[name] = (digest, n_bytes)
     return files

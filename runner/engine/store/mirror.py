@@ -1,23 +1,23 @@
-"""The seam at which a folder's files are those of others too, who cannot see the folder."""
+"""Protocol that synchronizes a local folder with processes that do not share its file system."""
 
 from typing import Protocol
 
 
 class Mirror(Protocol):
-    """Of one folder. Both ways may raise StoreError."""
+    """Synchronization of one folder. All methods may raise StoreError."""
 
     def bring(self) -> None:
-        """Puts into the folder what others have sent, as of some seconds ago or later."""
+        """Download files that others sent. Files of the last few seconds may be missing."""
 
     def send(self) -> None:
-        """Says that something was added to the folder: it is sent within some seconds."""
+        """Schedule the upload of new files. They are sent within a few seconds."""
 
     def send_now(self) -> None:
-        """Returns when all is sent."""
+        """Upload all new files and return when all are sent."""
 
 
 class NoMirror:
-    """For a folder that all see who share it."""
+    """Mirror of a folder that all processes share: it has nothing to do."""
 
     def bring(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Where a store is, as users name it."""
+"""Opening of a store by its address."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from runner.engine.store.stored_results import Store
 
 
 def open_store(address: str, cache_dir: str, run_id: str = "") -> Store:
-    """The store at an address: a folder, or a bucket (`s3://bucket/prefix`). `cache_dir` is a local folder from which
-    one in a bucket is read.
+    """Return the store at an address: a folder, or a bucket (`s3://bucket/prefix`).
 
-    `run_id` is the run that writes; "" for a reader. Raises StoreError, and ConfigError for an address that is none.
+    A store in a bucket is read through the local folder `cache_dir`. `run_id` is the run that writes; "" for a reader.
+    Raises StoreError, and ConfigError for an invalid address.
     """
     if is_bucket(address):
         from runner.engine.store.bucket.bucket_opening import open_bucket

@@ -1,6 +1,6 @@
-"""Scores of (query, chunk) pairs, kept so that no pair is scored twice: another depth asks for new pairs alone.
+"""Scores of (query, chunk) pairs, stored so that no pair is scored twice: another depth scores only new pairs.
 
-A folder of blocks, each a table of query texts, chunk positions and scores. A block is never changed.
+A folder of blocks, each a table of query texts, chunk positions and scores. A block never changes.
 """
 
 from collections.abc import Sequence
@@ -17,35 +17,35 @@ _BLOCK = "scores"
 
 
 class PairScores:
-    """All scores of one reranker over one set of chunks."""
+    """All scores of one reranker for one set of chunks."""
 
     def __init__(self, folder: Path, mirror: Mirror = NO_MIRROR) -> None:
-        """The folder is made when the first block is written."""
+        """The first block creates the folder."""
         self._folder = folder
         self._mirror = mirror
 
     def look_up(self, queries: Sequence[str], pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions; NaN for a pair without a score."""
+        """Return float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions. NaN for a pair without a score."""
         scores = np.full(len(pairs), np.nan, dtype=np.float32)
         if not len(pairs):
             return scores
         self._mirror.bring()
         place = {text: number for number, text in enumerate(queries)}
-        # Equal texts are one query: all their positions are looked up under the last of them.
+        # Equal texts are one query: the last position stands for all of them.
         same = np.array([place[text] for text in queries], dtype=np.int64)
-        wanted = _numbers(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1))
-        order = np.argsort(wanted, kind="stable")
+        numbers = _numbers(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1))
+        order = np.argsort(numbers, kind="stable")
         for block in read_blocks(self._folder, _BLOCK):
-            known, values = _numbered(block, place)
+            known, values = _numbers_and_scores(block, place)
             if not len(known):
                 continue
-            found = np.searchsorted(known, wanted[order])
-            hit = (found < len(known)) & (known[np.minimum(found, len(known) - 1)] == wanted[order])
+            found = np.searchsorted(known, numbers[order])
+            hit = (found < len(known)) & (known[np.minimum(found, len(known) - 1)] == numbers[order])
             scores[order[hit]] = values[found[hit]]
         return scores
 
     def add(self, queries: Sequence[str], pairs: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
-        """Keeps the scores of pairs."""
+        """Store the scores of pairs. `pairs` is int32[n_pairs, 2] of (query, chunk) positions."""
         if not len(pairs):
             return
         used, query = np.unique(pairs[:, 0], return_inverse=True)
@@ -63,12 +63,12 @@ class PairScores:
 
 
 def _numbers(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
-    """One number per (query, chunk)."""
+    """Return one number per (query, chunk)."""
     return pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1].astype(np.int64)
 
 
-def _numbered(table: pa.Table, place: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Sorted pair numbers and scores of a block, of the queries that have a place."""
+def _numbers_and_scores(table: pa.Table, place: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the sorted pair numbers and scores of a block, for the queries in `place`."""
     column = table["query"].combine_chunks()
     column = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
     places = np.array([place.get(text, -1) for text in column.dictionary.to_pylist()], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How the parts of a stage's result become files: arrays, tables, JSON and raw bytes. Nothing is ever unpickled."""
+"""Files for the parts of a stage's result: arrays, tables, JSON and raw bytes. Nothing is ever unpickled."""
 
 import errno
 import hashlib
@@ -23,13 +23,15 @@ if sys.platform != "win32":
     import resource
 
 Part = Any
-"""A NumPy array, a PyArrow table (or a RecordBatchReader, for one that is written piece by piece), bytes (the name has
-the file's ending), or a JSON value.
+"""A NumPy array, a PyArrow table, bytes, or a JSON value.
+
+A RecordBatchReader stands for a table that is written batch by batch. The name of a part in bytes includes the file
+suffix.
 """
 
 
 def file_name(name: str, value: Part) -> str:
-    """The file that a part is kept in."""
+    """Return the name of the file that holds a part."""
     if isinstance(value, np.ndarray):
         return f"{name}.npy"
     if isinstance(value, pa.Table | pa.RecordBatchReader):
@@ -38,14 +40,14 @@ def file_name(name: str, value: Part) -> str:
 
 
 def write_part(path: Path, value: Part) -> None:
-    """Writes one part. JSON is written with sorted keys and no NaN, so that equal values are equal bytes."""
+    """Write one part. JSON has sorted keys and no NaN, so that equal values give equal bytes."""
     if isinstance(value, np.ndarray):
         np.save(path, value, allow_pickle=False)
     elif isinstance(value, pa.Table):
         pq.write_table(value, path, compression="zstd")
     elif isinstance(value, pa.RecordBatchReader):
         with pq.ParquetWriter(path, value.schema, compression="zstd") as file:
-            for batch in value:  # a group of rows each
+            for batch in value:  # each batch becomes a row group
                 file.write_batch(batch)
     elif isinstance(value, bytes):
         path.write_bytes(value)
@@ -56,7 +58,9 @@ def write_part(path: Path, value: Part) -> None:
 
 
 def mapped_file(value: Part) -> Path | None:
-    """The .npy file whose whole array this is; None for any other value, such as a part of such an array."""
+    """Return the .npy file that the array maps as a whole. None for any other value, such as a slice of such an
+    array.
+    """
     base: object = getattr(value, "base", None)
     if not isinstance(value, np.memmap) or not isinstance(base, mmap.mmap):
         return None
@@ -66,7 +70,7 @@ def mapped_file(value: Part) -> Path | None:
 
 
 def read_part(path: Path) -> Part:
-    """Reads one part by the ending of its file; large arrays are memory-mapped."""
+    """Read one part according to the suffix of its file. Large arrays are memory-mapped."""
     if path.suffix == ".npy":
         return np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     if path.suffix == ".parquet":
@@ -77,21 +81,23 @@ def read_part(path: Path) -> Part:
 
 
 def read_table(path: Path) -> pa.Table:
-    """A whole Parquet file, read by this thread alone: the threads that `pq.read_table` starts cost more than they save
-    on files of this size, and a process that ends while one of them still runs is aborted.
+    """Read a whole Parquet file in this thread.
+
+    The threads of `pq.read_table` cost more than they save on files of this size, and a process that ends while one of
+    them runs is aborted.
     """
     with pq.ParquetFile(path, pre_buffer=False) as file:
         return file.read(use_threads=False)
 
 
 def part_name(file: str) -> str:
-    """The name under which `read_part`'s value is known: without the endings that `file_name` adds."""
+    """Return the name of the part in a file: the file name without the suffix that `file_name` added."""
     path = Path(file)
     return path.stem if path.suffix in (".npy", ".parquet", ".json") else file
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 (hex) of a file. Raises OSError."""
+    """Return the SHA-256 (hex) of a file. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -104,21 +110,26 @@ def _file_size_is_limited() -> bool:
 
 @contextmanager
 def keeping(what: str, place: Path) -> Iterator[None]:
-    """For the writing of something into a store. Raises StoreError for a disk that is full or refuses: whatever came
-    next could not be kept either.
+    """Turn an OSError of writing `what` into a StoreError with the reason and the remedy.
+
+    The sweep must then stop, because the store could not hold later results either.
     """
     try:
         yield
     except OSError as error:
-        # NumPy tells of a full disk as "19884 requested and 11232 written", without a number.
+        # NumPy reports a full disk as "19884 requested and 11232 written", without a number.
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "written" in str(error)
         why = "the disk is full" if is_full else str(error.strerror or error)
-        remedy = "Free some space (python -m runner.store prune)" if is_full else "See that it is there and writable"
+        remedy = (
+            "Free some space (python -m runner.store prune)"
+            if is_full
+            else "Make sure that the folder exists and is writable"
+        )
         if error.errno == errno.EFBIG or (error.errno is None and is_full and _file_size_is_limited()):
-            why = "a file would be larger than this process may write"
-            remedy = "Raise the limit on the size of files (ulimit -f unlimited, or that of the batch system)"
-        if "not enough memory" in why:  # Arrow's word when it compresses
-            remedy = "Give the process more memory, or less to do at once (run.workers=1)"
+            why = "a file would exceed the size that this process may write"
+            remedy = "Raise the file size limit (ulimit -f unlimited, or the limit of the batch system)"
+        if "not enough memory" in why:  # Arrow's message when it compresses
+            remedy = "Give the process more memory, or run fewer stages in parallel (run.workers=1)"
         raise StoreError(
-            f"{place}: cannot keep {what}: {why}. {remedy}, then give the same command again: finished stages are kept"
+            f"{place}: cannot write {what}: {why}. {remedy}, then give the same command again: finished stages are kept"
         ) from error

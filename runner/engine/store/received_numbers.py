@@ -1,11 +1,12 @@
-"""Numbers that came from a server for a stage that is not kept yet: see `components.openai_server.received`.
+"""Numbers received from a server for a stage without a result yet. See `components.openai_server.received`.
 
     <folder>/<owner><random>.received   records of one process, each written when it arrived
 
-All read all files; only the places of the records are held in memory. `drop` removes the files of one owner.
+Every process reads all files, but only the positions of the records are in memory. `drop` removes the files of one
+owner.
 
-A record holds a checksum, the number of values, the hash of its key, and the values. One that is cut off or damaged
-ends what is read of its file: what stood behind it is asked for again.
+A record holds a checksum, the number of values, the hash of its key, and the values. Reading of a file stops at an
+incomplete or damaged record: the records behind it are requested again.
 """
 
 import os
@@ -30,23 +31,23 @@ _SYNC_EVERY_S = 1.0
 _HEAD = Struct("<II")
 _N_KEY = 32
 _MOST_VALUES = 1 << 20
-"""No vector is longer: a number above it is a damaged one."""
+"""Longest possible vector. A larger count comes from a damaged record."""
 
 Numbers = NDArray[np.float32]
 
 
 @dataclass
 class _File:
-    """What was read of a file: up to where, and where its records begin, by the hash of the key."""
+    """The part of a file read so far, and the positions of its records by the hash of the key."""
 
     identity: tuple[int, int] = (0, 0)
     n_read: int = 0
     places: dict[bytes, int] = field(default_factory=dict)
 
-    def take_in(self, file: BinaryIO) -> None:
-        """Reads the records that came since the last look."""
+    def read_new(self, file: BinaryIO) -> None:
+        """Read the records appended since the last call."""
         status = os.fstat(file.fileno())
-        if (status.st_dev, status.st_ino) != self.identity:  # dropped, begun anew
+        if (status.st_dev, status.st_ino) != self.identity:  # dropped and created again
             self.identity, self.n_read = (status.st_dev, status.st_ino), 0
             self.places.clear()
         if status.st_size <= self.n_read:
@@ -58,7 +59,7 @@ class _File:
             self.n_read += _HEAD.size + _N_KEY + values.nbytes
 
     def values(self, file: BinaryIO, key: bytes) -> Numbers | None:
-        """The values of a key; None if the file has none, or has changed."""
+        """Return the values of a key. None if the file does not contain it, or has changed."""
         if key not in self.places:
             return None
         file.seek(self.places[key])
@@ -67,44 +68,46 @@ class _File:
 
 
 class ReceivedNumbers:
-    """What is kept in a folder in the workspaces: that of a stage, or one that stages share."""
+    """Numbers in a workspace: that of one stage, or one that several stages share."""
 
     def __init__(self, folder: Path, owner: str = "") -> None:
-        """The folder is made when the first results come. `owner` is what they came for; "": of one."""
+        """The first numbers create the folder. `owner` is the stage that drops them in a shared folder; ""
+        otherwise.
+        """
         self._folder, self._owner = folder, owner
         self._files: dict[str, _File] = {}
         self._name = self._new_name()
         self._synced = time.monotonic()
 
     def get_all(self, keys: Collection[str]) -> dict[str, Numbers]:
-        """Those of the keys that are kept, by any process and for any owner."""
+        """Return the stored numbers of these keys, from any process and owner."""
         paths = {path.name: path for path in sorted(self._folder.glob(f"*{_SUFFIX}"))}
         for gone in self._files.keys() - paths.keys():
             del self._files[gone]
-        wanted = {_hash(key): key for key in keys} if paths else {}
+        keys_by_hash = {_hash(key): key for key in keys} if paths else {}
         found: dict[str, Numbers] = {}
         for name, path in paths.items():
-            with suppress(FileNotFoundError), path.open("rb") as file:  # another process may have dropped it
+            with suppress(FileNotFoundError), path.open("rb") as file:  # another process may have dropped the file
                 known = self._files.setdefault(name, _File())
-                known.take_in(file)
-                for hashed in wanted.keys() & known.places.keys():
+                known.read_new(file)
+                for hashed in keys_by_hash.keys() & known.places.keys():
                     if (values := known.values(file, hashed)) is not None:
-                        found[wanted[hashed]] = values
+                        found[keys_by_hash[hashed]] = values
         return found
 
     def add_all(self, results: Mapping[str, Numbers]) -> None:
-        """Writes results down. The disk is synced about once a second. Raises StoreError."""
+        """Write numbers to disk, which is synced about once a second. Raises StoreError."""
         if not results:
             return
         lines = b"".join(_record(key, values) for key, values in results.items())
-        with keeping("a result of a server", self._folder):
+        with keeping("numbers from a server", self._folder):
             try:
                 try:
                     self._append(lines)
-                except FileNotFoundError:  # another process dropped what was there at this moment
+                except FileNotFoundError:  # another process has just dropped the folder
                     self._append(lines)
             except OSError:
-                self._name = self._new_name()  # nothing behind half a record would be read
+                self._name = self._new_name()  # records behind an incomplete one would never be read
                 raise
 
     def _append(self, lines: bytes) -> None:
@@ -117,7 +120,7 @@ class ReceivedNumbers:
                 self._synced = time.monotonic()
 
     def drop(self) -> None:
-        """Removes all that came for the owner, and the folder if nothing else is in it."""
+        """Remove all files of the owner, and the folder if it is empty then."""
         for path in self._folder.glob(f"{self._owner}*{_SUFFIX}"):
             path.unlink(missing_ok=True)
         if self._owner:
@@ -138,7 +141,7 @@ def _record(key: str, values: Numbers) -> bytes:
 
 
 def _next_record(file: BinaryIO) -> tuple[bytes, Numbers] | None:
-    """The hash of the key, and the values; None at the end, and for a record that is cut off or damaged."""
+    """Return the hash of the key and the values. None at the end, and for an incomplete or damaged record."""
     if len(head := file.read(_HEAD.size)) < _HEAD.size:
         return None
     checksum, n_values = _HEAD.unpack(head)

@@ -1,4 +1,4 @@
-"""The seam at which the folder of a store is a cache of what others see."""
+"""Protocol of a remote store, for which the folder of a store is a cache."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -10,51 +10,56 @@ from runner.engine.store.mirror import NO_MIRROR, Mirror
 
 
 class Remote(Protocol):
-    """What holds the results of which a folder is a cache. A result is told by its kind, and by the `name` of its
-    folder: its key, or for a partial result its key and its run. All methods may raise StoreError.
+    """A remote store with a folder as its cache. All methods may raise StoreError.
+
+    A result is identified by its kind and the `name` of its folder. The name is the key, or for a partial result the
+    key and the run.
     """
 
     def holds(self, kind: str, name: str) -> bool:
-        """Whether there is such a result, by a look at all of them when this was first asked: for plans."""
+        """Return True if the remote has such a result. Lists all results on the first call, which suits plans."""
 
     def results(self, kind: str) -> Iterable[tuple[str, str]]:
-        """Kinds and keys of all results, or (not "") of those of one kind."""
+        """Return (kind, key) of all results, or of the results of one kind unless `kind` is ""."""
 
     def is_current(self, folder: Path) -> bool:
-        """Whether what is in a result's folder is still the remote's, as far as is known without asking."""
+        """Return True if the files in a result's folder are still those of the remote, as far as known without a
+        request.
+        """
 
     def fetch(self, kind: str, name: str, folder: Path) -> bool:
-        """Puts a result's manifest and small files into a new folder; False if there is none that is sound."""
+        """Download a result's manifest and small files into a new folder. False if the remote has no sound result."""
 
     def is_elsewhere(self, files: Files, file: str) -> bool:
-        """Whether a file that is not in its result's folder is brought when it is read."""
+        """Return True if a file that is missing from its result's folder is downloaded when it is read."""
 
     def bring(self, folder: Path, files: Files, file: str) -> bool:
-        """Puts a file into its result's folder; False if it cannot be had. Raises OSError if the disk refuses."""
+        """Download a file into its result's folder. False if that is impossible. Raises OSError if the disk refuses."""
 
     def publish(self, kind: str, name: str, folder: Path) -> bool:
-        """Keeps the result that is in a folder; False if another was first, and stays."""
+        """Upload the result in a folder. False if another process was first, whose result stays."""
 
     def give_up(self, folder: Path) -> None:
-        """A result is damaged: the next that is published takes its place, unless another did before."""
+        """Mark a result as damaged: the next published one replaces it, unless it was replaced before."""
 
     def lock(self, key: str, what: str) -> AbstractContextManager[bool]:
-        """Held while a result is computed. Who has to wait says that another is doing `what`. The value says whether
-        another held it before.
+        """Hold a lock while a result is computed. Yields True if another process held it before.
+
+        Logs a warning if it has to wait, with `what` the other process is doing.
         """
 
     def needing(self, run_id: str, keys: Iterable[str]) -> AbstractContextManager[object]:
-        """Says that a run needs these results while the context lasts."""
+        """Hold a lease of a run on these results while the context lasts."""
 
     def of_replies(self, folder: Path) -> Mirror:
-        """Of a folder of replies."""
+        """Return the mirror of a folder of replies."""
 
     def of_pair_scores(self, folder: Path) -> Mirror:
-        """Of a folder of scores."""
+        """Return the mirror of a folder of scores."""
 
 
 class NoRemote:
-    """For a folder that all see who share the store: what is not there is nowhere."""
+    """Remote of a folder that all processes share: it has no further results."""
 
     def holds(self, kind: str, name: str) -> bool:
         return False
@@ -92,7 +97,7 @@ class NoRemote:
         return NO_MIRROR
 
     def __reduce__(self) -> str:
-        """There is one."""
+        """Pickle a reference to the only instance."""
         return "NO_REMOTE"
 
 

@@ -1,10 +1,9 @@
-"""Replies of a language model, written down one by one as they arrive, so that nothing that was paid for is lost.
+"""Replies of a language model, written one by one as they arrive, so that no paid reply is lost.
 
-    <folder>/<writer>.jsonl   of one process: what several hosts append to one file, some lose
+    <folder>/<writer>.jsonl   replies that one process received: hosts that append to one file lose lines
 
-A file holds one JSON object per line, which begins with the checksum of the rest. All read all files; only the
-places of the lines are held in memory. Files of processes that have ended are merged now and then, so that there are
-few.
+A file holds one JSON object per line, which begins with the checksum of the rest. Every process reads all files, but
+only the positions of the lines are in memory. Files of ended processes are merged from time to time.
 """
 
 import json
@@ -32,24 +31,22 @@ from runner.engine.store.writers import Writers
 _SYNC_EVERY_S = 1.0
 
 _SUFFIX = ".jsonl"
-_MERGED_FROM = 16
-"""Each reader opens all files: no more than these for long."""
+_MERGE_ABOVE = 16
+"""Number of files above which they are merged, because each reader opens all of them."""
 
 
 @dataclass
 class _File:
-    """What was read of a file: up to where, and where its replies are, as (start, length) by request."""
+    """The part of a file read so far, and its replies as (start, length) by request."""
 
     identity: tuple[int, int] = (0, 0)
     n_read: int = 0
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def take_in(self, file: BinaryIO) -> None:
-        """What was appended since the last look. A line that was cut off in the middle, as a killed process leaves it,
-        is passed over.
-        """
+    def read_new(self, file: BinaryIO) -> None:
+        """Read the lines appended since the last call. Skips a line that a killed process left incomplete."""
         status = os.fstat(file.fileno())
-        if (status.st_dev, status.st_ino) != self.identity or status.st_size < self.n_read:  # pruned, begun anew
+        if (status.st_dev, status.st_ino) != self.identity or status.st_size < self.n_read:  # pruned and created again
             self.identity = (status.st_dev, status.st_ino)
             self.places.clear()
             self.n_read = 0
@@ -59,16 +56,16 @@ class _File:
         for line in file:
             if not line.endswith(b"\n"):
                 break  # still being written
-            if line != b"\n" and (reply := _reply(line)):  # `add_all` leaves a blank line before each
+            if line != b"\n" and (reply := _reply(line)):  # `add_all` writes a blank line before each
                 self.places[reply.request_id] = (self.n_read, len(line))
             self.n_read += len(line)
 
 
 class Replies:
-    """The replies kept in one folder, by request key. Failed answers are not kept: they are asked for again."""
+    """Replies in one folder, by request key. Failed answers are not stored: they are requested again."""
 
     def __init__(self, folder: Path, claims: Claims, writers: Writers, mirror: Mirror = NO_MIRROR) -> None:
-        """Reads nothing yet. `claims` are those of this host's processes to replies that are on their way."""
+        """Reads nothing yet. `claims` are the claims of this host's processes to replies being requested."""
         self.claims = claims
         self._mirror = mirror
         self._folder, self._writers = folder, writers
@@ -77,48 +74,50 @@ class Replies:
         self._synced = time.monotonic()
 
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
-        """The replies kept for some of these requests, by key, those that another process added included."""
-        wanted = dict.fromkeys(keys)
+        """Return the stored replies to some requests, by key. Includes replies that other processes have added."""
+        requested = dict.fromkeys(keys)
         found: dict[str, Answer] = {}
         self._mirror.bring()
         while True:
             names = self._names()
             for gone in self._files.keys() - set(names):
                 del self._files[gone]
-            n_gone = sum(not self._find(name, wanted, found) for name in names)
-            if not n_gone:  # else they were merged into one that was not there yet, or pruned
+            n_gone = sum(not self._find(name, requested, found) for name in names)
+            if not n_gone:  # otherwise they were merged into a new file, or pruned
                 return found
 
     def _names(self) -> list[str]:
         try:
-            return sorted(name for name in os.listdir(self._folder) if name.endswith(_SUFFIX))  # noqa: PTH208 - names alone
+            return sorted(name for name in os.listdir(self._folder) if name.endswith(_SUFFIX))  # noqa: PTH208 - only names
         except FileNotFoundError:
             return []
 
-    def _find(self, name: str, wanted: Iterable[str], found: dict[str, Answer]) -> bool:
-        """Adds those of one file to what was found; False if it is gone."""
+    def _find(self, name: str, requested: Iterable[str], found: dict[str, Answer]) -> bool:
+        """Add the replies of one file to `found`. Returns False if the file does not exist any more."""
         try:
             file = (self._folder / name).open("rb")
         except FileNotFoundError:
             return False
         with file:
             known = self._files.setdefault(name, _File())
-            known.take_in(file)
-            for key in [key for key in wanted if key in known.places and key not in found]:
+            known.read_new(file)
+            for key in [key for key in requested if key in known.places and key not in found]:
                 start, length = known.places[key]
                 file.seek(start)
                 reply = _reply(file.read(length))
-                if reply and reply.request_id == key:  # or the file is another one of the same name and number
+                if reply and reply.request_id == key:  # otherwise another file got the same name and number
                     found[key] = reply
         return True
 
     def add(self, key: str, answer: Answer) -> Answer:
-        """As `add_all`, of one."""
+        """Store one answer as `add_all` does."""
         return self.add_all([replace(answer, request_id=key)])[0]
 
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Writes answers down, whose `request_id` are their keys, and returns them `as_read`. The disk is synced about
-        once a second. Raises StoreError: whatever is asked next would be paid and lost.
+        """Write answers, whose `request_id` are their keys, and return them `as_read`. Failed answers are not written.
+
+        The disk is synced about once a second. Raises StoreError: further requests would be paid and their replies
+        lost.
         """
         read = list(map(as_read, answers))
         kept = [each for each in read if each.state is not AnswerState.ERROR]
@@ -127,19 +126,19 @@ class Replies:
         with keeping("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
-                self._mirror.bring()  # and sends what is about to be merged
+                self._mirror.bring()  # also sends the files that are about to be merged
                 self._merge()
                 self._writes = True
             path = self._folder / f"{self._writers.own_name}{_SUFFIX}"
-            # Who stands still between opening and writing may find himself believed dead, and his file merged.
+            # A process that pauses between opening and writing may be presumed dead, and its file merged.
             while not self._append(path, kept):
                 continue
         self._mirror.send()
         return read
 
     def _append(self, path: Path, replies: Iterable[Answer]) -> bool:
-        """False if the file had no name any more when the lines were in it."""
-        # One unbuffered append, which first ends what a broken connection may have left of a line.
+        """Append replies to a file. Returns False if the file was deleted before they were written."""
+        # One unbuffered append. The first newline ends a line that a broken connection left incomplete.
         rest = b"".join(b"\n" + _line(reply) + b"\n" for reply in replies)
         how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
@@ -148,7 +147,7 @@ class Replies:
             self._folder.mkdir(exist_ok=True)
             file = os.open(path, how, 0o666)
         try:
-            while rest:  # a disk that runs full takes a part, and refuses what is left of it
+            while rest:  # a disk that becomes full accepts one part and refuses the rest
                 rest = rest[os.write(file, rest) :]
             if time.monotonic() - self._synced > _SYNC_EVERY_S:
                 os.fsync(file)
@@ -158,22 +157,23 @@ class Replies:
             os.close(file)
 
     def _merge(self) -> None:
-        """Makes one file of those whose writers have ended, if there are many. Killed at any moment it loses nothing:
-        a reply that is in two files is one. Raises OSError.
+        """Merge the files of ended writers if there are many. Raises OSError.
+
+        A kill at any moment loses no reply: a reply that is in two files counts once.
         """
-        if len(self._names()) <= _MERGED_FROM:
+        if len(self._names()) <= _MERGE_ABOVE:
             return
         with leased_if_free(self._folder / ".merging", self._writers) as is_free:
             ended = (
                 [name for name in self._names() if self._writers.is_gone(name.removesuffix(_SUFFIX))] if is_free else []
             )
-            chosen = self._small(ended)
+            chosen = self._worth_merging(ended)
             if len(chosen) > 1:
-                with suppress(FileNotFoundError):  # two believed that they were free to merge: one does
+                with suppress(FileNotFoundError):  # another process merges at the same time
                     self._merge_into_one(chosen)
 
-    def _small(self, names: Iterable[str]) -> list[str]:
-        """Without the files that are larger than all smaller ones together: a large one is not copied for a few more
+    def _worth_merging(self, names: Iterable[str]) -> list[str]:
+        """Return the names without files larger than all smaller ones together. A large file is not copied for a few
         replies.
         """
         sizes = sorted(((self._folder / name).stat().st_size, name) for name in names)
@@ -187,8 +187,10 @@ class Replies:
         return sorted(chosen)
 
     def _merge_into_one(self, names: Iterable[str]) -> None:
-        """Loses nothing that a writer adds meanwhile, who was believed dead and goes on: his file keeps its name until
-        it is read, and what came until it lost it is read again. Later `_append` finds the name gone.
+        """Merge files without losing replies of a writer that was presumed dead but continues.
+
+        Its file keeps its name until it has been read. Lines that were added before it lost its name are read again. A
+        later `_append` notices that the file has no name.
         """
         read: dict[Path, tuple[int, int]] = {}
 
@@ -224,8 +226,10 @@ class Replies:
 
 
 def as_read(reply: Answer) -> Answer:
-    """A reply as it is read once it was kept: halves of characters, which no file can hold, are replaced, and counts
-    that no column can hold are not known. Raises AttributeError or TypeError for texts that are none.
+    """Return a reply as it will be read from the store.
+
+    Lone surrogates, which no file can hold, are replaced. Counts too large for a column become unknown. Raises
+    AttributeError or TypeError for texts that are not strings.
     """
     return replace(
         reply,
@@ -240,8 +244,9 @@ def as_read(reply: Answer) -> Answer:
 
 
 def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Those of several files for one: each reply once, nothing that was cut off or damaged. What another version of the
-    project wrote, and this one cannot read, was paid for too.
+    """Yield the lines of several files for a merged one: each reply once, without incomplete or damaged lines.
+
+    Lines of another version of the project stay even if this version cannot read them, because they were paid for.
     """
     seen: set[str | bytes] = set()
     for line in lines:
@@ -255,7 +260,7 @@ def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def is_sound(lines: Iterable[bytes]) -> bool:
-    """False if any of the lines was cut off or damaged, so that `merged_lines` would leave it out."""
+    """Return False if any line is incomplete or damaged, so that `merged_lines` would drop it."""
     return all(line.endswith(b"\n") and (line == b"\n" or _body(line) or _reply(line)) for line in lines)
 
 
@@ -269,13 +274,13 @@ def _line(answer: Answer) -> bytes:
 
 
 def _body(line: bytes) -> bytes | None:
-    """The JSON behind a checksum that it matches; None for a line without one, or that was cut off or damaged."""
+    """Return the JSON of a line whose checksum matches. None for a line without checksum, incomplete or damaged."""
     head, body = line[:_N_CHECKSUM], line[_N_CHECKSUM:].rstrip(b"\n")
     return b"{" + body if body and head == _CHECKSUM % crc32(body) else None
 
 
 def _reply(line: bytes) -> Answer | None:
-    """What a line holds; None for one that is cut off or damaged. One without a checksum is older than these."""
+    """Return the reply in a line. None if it is incomplete or damaged. Lines of early versions have no checksum."""
     body = _body(line) if line.startswith(_CHECKSUM[:11]) else line
     try:
         raw = json.loads(body or b"")

@@ -1,6 +1,6 @@
-"""Blocks: files that are kept before their stage ends, each whole or not at all, under a name that holds its checksum.
+"""Blocks: files that a stage stores before it ends. Each is complete, under a name that contains its checksum.
 
-What cannot be read, or is not what was written, counts as absent and is removed: it is made again.
+An unreadable or damaged block counts as missing and is removed: its content is computed again.
 """
 
 import fnmatch
@@ -24,66 +24,71 @@ log = logging.getLogger(__name__)
 
 
 def write_block(folder: Path, name: str, value: Part) -> Path:
-    """Writes one block, and returns where it lies. The disk has it before it gets its name. Raises StoreError."""
+    """Write one block and return its path. The disk is synced before the block gets its name. Raises StoreError."""
     suffix = Path(file_name(name, value)).suffix
     temporary = folder / f".{uuid.uuid4().hex}{suffix}"
-    with keeping("half-done work", folder):
+    with keeping("intermediate results", folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
             write_part(temporary, value)
             sync(temporary)
             return temporary.replace(folder / f"{name}.{checksum(temporary)}{suffix}")
         finally:
-            temporary.unlink(missing_ok=True)  # gone already if it got its name
+            temporary.unlink(missing_ok=True)  # missing if it was renamed
 
 
 def read_block(folder: Path, name: str) -> Part | None:
-    """The block of that name; None without a sound one."""
+    """Return the block of that name. None if there is no sound one."""
     return next(read_blocks(folder, name), None)
 
 
 def has_block(folder: Path, name: str) -> bool:
-    """Whether there is one of that name, sound or not."""
+    """Return True if a block of that name exists, sound or not."""
     return any(folder.glob(f"{name}.*.*"))
 
 
 def read_blocks(folder: Path, name: str) -> Iterator[Part]:
-    """All sound blocks of that name: blocks of different contents may share one."""
+    """Yield all sound blocks of that name. Blocks with different contents may share a name."""
     for path in sorted(folder.glob(f"{name}.*.*")):
         if _is_sound(path):
             yield read_part(path)
         else:
-            log.warning("%s: does not match its checksum or cannot be read; what it held is made again", path)
+            log.warning("%s: does not match its checksum or cannot be read; its content is computed again", path)
             path.unlink(missing_ok=True)
 
 
 def joined_blocks(path: Path, blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Arrays of one type and row length in one file, memory-mapped: the whole is never held in memory. Raises
-    StoreError.
+    """Join arrays of one type and row length in one file, and return it memory-mapped, so that memory never holds the
+    whole.
+
+    Raises StoreError.
     """
     firsts = accumulate(map(len, blocks), initial=0)
-    return _in_one_file(path, sum(map(len, blocks)), zip(firsts, blocks, strict=False))
+    return _write_array(path, sum(map(len, blocks)), zip(firsts, blocks, strict=False))
 
 
 def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[Any]]]) -> NDArray[Any]:
-    """As `joined_blocks`, of blocks whose rows are not in a row: each comes with where its rows are, ascending, among
-    `n_rows`, of which there is one at least. Raises StoreError.
+    """Join blocks whose rows are not contiguous, as `joined_blocks` does. Needs at least one row. Raises StoreError.
+
+    Each block comes with the ascending positions of its rows among all `n_rows`.
     """
-    return _in_one_file(path, n_rows, (run for rows, block in blocks for run in _runs(rows, block)))
+    return _write_array(path, n_rows, (run for rows, block in blocks for run in _runs(rows, block)))
 
 
 def _runs(rows: NDArray[np.int32], block: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """What is in a row, and where that begins."""
+    """Yield runs of contiguous rows, each with the position of its first row."""
     starts = np.flatnonzero(np.diff(rows, prepend=-2) != 1).tolist()
     for first, last in pairwise([*starts, len(rows)]):
         yield int(rows[first]), block[first:last]
 
 
-def _in_one_file(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[Any]]]) -> NDArray[Any]:
-    """Runs of rows, each with where it begins. Written and not mapped: a full disk is an error then, where a mapped
-    page that finds no room kills the process.
+def _write_array(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[Any]]]) -> NDArray[Any]:
+    """Write runs of rows to one file, each at the position of its first row, and map the file.
+
+    Rows are written, not assigned to a memory map. A full disk then raises an error; a mapped page without room would
+    kill the process.
     """
-    with _unfinished(path) as file:
+    with _replacing(path) as file:
         begin = 0
         for first, rows in runs:
             if not begin:
@@ -93,18 +98,19 @@ def _in_one_file(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[Any]
                 begin = file.tell()
             file.seek(begin + first * rows.dtype.itemsize * math.prod(rows.shape[1:]))
             file.write(np.ascontiguousarray(rows).data)
-    with keeping("half-done work", path.parent):
+    with keeping("intermediate results", path.parent):
         whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         return whole
 
 
 @contextmanager
-def _unfinished(path: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when it is whole: another process may have mapped the one of that name, or linked it
-    into the store, if both make one result.
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that is renamed to `path` when it is complete.
+
+    Another process that computes the same result may have mapped the file at `path`, or linked it into the store.
     """
     temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
-    with keeping("half-done work", path.parent):
+    with keeping("intermediate results", path.parent):
         try:
             with temporary.open("wb") as file:
                 yield file
@@ -114,8 +120,9 @@ def _unfinished(path: Path) -> Iterator[BinaryIO]:
 
 
 def damaged_blocks(folder: Path) -> list[Path]:
-    """All in a folder and those below it that do not match their checksums; those that go meanwhile are not damaged.
-    Links are left out: blocks are files.
+    """Return all blocks in a folder and its subfolders that do not match their checksums.
+
+    Skips links, because blocks are files, and blocks that disappear during the check.
     """
     paths = sorted(
         Path(parent, name) for parent, _, names in os.walk(folder) for name in fnmatch.filter(names, "[!.]*.*.*")
@@ -126,5 +133,5 @@ def damaged_blocks(folder: Path) -> list[Path]:
 def _is_sound(path: Path) -> bool:
     try:
         return path.name.split(".")[-2] == checksum(path)
-    except OSError:  # a disk that does not read, or a block that was pruned in this moment
+    except OSError:  # a read error of the disk, or the block has just been pruned
         return False

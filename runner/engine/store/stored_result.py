@@ -1,4 +1,4 @@
-"""One result in the store: what is known of it, and reading its parts."""
+"""One result in the store: its manifest and its parts."""
 
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +14,10 @@ from runner.engine.store.remote import NO_REMOTE, Remote
 
 @dataclass(frozen=True)
 class StoredResult:
-    """A result in the store. Contents are compared with their checksums once per process: when a file is first read.
-    `is_new` if this process has just written it; what `Store.write` returns may be another's, who was first.
+    """A result in the store.
+
+    Each file is compared with its checksum once per process, when it is first read. `is_new` is true if this process
+    has just written the result. `Store.write` may return the result of another process that was first.
     """
 
     folder: Path
@@ -26,25 +28,27 @@ class StoredResult:
 
     @property
     def n_bytes(self) -> int:
-        """Size of its files."""
+        """Size of its files in bytes."""
         return sum(size for _, size in self.manifest.files.values())
 
     def damages(self, files: Iterable[str] | None = None, *, contents: bool = True) -> list[str]:
-        """What of some (or all) files does not match the manifest; without `contents` only the sizes are compared. What
-        is brought from elsewhere mends what is damaged or missing here.
+        """Describe each of the `files` (default: all) that does not match the manifest. Damaged or missing files that a
+        remote store has are repaired.
+
+        Without `contents`, only sizes are compared.
         """
         names = self.manifest.files if files is None else files
-        return [found for name in names if (found := self._mended_damage(name, contents=contents))]
+        return [found for name in names if (found := self._damage_after_repair(name, contents=contents))]
 
-    def _mended_damage(self, name: str, *, contents: bool) -> str:
-        if not contents and self._waits_elsewhere(name):
+    def _damage_after_repair(self, name: str, *, contents: bool) -> str:
+        if not contents and self._is_only_remote(name):
             return ""
         found = self._damage(name, contents=contents)
         if found and self.remote.bring(self.folder, self.manifest.files, name):
             found = self._damage(name, contents=True)
         return found
 
-    def _waits_elsewhere(self, name: str) -> bool:
+    def _is_only_remote(self, name: str) -> bool:
         return self.remote.is_elsewhere(self.manifest.files, name) and not (self.folder / name).exists()
 
     def _damage(self, name: str, *, contents: bool) -> str:
@@ -59,54 +63,55 @@ class StoredResult:
                 return f"{name} has {n_bytes} bytes, the manifest says {size}"
             if contents and checksum(path) != expected:
                 return f"{name} does not match its checksum"
-        except FileNotFoundError:  # it may go at any moment, if the store is being pruned
+        except FileNotFoundError:  # another process may be pruning the store
             return f"{name} is missing"
         except OSError as error:
             return f"{name} cannot be read ({error.strerror or error})"
         return ""
 
     def parts(self) -> "StoredParts":
-        """The parts, each read when it is asked for. Raises DamagedEntryError then."""
+        """Return the parts. Each is read on access, which may raise DamagedEntryError."""
         return StoredParts(self)
 
     def part(self, name: str) -> Part:
-        """One part, once its file was found to match its checksum. Raises DamagedEntryError."""
+        """Return one part after comparing its file with the checksum. Raises DamagedEntryError."""
         path = self.file(name)
         try:
             return read_part(path)
         except (OSError, ValueError, EOFError) as error:
-            raise self._damaged(str(error)) from error
+            raise self._damage_error(str(error)) from error
 
     def file(self, name: str) -> Path:
-        """Where a part lies, once its file was found to match its checksum. Raises DamagedEntryError."""
+        """Return the file of a part after comparing it with the checksum. Raises DamagedEntryError."""
         file = next(file for file in self.manifest.files if part_name(file) == name)
-        self._compare(file)
+        self._verify(file)
         return self.folder / file
 
     def put_file(self, file: str, path: Path) -> None:
-        """A file as it is in another place, once it was found to match its checksum: a link where there can be one.
-        Raises DamagedEntryError, or OSError if it cannot be put there.
+        """Link a file to another path after comparing it with the checksum, or copy it if a link is impossible.
+
+        Raises DamagedEntryError, or OSError if the file cannot be written there.
         """
-        self._compare(file)
+        self._verify(file)
         try:
             link_or_copy(self.folder / file, path)
         except FileNotFoundError as error:
             if not path.parent.is_dir():
                 raise
-            raise self._damaged(str(error)) from error
+            raise self._damage_error(str(error)) from error
 
-    def _compare(self, file: str) -> None:
+    def _verify(self, file: str) -> None:
         if file not in self.compared:
             if found := self.damages([file]):
-                raise self._damaged("; ".join(found))
+                raise self._damage_error("; ".join(found))
             self.compared.add(file)
 
-    def _damaged(self, why: str) -> DamagedEntryError:
+    def _damage_error(self, why: str) -> DamagedEntryError:
         return DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {why}")
 
 
 class StoredParts(Mapping[str, Part]):
-    """The parts of an entry by name; what is not asked for is neither read nor compared."""
+    """Parts of a result by name. A part is read and verified only on access."""
 
     def __init__(self, entry: StoredResult) -> None:
         self._entry = entry
@@ -118,7 +123,7 @@ class StoredParts(Mapping[str, Part]):
         return self._entry.part(name)
 
     def file(self, name: str) -> Path:
-        """Where a part lies, for those who read some of it. Raises DamagedEntryError."""
+        """Return the file of a part, for callers that read only some of it. Raises DamagedEntryError."""
         return self._entry.file(name)
 
     def __iter__(self) -> Iterator[str]:

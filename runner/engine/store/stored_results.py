@@ -1,4 +1,4 @@
-"""Writing, finding, locking and listing the results of a store."""
+"""The store: writing, finding, locking and listing of results."""
 
 import errno
 import json
@@ -28,12 +28,12 @@ from runner.engine.store.stored_result import StoredResult
 from runner.engine.store.writers import Writers
 
 FORMAT = 3
-_IN_THE_WAY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
-"""What systems say of a rename to where a folder is."""
+_OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+"""Errors of a rename to a path at which a folder exists."""
 
 
 def check_format(found: int, place: object) -> None:
-    """Raises StoreError for a format that this version does not read, of the store that is described at `place`."""
+    """Raise StoreError if this version cannot read the format of the store described at `place`."""
     if found != FORMAT:
         raise StoreError(
             f"{place}: the store has format {found}, this version reads format {FORMAT}. "
@@ -42,13 +42,15 @@ def check_format(found: int, place: object) -> None:
 
 
 class Store:
-    """A store in a folder. Making one checks that the folder can be written and is of a format that is understood."""
+    """A store in a folder. The constructor checks that the folder is writable and that this version can read its
+    format.
+    """
 
     def __init__(self, root: Path, run_id: str = "", remote: Remote = NO_REMOTE, *, may_write: bool = True) -> None:
-        """`run_id` is the run that writes; "" for a reader. With a `remote` the folder is a cache of what is there.
-        Without `may_write` nothing in the folder changes, which may be another user's; it must be a store.
+        """`run_id` is the run that writes; "" for a reader. With a `remote`, the folder is a cache of it.
 
-        Raises StoreError, also for a symbolic link in place of a folder.
+        Without `may_write`, the folder must be a store and stays unchanged, for example because it belongs to another
+        user. Raises StoreError, also for a symbolic link in place of a folder.
         """
         self.root = root
         self.run_id = run_id
@@ -77,12 +79,12 @@ class Store:
             ) from error
 
     def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[object, ...]]:
-        """As what it was opened with: what was found and read stays in this process."""
+        """Pickle the constructor arguments. Results found and read so far stay in this process."""
         return Store, (self.root, self.run_id, self._remote)
 
     @property
     def is_cache(self) -> bool:
-        """Whether the folder is of this host alone, and what it holds is read from elsewhere."""
+        """True if the folder belongs to this host alone and caches a remote store."""
         return self._remote is not NO_REMOTE
 
     def _check_format(self) -> None:
@@ -105,25 +107,31 @@ class Store:
             found = int(json.loads(path.read_text())["format"])
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise StoreError(
-                f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store of "
-                f"which this file alone was damaged, write {json.dumps({'format': FORMAT})} into it"
+                f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store and "
+                f"only this file is damaged, write {json.dumps({'format': FORMAT})} into it"
             ) from error
         check_format(found, path)
 
     def folder(self, kind: str, key: str, *, partial: bool = False) -> Path:
-        """Where a result is or would be; partial ones are apart, so that no run replaces what another is using."""
+        """Return the folder of a result, whether it exists or not.
+
+        Partial results have separate folders, so that no run replaces a result that another run is using.
+        """
         name = f"{key}-{self.run_id}" if partial else key
         return self.root / "entries" / kind / key[:2] / name
 
     def find(self, kind: str, key: str) -> StoredResult | None:
-        """The usable result of this key, or the partial one that this run made. A manifest is read once per process;
-        checksums are compared only when a file is read.
+        """Return the usable result of this key, or the partial result of this run. None if there is neither.
+
+        A manifest is read once per process. Checksums are compared only when a file is read.
         """
         return self.find_whole(kind, key) or self._find_partial(kind, key)
 
     def find_whole(self, kind: str, key: str) -> StoredResult | None:
-        """As `find`, for who knows that this run made no partial one: each look for what is not there is a round trip
-        where the store is on a network.
+        """Return the usable result of this key, but no partial one. None if it does not exist.
+
+        For callers that know that this run has no partial result: on a network, each lookup of a missing path is a
+        round trip.
         """
         if (kind, key) not in self._found:
             entry = self._current(self.folder(kind, key))
@@ -136,37 +144,41 @@ class Store:
         return self._current(self.folder(kind, key, partial=True)) if self.run_id else None
 
     def is_kept(self, kind: str, key: str) -> bool:
-        """Whether there is a usable result of this key: for plans, which ask for thousands and read few of them. Of the
-        partial ones of this run those count that this process has made: a plan comes before other processes' work.
+        """Return True if a usable result of this key is cached. For plans, which ask for thousands and read few.
+
+        Partial results of this run count only if this process computed them, because planning precedes the work of
+        other processes.
         """
         if self._remote.holds(kind, key) or self.find_whole(kind, key):
             return True
         return (kind, key) in self._partial and self._find_partial(kind, key) is not None
 
     def made_with(self, kind: str, key: str) -> Mapping[str, str]:
-        """The versions that a kept result was made with; none of one that would have to be fetched."""
+        """Return the versions that a cached result was computed with. Empty for a result that would have to be
+        downloaded.
+        """
         found = self._found.get((kind, key))
         return found.manifest.made_with if found else {}
 
     def has_made(self, kind: str, key: str) -> bool:
-        """Whether this process has made the result of this key, and not found it."""
+        """Return True if this process computed the result of this key, rather than found it."""
         found = self._found.get((kind, key))
         return found is not None and found.is_new
 
     def _current(self, folder: Path) -> StoredResult | None:
-        """The result that belongs in a folder, fetched if it is elsewhere."""
-        entry = self._entry(folder)
+        """Return the current result in a folder, downloaded if necessary. None if it does not exist."""
+        entry = self._read_entry(folder)
         if entry and not self._remote.is_current(folder):
-            self._take_away(folder, entry.manifest)
+            self._remove(folder, entry.manifest)
             entry = None
-        return entry or self._fetched(folder)
+        return entry or self._fetch(folder)
 
-    def _fetched(self, folder: Path) -> StoredResult | None:
+    def _fetch(self, folder: Path) -> StoredResult | None:
         if not self.is_cache:
             return None
         temporary = self.root / "tmp" / uuid.uuid4().hex
         try:
-            with keeping("a result", self.root):
+            with keeping("a downloaded result", self.root):
                 if not self._remote.fetch(folder.parents[1].name, folder.name, temporary):
                     return None
                 manifest = self._manifests.read(temporary, folder)
@@ -175,20 +187,21 @@ class Store:
                     return None
                 return self._move_in(temporary, StoredResult(folder, manifest, remote=self._remote))
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
+            shutil.rmtree(temporary, ignore_errors=True)  # missing if it was moved to its place
 
     def find_again(self, kind: str, key: str) -> StoredResult | None:
-        """As `find`, of what is there now: it may have been made anew since this process looked."""
+        """Look for a result again as `find` does, because another process may have replaced it."""
         self._found.pop((kind, key), None)
         return self.find(kind, key)
 
     def has_damaged_manifest(self, kind: str, key: str) -> bool:
-        """True if there was a manifest that could not be read when it was looked for last."""
+        """Return True if the manifest of this key was unreadable when it was last read."""
         return self._manifests.is_damaged(self.folder(kind, key))
 
-    def _entry(self, folder: Path) -> StoredResult | None:
-        """None without a manifest; one that cannot be read, or is of another result, counts as none: what belongs here
-        will be computed again.
+    def _read_entry(self, folder: Path) -> StoredResult | None:
+        """Return the result in a folder. None if the manifest is missing, unreadable, or belongs to another result.
+
+        Such a result will be computed again.
         """
         manifest = self._manifests.read(folder, folder)
         return StoredResult(folder, manifest, remote=self._remote) if manifest else None
@@ -205,14 +218,18 @@ class Store:
         partial: bool = False,
         synced: bool = True,
     ) -> StoredResult:
-        """Writes a result so that it is there whole or not at all. Returns the one that stays: the first whole one of
-        its key, whoever wrote it. So readers lose nothing under their hands, whatever locks do. What cannot be whole (a
-        manifest that cannot be read, files that are missing or of other sizes) gives way.
+        """Write a result so that it appears complete or not at all. Returns the result that stays.
 
-        `synced` False leaves it to the system when the disk is written: a power cut (no kill) may then damage the
-        result, which is found by its checksums and computed again. For what cost nothing but a moment.
+        The first complete result of a key stays, no matter which process wrote it. Readers therefore lose no files,
+        even if locks fail. A result with an unreadable manifest, or with missing files or files of other sizes, is
+        replaced.
 
-        Raises StoreError if the disk is full or refuses; TypeError or ValueError for a payload that has no file format.
+        Without `synced`, the operating system decides when to write to disk. A power cut may then damage the result,
+        but a kill may not. Checksums detect the damage, and the result is computed again. This suits results that take
+        only a moment.
+
+        Raises StoreError if the disk is full or refuses, and TypeError or ValueError for a payload without a file
+        format.
         """
         temporary = self._new_temporary()
         try:
@@ -230,47 +247,51 @@ class Store:
                 if synced:
                     sync(path)
                 folder = self.folder(kind, key, partial=partial)
-                entry = self._keep(
+                entry = self._publish(
                     temporary, StoredResult(folder, manifest, set(files), is_new=True, remote=self._remote)
                 )
                 if synced and entry.is_new:
                     sync(entry.folder.parent)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
-        if partial:  # another process may have been given a whole one at the same time
+            shutil.rmtree(temporary, ignore_errors=True)  # missing if it was moved to its place
+        if partial:  # another process may have written a complete one at the same time
             self._partial.add((kind, key))
-            return self._entry(self.folder(kind, key)) or entry
+            return self._read_entry(self.folder(kind, key)) or entry
         self._found[kind, key] = entry
         return entry
 
     def _write_part(self, path: Path, value: Part) -> None:
-        """An array that is mapped from a file in this store is that file, under a second name."""
+        """Write one part. An array that maps a file in this store becomes a hard link to that file."""
         mapped = mapped_file(value)
         if mapped is not None and mapped.resolve().is_relative_to(self.root.resolve()):
             link_or_copy(mapped, path)
         else:
             write_part(path, value)
 
-    def _keep(self, temporary: Path, own: StoredResult) -> StoredResult:
-        """The entry that stays: `own`, or the sound one that another writer kept first. Raises OSError."""
+    def _publish(self, temporary: Path, own: StoredResult) -> StoredResult:
+        """Publish a result and return the one that stays: `own`, or the sound one of an earlier writer. Raises
+        OSError.
+        """
         while not self._remote.publish(own.manifest.kind, own.folder.name, temporary):
-            if first := self._fetched(own.folder):
+            if first := self._fetch(own.folder):
                 return first
         return self._move_in(temporary, own)
 
     def _move_in(self, temporary: Path, own: StoredResult) -> StoredResult:
-        """The entry that stays: `own`, or the sound one that another writer put there first. Raises OSError."""
+        """Move a result to its folder. Returns the one that stays: `own`, or a sound one already there. Raises
+        OSError.
+        """
         own.folder.parent.mkdir(parents=True, exist_ok=True)
         while True:
             try:
                 temporary.rename(own.folder)
             except OSError as error:
-                first = self._entry(own.folder)
+                first = self._read_entry(own.folder)
                 if first and not first.damages(contents=False):
                     return own if first.manifest == own.manifest else first
-                if error.errno not in _IN_THE_WAY:
+                if error.errno not in _OCCUPIED:
                     raise
-                self._take_away(own.folder, first.manifest if first else None)
+                self._remove(own.folder, first.manifest if first else None)
             else:
                 return own
 
@@ -278,23 +299,25 @@ class Store:
         return self.root / "tmp" / f"{self.run_id}-{uuid.uuid4().hex}"
 
     def discard_temporary(self) -> None:
-        """Removes what killed workers of this run have left half-written. For when none of them is under way."""
-        with suppress(OSError):  # of a store that went away, which is known by now
+        """Remove the files of half-written results of this run. Call it only when no worker of the run is active."""
+        with suppress(OSError):  # the store was deleted, which was reported before
             for path in (self.root / "tmp").iterdir():
                 if self.run_id and path.name.startswith(f"{self.run_id}-"):
                     shutil.rmtree(path, ignore_errors=True)
 
     def discard(self, entry: StoredResult) -> None:
-        """Removes a result, in one step: another process finds all of it or nothing. One that was made again in the
-        meantime stays.
+        """Remove a result in one step: other processes find all of it or nothing.
+
+        A result that another process has written there since then stays.
         """
         self._found.pop((entry.manifest.kind, entry.manifest.key), None)
         self._remote.give_up(entry.folder)
-        self._take_away(entry.folder, entry.manifest)
+        self._remove(entry.folder, entry.manifest)
 
-    def _take_away(self, folder: Path, manifest: Manifest | None) -> None:
-        """Removes a folder that has this manifest, or (None) no readable one. Another gets its place back. Raises
-        StoreError.
+    def _remove(self, folder: Path, manifest: Manifest | None) -> None:
+        """Remove the folder if it has this manifest, or no readable manifest if `manifest` is None.
+
+        A folder with another manifest is put back. Raises StoreError.
         """
         removed = self._new_temporary()
         try:
@@ -308,17 +331,19 @@ class Store:
             ) from error
         found = self._manifests.read(removed, folder)
         if found and found != manifest:
-            with suppress(OSError):  # unless a third one has taken it
+            with suppress(OSError):  # unless a third process has written there
                 removed.rename(folder)
         shutil.rmtree(removed, ignore_errors=True)
 
     @contextmanager
     def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[bool]:
-        """Held while a result is computed: others wait, then find it. Who dies loses it, and so does who is stopped,
-        but on this host without `from_stopped`. The value says whether another held it before.
+        """Hold the lock of a key while its result is computed. Yields True if another process held it before.
+
+        Other processes wait, and then find the result. A process that dies loses the lock. So does a stopped process,
+        except on this host if `from_stopped` is false.
         """
-        path, what = self.root / "locks" / f"{key}.lock", f"making {kind}"
-        # Among the processes of this host first: one of them at a time asks elsewhere.
+        path, what = self.root / "locks" / f"{key}.lock", f"computing {kind}"
+        # First among the processes of this host, so that only one of them at a time asks the remote.
         with (
             leased(path, self.writers, what, from_stopped=from_stopped) as had_holder,
             self._remote.lock(key, what) as had_holder_elsewhere,
@@ -326,26 +351,26 @@ class Store:
             yield had_holder or had_holder_elsewhere
 
     def left_locks(self) -> list[Path]:
-        """Those of processes that have ended. They bar nobody, and may go."""
+        """Return the locks of processes that have ended. They block no process and can be removed."""
         return left_locks(self.root / "locks", self.writers)
 
     @property
     def leases(self) -> Leases:
-        """What the runs that are under way need, this one and others."""
+        """Leases of running sweeps, this one and others."""
         return Leases(self.root / "runs", self.writers, self._remote)
 
     @property
     def half_exports(self) -> HalfExports:
-        """Exported folders that are being written, and those that killed processes left."""
+        """Exports being written, and those that killed processes left unfinished."""
         return HalfExports(self.root, self.writers)
 
     @property
     def limits(self) -> Path:
-        """Where all who share the store find how much servers were asked within this minute."""
+        """Folder in which all users of the store record how many requests servers received within this minute."""
         return self.root / "limits"
 
     def replies(self, key: str) -> Replies:
-        """All replies that a model ever gave for one purpose, by request."""
+        """Return all replies of a model for one purpose, by request."""
         if key not in self._replies:
             claims = Claims(self.root / "locks" / f"replies-{key}.lock")
             folder = self.root / "replies" / key
@@ -353,28 +378,31 @@ class Store:
         return self._replies[key]
 
     def received(self, key: str, owner: str) -> ReceivedNumbers:
-        """Results of a server that stages share until `owner` drops them."""
+        """Return numbers received from a server, which stages share until `owner` drops them."""
         if (key, owner) not in self._received:
             self._received[key, owner] = ReceivedNumbers(self.workspace_path(key), owner)
         return self._received[key, owner]
 
     def pair_scores(self, key: str) -> PairScores:
-        """All scores that a reranker ever gave over one set of chunks, by query and chunk."""
+        """Return all scores of a reranker for one set of chunks, by query and chunk."""
         folder = self.root / "pair_scores" / key
         return PairScores(folder, self._remote.of_pair_scores(folder))
 
     def workspace(self, key: str) -> Path:
-        """A folder for what a long stage has made so far, made if it is not there. It goes when the result is kept."""
+        """Return the folder for intermediate results of a long stage, and create it if necessary.
+
+        It is deleted when the result is stored.
+        """
         folder = self.workspace_path(key)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def workspace_path(self, key: str) -> Path:
-        """Where a stage's workspace is, if there is one."""
+        """Return the path of a stage's workspace, whether it exists or not."""
         return self.root / "workspaces" / key
 
     def discard_workspace(self, key: str) -> None:
-        """Removes a stage's workspace, if there is one."""
+        """Remove a stage's workspace if it exists."""
         shutil.rmtree(self.workspace_path(key), ignore_errors=True)
 
     def refuse_links(self) -> None:
@@ -382,22 +410,22 @@ class Store:
         refuse_links(self.root)
 
     def entries(self, kind: str = "*") -> Iterator[StoredResult]:
-        """All results, or those of one kind; those with an unreadable manifest are left out."""
+        """Yield all results, or the results of one kind. Results with an unreadable manifest are left out."""
         for of_kind, key in self._remote.results("" if kind == "*" else kind):
             self._current(self.folder(of_kind, key))
         for path in sorted((self.root / "entries").glob(f"{kind}/*/*/{MANIFEST}")):
-            if entry := self._entry(path.parent):
+            if entry := self._read_entry(path.parent):
                 yield entry
 
     def folders_without_manifest(self) -> list[Path]:
-        """Folders that hold no readable result."""
+        """Return the result folders without a readable manifest."""
         folders = sorted(path for path in (self.root / "entries").glob("*/*/*") if path.is_dir())
-        return [folder for folder in folders if self._entry(folder) is None and folder.is_dir()]
+        return [folder for folder in folders if self._read_entry(folder) is None and folder.is_dir()]
 
     def discard_folder(self, folder: Path) -> None:
-        """Removes one that holds no readable result, unless one was put there in the meantime."""
-        self._take_away(folder, None)
+        """Remove a folder without a readable manifest, unless a result has been written there since."""
+        self._remove(folder, None)
 
     def is_there(self, entry: StoredResult) -> bool:
-        """Whether a result that was found is still the one at its place: others may be pruning."""
+        """Return True if a result that was found is still at its place: other processes may be pruning."""
         return self._manifests.read(entry.folder, entry.folder) == entry.manifest

@@ -78,12 +78,12 @@ def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
 
 
 class TestWhatTellsRequestsApart:
-    def test_for_a_language_model_what_it_reads_and_nothing_of_the_sample(self, tmp_path: Path) -> None:
+    def test_keys_for_a_language_model_contain_what_it_reads_and_not_the_sample(self, tmp_path: Path) -> None:
         model = CountingModel()
         asking(model, tmp_path)([request("a", "s1", question="one"), request("a", "s2", question="other")])
         assert model.asked == ["a"]
 
-    def test_for_a_baseline_the_sample_too(self, tmp_path: Path) -> None:
+    def test_keys_for_a_baseline_contain_the_sample(self, tmp_path: Path) -> None:
         model = Baseline()
         asking(model, tmp_path)([request("a", "s1"), request("a", "s2"), request("a", "s1", request_id="again")])
         assert model.asked == ["a", "a"]
@@ -174,11 +174,11 @@ class TestHowOftenAFileIsOpened:
         monkeypatch.setattr(os, "open", noted)
         return files
 
-    def test_for_each_reply_of_a_language_model(self, tmp_path: Path, opened: list[str]) -> None:
+    def test_a_file_is_opened_for_each_reply_of_a_language_model(self, tmp_path: Path, opened: list[str]) -> None:
         asking(CountingModel(), tmp_path)([request("a"), request("b"), request("c")])
         assert len(opened) == 3
 
-    def test_once_for_what_a_baseline_computes(self, tmp_path: Path, opened: list[str]) -> None:
+    def test_a_file_is_opened_once_for_answers_of_a_baseline(self, tmp_path: Path, opened: list[str]) -> None:
         requests = [request("a"), request("fail"), request("c")]
         replies = asking(Baseline(), tmp_path)(requests)
         assert [reply.text for reply in replies] == ["A", "", "C"]
@@ -187,7 +187,7 @@ class TestHowOftenAFileIsOpened:
         assert asking(again, tmp_path)(requests) == replies
         assert again.asked == ["fail"]
 
-    def test_about_once_a_second_by_a_slow_one_which_loses_no_more_by_a_kill(
+    def test_a_file_is_opened_about_once_a_second_for_a_slow_baseline(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Interrupted(Baseline):
@@ -195,7 +195,7 @@ class TestHowOftenAFileIsOpened:
                 yield next(super().generate(requests))
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(ask, "_LOT_S", 0.0)
+        monkeypatch.setattr(ask, "_BATCH_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             asking(Interrupted(), tmp_path)([request("a"), request("b")])
         model = Baseline()
@@ -218,7 +218,7 @@ def test_a_request_without_any_answer_is_the_models_mistake(tmp_path: Path) -> N
             return iter(())
 
     with pytest.raises(
-        ComponentError, match=r"Silent: 2 requests got no answer at all, e\.g\. 's:a'; expected one each"
+        ComponentError, match=r"Silent: 2 requests got no answer, e\.g\. 's:a'; expected one answer per request"
     ):
         asking(Silent(), tmp_path)([request("a"), request("b")])
 
@@ -348,7 +348,7 @@ def ask_for_all(model: SlowModel, folder: Path, texts: Sequence[str]) -> list[st
 
 
 class TestSeveralProcesses:
-    def test_ask_for_each_reply_once(self, tmp_path: Path) -> None:
+    def test_several_processes_ask_for_each_reply_once(self, tmp_path: Path) -> None:
         notes = tmp_path / "notes.txt"
         Store(tmp_path / "store")
         model = SlowModel(notes=notes)
@@ -378,7 +378,7 @@ class TestSeveralProcesses:
 
 
 class TestCounting:
-    def test_counts_what_is_not_kept_once_and_asks_nothing(self, tmp_path: Path) -> None:
+    def test_missing_requests_are_counted_once_and_not_asked(self, tmp_path: Path) -> None:
         asking(CountingModel(), tmp_path)([request("a")])
         model = CountingModel()
         count = counting(tmp_path, model)
@@ -390,7 +390,7 @@ class TestCounting:
             ("1", AnswerState.ERROR), ("2", AnswerState.ERROR), ("s:c", AnswerState.ERROR),
         ]  # fmt: skip
 
-    def test_counts_the_requests_that_are_then_made(self, tmp_path: Path) -> None:
+    def test_the_count_equals_the_requests_sent_later(self, tmp_path: Path) -> None:
         requests = [request(text) for text in "aabca"]
         count = counting(tmp_path)
         count(requests)
@@ -404,6 +404,6 @@ class TestCounting:
         count([request("fail")])
         assert len(count.missing) == 1
 
-    def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
+    def test_counting_leaves_nothing_behind(self, tmp_path: Path) -> None:
         counting(tmp_path)([request("a")])
         assert not replies_folder(tmp_path).exists()

@@ -29,7 +29,7 @@ def interrupted_by_all() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_count_at_the_end_whatever_thread_hears_them(number: signal.Signals) -> None:
+def test_signals_in_any_thread_count_at_the_end(number: signal.Signals) -> None:
     reached = []
 
     def be_told() -> None:
@@ -46,7 +46,7 @@ def test_count_at_the_end_whatever_thread_hears_them(number: signal.Signals) -> 
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & set(ENDINGS)
 
 
-def test_that_come_at_once_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simultaneous_signals_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
     signal.signal(signal.SIGTERM, interrupt := Interrupt())
     signal.signal(signal.SIGINT, interrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -57,14 +57,14 @@ def test_that_come_at_once_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> No
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_stay_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with endings_deferred():
         os.kill(os.getpid(), signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
-def test_are_kept_from_what_is_started() -> None:
+def test_signals_do_not_reach_started_processes() -> None:
     code = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())))"
     with endings_deferred(OF_TERMINALS):
         told = subprocess.run([sys.executable, "-SEc", code], capture_output=True, text=True, check=True).stdout

@@ -17,7 +17,7 @@ from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
@@ -97,12 +97,12 @@ class TestWhereTheyRun:
     def test_this_process_alone_does_not_heed_how_many(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
         assert len(list(run_stages(chain(), store, Local(), 2))) == 4
         assert caplog.messages == [
-            "run.workers: executor=local runs all stages in this process, one by one; leave one of them out"
+            "run.workers: executor=local runs all stages in this process, one by one; omit one of the two"
         ]
 
 
 class TestResults:
-    def test_are_computed_once_and_kept(self, store: Store, calls: Path) -> None:
+    def test_results_are_computed_once_and_stored(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         assert not any(ended.reused for ended in run(order, store).values())
         assert result(store, order[-1]) == (1 + 1) + (1 + 2) + 1
@@ -114,7 +114,7 @@ class TestResults:
         assert not run([top], store)["top"].failed
         assert result(store, top) == 6
 
-    def test_reuse_says_how_long_the_computation_took(self, store: Store) -> None:
+    def test_a_reused_result_reports_the_time_of_its_computation(self, store: Store) -> None:
         stage = chain()[0]
         first, second = run([stage], store)["source"], run([stage], store)["source"]
         assert (first.reused, second.reused) == (False, True)
@@ -135,13 +135,13 @@ class TestResults:
 
 
 class TestFailures:
-    def test_are_data_with_reason_and_trace(self, store: Store) -> None:
+    def test_a_failure_is_an_outcome_with_reason_and_trace(self, store: Store) -> None:
         ended = run(chain(left=fail), store)["left"]
         assert ended.failed
         assert ended.error == "left: Adder: 1 is not to be added"
         assert "in fail" in ended.trace
 
-    def test_are_told_by_what_the_stage_does_and_by_an_error_that_nobody_meant(
+    def test_an_unexpected_error_is_reported_with_its_type_and_stage(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def stumble(stage: Sum, run: Run) -> int:
@@ -153,12 +153,12 @@ class TestFailures:
             "(your code in this stage: tests.runner.engine.fake_stages.Adder)"
         )
 
-    def test_are_told_by_an_error_that_cannot_say_anything(self, store: Store) -> None:
+    def test_an_error_without_a_message_is_reported(self, store: Store) -> None:
         ended = run([Source(Adder(), compute=fail_without_a_word), Left(Adder())], store)
-        assert ended["source"].error.startswith("source: Wordless: (and what it says cannot be shown) (")
+        assert ended["source"].error.startswith("source: Wordless: (its message cannot be shown) (")
         assert not ended["left"].failed
 
-    def test_what_depends_on_them_fails_with_the_cause_and_the_others_go_on(self, store: Store, calls: Path) -> None:
+    def test_dependent_stages_fail_with_the_cause_and_others_continue(self, store: Store, calls: Path) -> None:
         ended = run(chain(calls, left=fail), store)
         assert {kind: one.failed for kind, one in ended.items()} == {
             "source": False, "left": True, "right": False, "top": True,
@@ -166,7 +166,7 @@ class TestFailures:
         assert (ended["top"].error, ended["top"].trace) == (ended["left"].error, ended["left"].trace)
         assert noted(calls) == ["source", "right"]
 
-    def test_are_tried_again_by_the_next_run(self, store: Store) -> None:
+    def test_a_failed_stage_is_tried_again_by_the_next_run(self, store: Store) -> None:
         run(chain(left=fail), store)
         assert not run(chain(), store)["top"].failed
 
@@ -175,7 +175,7 @@ class TestFailures:
         assert [ended[kind].failed for kind in ("left", "right", "top")] == [True, False, True]
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_can_be_raised_as_they_are(self, store: Store) -> None:
+    def test_a_failure_can_be_raised_as_the_original_error(self, store: Store) -> None:
         with pytest.raises(ComponentError, match="1 is not to be added"):
             Worker(store).run_or_raise(chain(source=fail)[0])
 
@@ -185,12 +185,12 @@ class TestFailures:
 
 
 class TestPartialResults:
-    def test_mark_all_that_is_made_from_them(self, store: Store) -> None:
+    def test_results_of_partial_inputs_are_partial(self, store: Store) -> None:
         run(chain(left=add_some), store)
         partial = {entry.manifest.kind for entry in store.entries() if entry.manifest.partial}
         assert partial == {"left", "top"}
 
-    def test_are_made_again_by_another_run(self, store: Store, calls: Path) -> None:
+    def test_partial_results_are_computed_again_by_another_run(self, store: Store, calls: Path) -> None:
         run(chain(left=add_some), store)
         ended = run(chain(calls), Store(store.root, run_id="another run"))
         assert noted(calls) == ["left", "top"]
@@ -201,7 +201,7 @@ class TestDamage:
     def file(self, store: Store, stage: Stage[int]) -> Path:
         return store.folder(stage.kind, stage.key) / "number.json"
 
-    def test_of_an_input_is_mended_and_reported(self, store: Store, calls: Path) -> None:
+    def test_damage_of_an_input_is_repaired_and_reported(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order[:3], store)
         flip_a_byte(self.file(store, order[1]))
@@ -211,7 +211,7 @@ class TestDamage:
         assert noted(calls) == ["source", "left", "right", "left", "top"]
         assert result(store, order[-1]) == 6
 
-    def test_of_all_inputs_is_mended(self, store: Store, calls: Path) -> None:
+    def test_damage_of_all_inputs_is_repaired(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order[:3], store)
         for stage in order[:3]:
@@ -221,7 +221,7 @@ class TestDamage:
         assert len(ended.damaged) == 3
         assert result(store, order[-1]) == 6
 
-    def test_of_an_input_that_another_process_mended_in_the_meantime(self, store: Store) -> None:
+    def test_damage_that_another_process_has_repaired_is_not_repaired_again(self, store: Store) -> None:
         reads: list[str] = []
 
         def find_it_damaged_once(stage: Sum, run: Run) -> int:
@@ -233,13 +233,13 @@ class TestDamage:
         assert not run(chain(top=find_it_damaged_once), store)["top"].failed
         assert reads == ["top", "top"]
 
-    def test_of_an_input_that_does_not_end_is_the_stages_failure(self, store: Store) -> None:
+    def test_permanent_damage_of_an_input_fails_the_stage(self, store: Store) -> None:
         def find_it_damaged(stage: Sum, run: Run) -> int:
             raise DamagedEntryError("left: number.json is missing")
 
         assert run(chain(top=find_it_damaged), store)["top"].error.endswith("left: number.json is missing")
 
-    def test_of_a_result_that_goes_away_while_it_is_read(self, store: Store, calls: Path) -> None:
+    def test_a_result_deleted_while_it_is_read_is_computed_again(self, store: Store, calls: Path) -> None:
         stage = chain(calls)[0]
         run([stage], store)
 
@@ -252,7 +252,7 @@ class TestDamage:
         assert noted(calls) == ["source", "source"]
 
     @pytest.mark.parametrize("remove", [True, False], ids=["missing", "truncated"])
-    def test_of_the_result_itself(self, store: Store, calls: Path, remove: bool) -> None:
+    def test_damage_of_the_result_itself_is_repaired(self, store: Store, calls: Path, remove: bool) -> None:
         order = chain(calls)
         run(order, store)
         path = self.file(store, order[-1])
@@ -265,7 +265,7 @@ class TestDamage:
         assert noted(calls)[-1] == "top"
         assert result(store, order[-1]) == 6
 
-    def test_of_the_manifest(self, store: Store, calls: Path) -> None:
+    def test_damage_of_the_manifest_is_repaired(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order, store)
         (store.folder("top", order[-1].key) / "manifest.json").write_text("{")
@@ -297,7 +297,7 @@ def goes_silent(beats: Path, limit_s: float = 10.0) -> bool:
 
 class TestProcesses:
     @pytest.mark.parametrize("method", ["fork", "spawn", "server"])
-    def test_end_when_the_one_that_started_them_is_killed(self, method: str, tmp_path: Path) -> None:
+    def test_workers_end_when_their_parent_is_killed(self, method: str, tmp_path: Path) -> None:
         code = f"from {process_stages.__name__} import beat_for_ever; beat_for_ever({str(tmp_path)!r}, {method!r})"
         parent = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)
         beats = tmp_path / "beats"
@@ -332,22 +332,22 @@ class TestProcesses:
         assert not any(one.failed for one in ended.values())
         assert noted(calls).count("left") == 3
 
-    def test_one_that_is_killed_is_its_stages_failure(self, store: Store) -> None:
+    def test_a_killed_worker_is_reported_as_the_failure_of_its_stage(self, store: Store) -> None:
         ended = run(chain(left=end_this_process), store, n_workers=2)
-        assert ended["left"].error.startswith("left: the worker process was killed (SIGKILL), most likely for want of")
+        assert ended["left"].error.startswith("left: the worker process was killed (SIGKILL), most likely because")
         assert ended["top"].failed
         assert not ended["right"].failed
 
-    def test_the_end_of_one_is_seen_although_its_own_child_goes_on(self, store: Store, calls: Path) -> None:
+    def test_the_end_of_a_worker_is_seen_although_its_child_goes_on(self, store: Store, calls: Path) -> None:
         ended = run(chain(calls, source=die_beside_a_child), store, n_workers=2)
         assert ended["source"].error.endswith("; it was tried 3 times")
         assert noted(calls) == [], "the child ended first"
 
-    def test_one_that_ends_itself_is_told_from_a_killed_one(self, store: Store) -> None:
+    def test_a_worker_that_exits_is_distinguished_from_a_killed_one(self, store: Store) -> None:
         ended = run(chain(left=leave), store, n_workers=2)
         assert ended["left"].error.startswith("left: the worker process ended with exit code 3: a component")
 
-    def test_do_not_run_the_program_again_nor_wait_for_threads_that_it_has(self, tmp_path: Path) -> None:
+    def test_workers_neither_rerun_the_program_nor_wait_for_its_threads(self, tmp_path: Path) -> None:
         """OpenMP's threads do not survive a fork, and a new interpreter would run what has no guard."""
         (tmp_path / "program.py").write_text(
             f"print('started')\nfrom {process_stages.__name__} import search_twice\nsearch_twice({str(tmp_path)!r})\n"
@@ -361,10 +361,10 @@ class TestProcesses:
         )
         assert (done.stdout, done.returncode) == ("started\n", 0), done.stderr
 
-    def test_hold_a_model_each_and_keep_it(self, store: Store, tmp_path: Path) -> None:
+    def test_each_worker_keeps_one_model(self, store: Store, tmp_path: Path) -> None:
         stages = [Left(Adder(n, model, str(tmp_path / model)), compute=note_process) for model in "ab" for n in (1, 2)]
         first_a, second_a, first_b, second_b = stages
-        workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, nobody_watches, tmp_path)
+        workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, ignore_progress, tmp_path)
         for stage in (first_a, first_b):
             assert workers.room_for(stage) is Room.NEW
             workers.submit(stage)
@@ -395,7 +395,7 @@ class TestProcesses:
         assert [(len(pids), len(set(pids))) for pids in of_chains] == [(4, 1), (4, 1)]
         assert of_chains[0] != of_chains[1]
 
-    def test_are_not_used_for_what_the_main_module_defines(self, store: Store, tmp_path: Path) -> None:
+    def test_stages_of_the_main_module_run_in_this_process(self, store: Store, tmp_path: Path) -> None:
         own = type("Own", (Adder,), {"__module__": "__main__"})(calls=str(tmp_path / "pids"))
         run([Left(own, compute=note_process), Right(own, compute=note_process)], store, n_workers=2)
         assert noted(tmp_path / "pids") == [str(os.getpid())] * 2

@@ -150,11 +150,11 @@ class TestModelFolders:
         (folder / "model.safetensors").write_text(weights)
         return SentenceTransformers(model=str(folder), revision="")
 
-    def test_of_equal_content_are_one_model(self, tmp_path: Path) -> None:
+    def test_folders_with_equal_content_are_one_model(self, tmp_path: Path) -> None:
         here, there = self.embedder(tmp_path / "here", "1"), self.embedder(tmp_path / "there", "1")
         assert key(here) == key(there)
 
-    def test_of_other_content_are_others(self, tmp_path: Path) -> None:
+    def test_folders_with_different_content_are_different_models(self, tmp_path: Path) -> None:
         assert key(self.embedder(tmp_path / "here", "1")) != key(self.embedder(tmp_path / "there", "2"))
 
     def test_other_fields_count_as_ever(self, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_what_another_made_since_the_plan_is_found(store: Store, looks: Counter[
 
 
 class TestPartialResults:
-    def test_of_a_worker_that_was_lost_are_taken_up_by_the_next(self, store: Store) -> None:
+    def test_partial_results_of_a_lost_worker_are_used_by_the_next(self, store: Store) -> None:
         """Its requests that failed are asked again by the next run, not by this one."""
         stage, again = (Source(Adder(), compute=compute) for compute in (add_some, not_again))
         Worker(store).run(stage)
@@ -71,7 +71,7 @@ class TestPartialResults:
         ended = Worker(Store(store.root, store.run_id)).run(again)
         assert (ended.error, ended.reused) == ("", True)
 
-    def test_are_inputs_of_other_workers(self, store: Store) -> None:
+    def test_partial_results_are_inputs_of_other_workers(self, store: Store) -> None:
         source = Source(Adder(), compute=add_some)
         Worker(store).run(source)
         other = Store(store.root, store.run_id)
@@ -79,13 +79,13 @@ class TestPartialResults:
         [left] = store.entries("left")
         assert left.manifest.partial
 
-    def test_count_in_further_plans_of_the_process_that_made_them(self, store: Store) -> None:
+    def test_partial_results_count_in_later_plans_of_their_process(self, store: Store) -> None:
         stage = Source(Adder(), compute=add_some)
         Worker(store).run(stage)
         assert make_plan([(stage, 1)], store).order == ()
         assert make_plan([(stage, 1)], Store(store.root, "another run")).order == (stage,)
 
-    def test_that_are_damaged_are_made_again(self, store: Store) -> None:
+    def test_damaged_partial_results_are_computed_again(self, store: Store) -> None:
         source = Source(Adder(), compute=add_some)
         Worker(store).run(source)
         flip_a_byte(store.folder("source", source.key, partial=True) / "number.json")

@@ -26,7 +26,7 @@ def run_all(plan: Plan, store: Store) -> None:
 
 
 class TestCounts:
-    def test_in_the_order_in_which_work_flows(self, store: Store) -> None:
+    def test_kinds_are_listed_in_the_order_of_the_work(self, store: Store) -> None:
         source = Source(Adder(0))
         left, right = Left(others={"a": source}), Right(others={"a": source, "b": Left(others={"a": source})})
         top = Top(row=(left, right))

@@ -59,14 +59,14 @@ def requests(plan: Plan) -> list[tuple[str, int, bool]]:
     return [(count.kind, count.n_requests, count.is_exact) for count in plan.requests]
 
 
-def test_without_inputs_they_are_counted(store: Store) -> None:
+def test_requests_without_inputs_are_counted(store: Store) -> None:
     plan = make_plan([(Asked(texts=("a", "b", "a")), 1)], store)
     assert requests(plan) == [("asked", 2, True)]
     assert plan.n_requests == 2
     assert plan.summary()["requests"] == {"asked": 2}
 
 
-def test_behind_inputs_that_are_not_kept_they_are_estimated(store: Store) -> None:
+def test_requests_behind_uncached_inputs_are_estimated(store: Store) -> None:
     source = Source(Adder(0))
     plan = make_plan([(Asked(others={"a": source}, texts=("a", "b", "a")), 1)], store)
     assert requests(plan) == [("asked", 3, False)]

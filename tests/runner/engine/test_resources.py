@@ -9,7 +9,7 @@ from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.executors.resources import ByKind
 from runner.engine.plan import make_plan
-from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from tests.runner.engine.adding import Greedy, Mortal, Timed
@@ -34,10 +34,10 @@ def test_no_more_workers_than_stages_and_more_than_cores_are_told_once(
     monkeypatch.setattr(processes._Place, "start", lambda *place: started.append(start(*place)))
     stages = {stage.key: stage for stage in (Timed(n, str(tmp_path)) for n in range(3))}
     for n_workers in (2, 100):
-        Processes().start(stages, Store(tmp_path / "store"), None, n_workers, nobody_watches, tmp_path).stop()
+        Processes().start(stages, Store(tmp_path / "store"), None, n_workers, ignore_progress, tmp_path).stop()
     assert len(started) == 2 + 3
     (told,) = caplog.messages
-    assert told.startswith("run.workers: 3 worker processes are more than this machine has cores (2)")
+    assert told.startswith("run.workers: 3 worker processes share the 2 cores of this machine")
 
 
 @pytest.mark.parametrize("n_workers", [2, 3])
@@ -67,7 +67,7 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
     given: list[tuple[ByKind, bool]] = [({}, False), ({"greedy": Resources(cpus=1)}, True)]
     for resources, has_room in given:
         workers = Processes(resources).start(
-            {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, nobody_watches, tmp_path
+            {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, ignore_progress, tmp_path
         )
         workers.submit(stages[2])
         assert (workers.room_for(stages[0]) is not Room.NONE) == has_room
@@ -76,5 +76,5 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
 
 def test_settings_for_a_kind_that_is_not_there_are_a_mistake() -> None:
     (mistake,) = Processes({"gredy": Resources()}).check()
-    assert mistake.startswith("resources.gredy: no stage is of this kind; did you mean greedy")
+    assert mistake.startswith("resources.gredy: no stage has this kind; did you mean greedy")
     assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, expected at least 0"]

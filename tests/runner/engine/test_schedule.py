@@ -84,7 +84,7 @@ def errors(workers: Workers, store: Store, order: Sequence[AnyStage] = ()) -> di
 
 
 class TestOrder:
-    def test_is_the_plans_and_inputs_come_first(self, store: Store) -> None:
+    def test_stages_run_in_the_order_of_the_plan_after_their_inputs(self, store: Store) -> None:
         workers = Scripted()
         errors(workers, store)
         assert workers.begun == ["source", "left", "right", "top"]
@@ -99,13 +99,13 @@ class TestOrder:
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
 
-    def test_takes_no_time_that_grows_with_the_plan(self, store: Store) -> None:
+    def test_the_next_stage_is_found_in_constant_time(self, store: Store) -> None:
         stages = [Number(n) for n in range(3000)]
         workers = Scripted(n_places=2)
         assert len(list(run_stages(stages, store, Given(workers)))) == 3000
         assert workers.n_looks < 3 * len(stages)
 
-    def test_waits_for_room(self, store: Store) -> None:
+    def test_stages_wait_for_room(self, store: Store) -> None:
         class Growing(Scripted):
             """Has a place only after a while."""
 
@@ -121,19 +121,19 @@ class TestOrder:
 
 
 class TestLosses:
-    def test_twice_are_made_good_and_told(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    def test_two_losses_are_retried_and_logged(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
         workers = Scripted({"left": ["lost", "lost"]})
         assert set(errors(workers, store).values()) == {""}
         assert workers.begun.count("left") == 3
-        assert caplog.messages == ["left: its machine is gone; it is tried again"] * 2
+        assert caplog.messages == ["left: its machine is gone; trying it again"] * 2
 
-    def test_three_times_are_the_stages_failure_and_of_what_hangs_on_it(self, store: Store) -> None:
+    def test_three_losses_fail_the_stage_and_its_dependents(self, store: Store) -> None:
         workers = Scripted({"left": ["lost"] * 3, "right": ["lost"] * 2}, n_places=2)
         told = "left: its machine is gone; it was tried 3 times"
         assert errors(workers, store) == {"source": "", "left": told, "right": "", "top": told}
         assert "top" not in workers.begun
 
-    def test_of_stages_of_one_kind_the_last_try_begins_alone(self, store: Store) -> None:
+    def test_the_last_try_of_a_stage_starts_alone(self, store: Store) -> None:
         first, second, third = (Number(n) for n in range(3))
         losses = {second.key: 2, first.key: 1}
 

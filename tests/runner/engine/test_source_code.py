@@ -151,7 +151,7 @@ class TestReplies:
         assert replies_key(load("edited_package.part")(), "answers") == before
 
     @pytest.mark.parametrize("edited", [*REACHED, "edited_package/unrelated.py"])
-    def test_of_a_baseline_the_whole_package_counts(self, edited: str, folder: Path, load: Load) -> None:
+    def test_for_a_baseline_the_whole_package_counts(self, edited: str, folder: Path, load: Load) -> None:
         baseline = load("edited_package.part", "Baseline")()
         assert baseline.answers_from is not AnswersFrom.MESSAGES
         before = replies_key(baseline, "answers")
@@ -173,7 +173,7 @@ class TestReplies:
         edit(folder / "edited_package" / "unrelated.py")
         assert replies_key(load("edited_package.part")(), "answers") != before
 
-    def test_of_one_file_keep_the_key_that_they_had(self, folder: Path, load: Load) -> None:
+    def test_packages_of_one_file_keep_their_earlier_key(self, folder: Path, load: Load) -> None:
         """A hash of the file alone: replies that were paid for before imports counted stay."""
         from hashlib import sha256
 

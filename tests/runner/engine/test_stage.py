@@ -76,7 +76,7 @@ class TestKey:
     def test_changes_travel_downstream(self) -> None:
         assert stage(others={"left": stage(component=Adder(2))}).key != stage(others={"left": stage()}).key
 
-    def test_which_input_is_which_counts(self) -> None:
+    def test_swapped_inputs_change_the_key(self) -> None:
         swapped = stage(others={"left": OTHER_SOURCE, "right": SOURCE})
         assert swapped.key != stage(others={"left": SOURCE, "right": OTHER_SOURCE}).key
 
@@ -97,20 +97,20 @@ class TestKey:
         assert made.inputs == (SOURCE,)
         assert made.key == stage().key
 
-    def test_it_says_what_it_is_the_hash_of(self) -> None:
+    def test_the_description_is_what_the_key_hashes(self) -> None:
         description = stage(depth=4).description
         assert (description["stage"], description["version"]) == ("sum", 1)
         assert description["fields"]["depth"] == 4
         assert description["fields"]["others"] == {"left": SOURCE.key}
         assert "compute" not in description["fields"]
 
-    def test_another_process_has_the_same(self) -> None:
+    def test_another_process_computes_the_same_key(self) -> None:
         made = stage(pair=Pair(SOURCE, OTHER_SOURCE))
         assert pickle.loads(pickle.dumps(made)).key == made.key
 
 
 class TestInputs:
-    def test_are_found_in_all_fields_each_once(self) -> None:
+    def test_inputs_in_all_fields_are_found_once_each(self) -> None:
         third = Left(Adder(9))
         found = stage(pair=Pair(OTHER_SOURCE, SOURCE), row=(third, SOURCE)).inputs
         assert [each.key for each in found] == [SOURCE.key, OTHER_SOURCE.key, third.key]
@@ -131,7 +131,7 @@ class TestModels:
     def test_components_without_a_model(self) -> None:
         assert stage().models == stage(component=None).models == frozenset()
 
-    def test_of_its_inputs_do_not_count(self) -> None:
+    def test_models_of_inputs_do_not_count(self) -> None:
         assert stage(others={"left": stage(component=Adder(model="large"))}).models == frozenset()
 
 

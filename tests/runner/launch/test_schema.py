@@ -188,7 +188,7 @@ class TestTargets:
 
     def test_of_executors_know_the_kinds_of_stages(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, executor__resources={"vector": {"cpus": 4}})
-        assert mistake.startswith("executor.resources.vector: no stage is of this kind; did you mean vectors")
+        assert mistake.startswith("executor.resources.vector: no stage has this kind; did you mean vectors")
 
     def test_are_named_once_by_what_lacks_a_package(self, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda name: None)

@@ -1,5 +1,5 @@
-"""The store in a bucket: the objects in there are the truth, and a local folder is the cache from which they are read.
+"""A store in a bucket. The objects in the bucket are authoritative, and a local folder caches what is read from them.
 
-Asked for are: a listing when a sweep begins, and for each stage that is made at most one look whether it is there, its
-lock, its result, and the end of its lock. Workspaces, rate limits and budgets stay with each host.
+A sweep sends one listing at its start. For each computed stage it sends at most one lookup, the lock, the result, and
+the release of the lock. Workspaces, rate limits and budgets stay local to each host.
 """

@@ -1,4 +1,4 @@
-"""Which bucket a store is in: `s3://bucket/prefix`. Who may use it is said by the environment, and nowhere else."""
+"""Address of a store in a bucket: `s3://bucket/prefix`. Credentials come only from the environment."""
 
 import importlib.util
 import os
@@ -12,20 +12,21 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
 def is_bucket(address: str) -> bool:
-    """Whether an address is meant as that of a bucket, and not as a folder."""
+    """Return True if an address denotes a bucket rather than a folder."""
     return "://" in address
 
 
 def address_mistakes(address: str) -> list[str]:
-    """What is wrong with the address of a store, by its letters alone, and with this installation; nothing for a
-    folder. An address that holds what must not be shown is not repeated.
+    """Return errors in the address of a store and missing packages, without a request. Empty for a valid folder.
+
+    An address that may contain a secret is not repeated.
     """
     if not is_bucket(address):
-        return _slips(address)
+        return _misspelled_bucket(address)
     parts = urlsplit(address)
     if parts.scheme not in _SCHEMES:
-        wanted = ", ".join(f"{scheme}://" for scheme in _SCHEMES)
-        return [f"got {parts.scheme}://, expected a folder, or a bucket: {wanted}"]
+        schemes = ", ".join(f"{scheme}://" for scheme in _SCHEMES)
+        return [f"got {parts.scheme}://, expected a folder, or a bucket: {schemes}"]
     if "@" in parts.netloc or parts.query or parts.fragment:
         return [
             "holds a user name, a key or a query; credentials belong in the environment (for s3: AWS_ACCESS_KEY_ID, "
@@ -38,8 +39,8 @@ def address_mistakes(address: str) -> list[str]:
     return _endpoint_mistakes() if parts.scheme == "s3" else []
 
 
-def _slips(folder: str) -> list[str]:
-    """An address of a bucket with a slash too few is no folder."""
+def _misspelled_bucket(folder: str) -> list[str]:
+    """Return an error for an address of a bucket in which a slash is missing."""
     scheme, colon, rest = folder.partition(":")
     if not colon or not (scheme in _SCHEMES or (re.fullmatch(r"[a-z]\w+", scheme) and rest.startswith("/"))):
         return []
@@ -48,9 +49,11 @@ def _slips(folder: str) -> list[str]:
 
 
 def _endpoint_mistakes() -> list[str]:
-    """What is wrong with the address of the service, which the environment gives; it may hold a password."""
+    """Return errors in the address of the service in the environment, without the address: it may contain a
+    password.
+    """
     return [
-        f"the environment's {name} is no address of a service; expected http://HOST:PORT or https://HOST"
+        f"the environment variable {name} holds no URL of a service; expected http://HOST:PORT or https://HOST"
         for name in _ENDPOINTS
         if (value := os.environ.get(name)) and not re.match(r"https?://[^/]", value)
     ]

@@ -1,4 +1,4 @@
-"""The commands for a store in a bucket."""
+"""Commands on a store in a bucket."""
 
 import argparse
 from collections import defaultdict
@@ -16,7 +16,7 @@ from runner.engine.store.sizes import shown_size
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Runs one command; returns its exit code. Raises MissingExtraError or StoreError."""
+    """Run one command and return its exit code. Raises MissingExtraError or StoreError."""
     objects = Objects(options.store_dir, patience_s=10.0)
     if objects.head("store.json") is None:
         raise StoreError(f"{options.store_dir}: no store here; name one with --store-dir")
@@ -68,7 +68,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
     leased = upkeep.leased()
     old = [kept for kept in results if kept.modified <= before and options.stage in ("", kept.kind)]
     chosen = [kept for kept in old if kept.key not in leased.keys]
-    leftovers = upkeep.left(results)
+    leftovers = upkeep.leftovers(results)
     if leased.n_runs:
         running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
         console.print(
@@ -77,20 +77,25 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
         )
     else:
         leftovers += [each for each in _by_age(upkeep, options.stage) if each.modified <= before]
-    told = f"{len(chosen)} results, {shown_size(sum(kept.n_bytes for kept in chosen))}, and {len(leftovers)} leftovers"
+    summary = (
+        f"{len(chosen)} results, {shown_size(sum(kept.n_bytes for kept in chosen))}, and {len(leftovers)} leftovers"
+    )
     groups = [] if options.stage else upkeep.mergeable_replies()
     merged = f"{sum(len(group) for _, group in groups)} objects of replies into {len(groups)}"
     if options.dry_run:
-        console.print(f"would remove {told}{f'; would merge {merged}' if groups else ''}")
+        console.print(f"would remove {summary}{f'; would merge {merged}' if groups else ''}")
         return 0
     upkeep.remove(chosen, leftovers)
     upkeep.merge(groups)
-    console.print(f"removed {told}{f'; merged {merged}' if groups else ''}")
+    console.print(f"removed {summary}{f'; merged {merged}' if groups else ''}")
     return 0
 
 
 def _by_age(upkeep: Upkeep, stage: str) -> list[Listed]:
-    """What was paid for goes only when it is named; what can be had again for a moment's work goes by age."""
+    """Return the objects that are pruned by age.
+
+    Paid replies are pruned only if they are named. Scores, which are quick to compute again, are pruned by age alone.
+    """
     if stage:
         return upkeep.replies() if stage == "replies" else []
     return upkeep.pair_scores()

@@ -1,6 +1,6 @@
-"""Locks in a bucket: objects that name who holds them. They save work, and nothing else.
+"""Locks in a bucket: objects with the name of the holder. They only save work.
 
-locks/<key>   the name of a writer; whoever finds him gone puts himself in his place
+locks/<key>   the name of a writer; a process that finds the writer dead replaces it
 """
 
 import logging
@@ -16,33 +16,33 @@ from runner.engine.store.writers import LOOKS_PER_LEASE
 
 log = logging.getLogger(__name__)
 
-_SAID_AFTER_S = 2.0
+_WARN_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
 @contextmanager
 def held(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[bool]:
-    """Holds a lock while the context lasts; the value says whether another had to be waited for. Raises StoreError."""
+    """Hold a lock while the context lasts. Yields True if another process held it before. Raises StoreError."""
     path = f"{LOCKS}/{key}"
     own = writers.own_name
     has_waited = _wait(objects, writers, path, what)
     try:
         yield has_waited
     finally:
-        with suppress(StoreError):  # of a bucket that is gone: whoever waits has it when this process ends
+        with suppress(StoreError):  # the bucket is unavailable: the lock ends with this process
             _release(objects, writers, path, own)
 
 
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:
     own = writers.own_name.encode()
-    began, pause_s, is_said, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
+    began, pause_s, has_warned, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
     longest_pause_s = min(_LONGEST_PAUSE_S, writers.lease_s / LOOKS_PER_LEASE)
     while objects.create(path, own) is None:
         found = objects.get(path)
         if found is None:
             has_waited = True
             continue
-        if found.contents == own:  # it was put, and the answer lost
+        if found.contents == own:  # the object was written, but the response was lost
             return has_waited
         has_waited = True
         holder = found.contents.decode(errors="replace")
@@ -50,16 +50,16 @@ def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> boo
             if objects.replace(path, own, found.tag):
                 return True
             continue
-        if not is_said and time.monotonic() - began > _SAID_AFTER_S:
+        if not has_warned and time.monotonic() - began > _WARN_AFTER_S:
             log.warning("waiting for another host, which is %s (%s holds %s/%s)", what, holder, objects.address, path)
-            is_said = True
+            has_warned = True
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, longest_pause_s)
     return has_waited
 
 
 def _release(objects: Objects, writers: BucketWriters, path: str, own: str) -> None:
-    """Unless another believed this process gone, and holds it now."""
+    """Remove the lock unless another process presumed this one dead and has taken it."""
     if not writers.is_seen:
         found = objects.get(path)
         if found is None or found.contents != own.encode():

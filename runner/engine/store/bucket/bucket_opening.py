@@ -1,4 +1,4 @@
-"""Opens the store in a bucket."""
+"""Opening of a store in a bucket."""
 
 import json
 import uuid
@@ -12,16 +12,18 @@ from runner.engine.store.stored_results import FORMAT, Store, check_format
 
 _DESCRIPTION = "store.json"
 _FIRST_PATIENCE_S = 5.0
-"""Who cannot reach the bucket at all is told so soon: nothing was done yet."""
+"""Seconds to wait for the bucket at first. Short, because no work would be lost."""
 
 
 def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
-    """The store in a bucket, which is made there if there is none. Its cache is a folder of its own in `cache_dir`, so
-    that another bucket is never read from it. Raises ConfigError for an address that cannot be one, and StoreError.
+    """Return the store in a bucket. Creates it if it does not exist.
+
+    Its cache is a separate folder in `cache_dir`, so that another bucket is never read from it. Raises ConfigError for
+    an invalid address, and StoreError.
     """
     if mistakes := address_mistakes(address):
         raise ConfigError([f"run.store_dir: {mistake}" for mistake in mistakes])
-    name = _name_of(Objects(address, _FIRST_PATIENCE_S))
+    name = _store_name(Objects(address, _FIRST_PATIENCE_S))
     root = cache_dir.absolute() / name
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -32,17 +34,17 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
     return Store(root, run_id, BucketRemote(address, root, patience_s=PATIENCE_S))
 
 
-def _name_of(objects: Objects) -> str:
-    """That of the store, which is given when it is made."""
+def _store_name(objects: Objects) -> str:
+    """Return the name of the store, which is assigned when it is created."""
     found = objects.get(_DESCRIPTION)
     if found is None:
-        made = json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode()
-        objects.create(_DESCRIPTION, made)
+        description = json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode()
+        objects.create(_DESCRIPTION, description)
         found = objects.get(_DESCRIPTION)
         if found and objects.create(_DESCRIPTION, found.contents) is not None:
             raise StoreError(
-                f"{objects.address}: this service puts an object where there is one (it ignores If-None-Match), so "
-                "that writers would undo each other's work; choose another, or a newer version of it"
+                f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers "
+                "would overwrite each other's results; choose another service, or a newer version of it"
             )
     try:
         described = json.loads(found.contents) if found else {}

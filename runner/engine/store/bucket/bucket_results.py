@@ -1,4 +1,4 @@
-"""The results in a bucket, of which the folder of a store is a cache."""
+"""Results in a bucket, for which the folder of a store is the cache."""
 
 import json
 import logging
@@ -31,20 +31,21 @@ from runner.engine.store.writers import LEASE_S, Writers
 log = logging.getLogger(__name__)
 
 _TAG = ".tag"
-"""Beside a cached result: the tag of the object that it was, or became."""
+"""File beside a cached result with the tag of its object in the bucket."""
 
 _ABSENT_S = 5.0
-"""So long nobody asks again for a result that was not there: at most so much work may be done twice."""
+"""Seconds before a missing result is looked up again. At most that much work may be done twice."""
 
-_LOOKED_EVERY_S = 2.0
+_LOOK_EVERY_S = 2.0
 
 
 class BucketRemote:
-    """Those of one bucket, as one process sees them."""
+    """Results of one bucket, as one process sees them."""
 
     def __init__(self, address: str, cache: Path, *, lease_s: float = LEASE_S, patience_s: float = PATIENCE_S) -> None:
-        """`cache` is the folder of the store. All who share a bucket must have the same `lease_s`. Asks nothing yet.
-        Raises MissingExtraError, or StoreError.
+        """`cache` is the folder of the store. All users of a bucket must have the same `lease_s`. Sends no request yet.
+
+        Raises MissingExtraError or StoreError.
         """
         self._arguments = address, cache, lease_s, patience_s
         self._cache = cache
@@ -60,7 +61,9 @@ class BucketRemote:
         self._mirrors: dict[Path, Mirror] = {}
 
     def __reduce__(self) -> tuple[Callable[..., "BucketRemote"], tuple[str, Path, float, float]]:
-        """As what it was made of. Credentials are not among it: they are those of the environment there."""
+        """Pickle the constructor arguments. They contain no credentials, which the environment of the other process
+        provides.
+        """
         return _remote, self._arguments
 
     def holds(self, kind: str, name: str) -> bool:
@@ -68,7 +71,9 @@ class BucketRemote:
         return path in self._listing() or self.is_current(self._cache / path)
 
     def _listing(self) -> dict[str, Listed]:
-        """One request per thousand results, in the place of one per result that a plan asks for."""
+        """Return all results, listed with one request per thousand. Otherwise a plan would send one request per
+        result.
+        """
         if self._listed is None:
             self._listed_at = time.time()
             self._asked_for_all = time.monotonic()
@@ -83,10 +88,10 @@ class BucketRemote:
     def is_current(self, folder: Path) -> bool:
         try:
             tag = (folder / _TAG).read_text(encoding="utf-8")
-            kept_at = (folder / _TAG).stat().st_mtime
+            cached_at = (folder / _TAG).stat().st_mtime
         except FileNotFoundError:
             return False
-        if self._listed is None or kept_at >= self._listed_at:
+        if self._listed is None or cached_at >= self._listed_at:
             return True
         listed = self._listed.get(entry_path(folder.parents[1].name, folder.name))
         return listed is not None and listed.tag == tag
@@ -94,15 +99,15 @@ class BucketRemote:
     def fetch(self, kind: str, name: str, folder: Path) -> bool:
         path = entry_path(kind, name)
         if self._is_known_absent(path):
-            return self._published_now(kind, name, folder)
+            return self._publish_unsent(kind, name, folder)
         found = self._objects.get(path)
         if found is None:
             self._absent[path] = time.monotonic()
-            return self._published_now(kind, name, folder)
+            return self._publish_unsent(kind, name, folder)
         unpacked = unpack(found.contents)
         if unpacked is None:
-            if self._damaged.get(path) != found.tag:  # told once, however often it is looked for
-                log.warning("%s/%s: damaged; made again by the stage that needs it", self._objects.address, path)
+            if self._damaged.get(path) != found.tag:  # logged once per object
+                log.warning("%s/%s: damaged; it is computed again when needed", self._objects.address, path)
             self._damaged[path] = found.tag
             return False
         manifest, files = unpacked
@@ -116,7 +121,7 @@ class BucketRemote:
     def _is_known_absent(self, path: str) -> bool:
         now = time.monotonic()
         if path.startswith(PARTIAL):
-            if now - self._looked_for_partial > _LOOKED_EVERY_S:
+            if now - self._looked_for_partial > _LOOK_EVERY_S:
                 self._looked_for_partial = now
                 run = path.split("/")[1]
                 self._partial = frozenset(each.path for each in self._objects.listed(f"{PARTIAL}/{run}"))
@@ -148,7 +153,7 @@ class BucketRemote:
 
     def publish(self, kind: str, name: str, folder: Path) -> bool:
         try:
-            tag = self._published(kind, name, folder)
+            tag = self._upload(kind, name, folder)
         except StoreError:
             self._set_aside(kind, name, folder)
             raise
@@ -158,8 +163,8 @@ class BucketRemote:
         (folder / _TAG).write_text(tag, encoding="utf-8")
         return True
 
-    def _published(self, kind: str, name: str, folder: Path) -> str | None:
-        """The tag under which a result stays, or None. What models answered on the way comes first."""
+    def _upload(self, kind: str, name: str, folder: Path) -> str | None:
+        """Upload a result and return its tag. None if another process was first. First sends the replies of models."""
         for mirror in list(self._mirrors.values()):
             mirror.send_now()
         manifest = (folder / MANIFEST).read_bytes()
@@ -175,10 +180,10 @@ class BucketRemote:
             if tag is not None:
                 return tag
             first = self._objects.get(path)
-            if first is None:  # removed in this moment
+            if first is None:  # it has just been removed
                 damaged = None
                 continue
-            if first.contents == packed:  # ours, of which the answer was lost
+            if first.contents == packed:  # ours: the response was lost
                 return first.tag
             if (unpacked := unpack(first.contents)) is not None:
                 kept = {part_path(kind, name, digest) for digest, _ in (files_of(unpacked[0]) or {}).values()}
@@ -187,22 +192,24 @@ class BucketRemote:
             damaged = first.tag
 
     def _set_aside(self, kind: str, name: str, folder: Path) -> None:
-        """What could not be sent is not computed again: the next who looks for it sends it."""
-        place = self._aside(kind, name)
+        """Keep a result that could not be sent. The next process that looks for it sends it instead of computing it
+        again.
+        """
+        place = self._unsent_path(kind, name)
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             folder.replace(place)
 
-    def _published_now(self, kind: str, name: str, folder: Path) -> bool:
-        """What was set aside is sent, and put into the folder."""
-        place = self._aside(kind, name)
+    def _publish_unsent(self, kind: str, name: str, folder: Path) -> bool:
+        """Send a result that was set aside, and put it into the folder. Returns False if it does not exist."""
+        place = self._unsent_path(kind, name)
         try:
             place.replace(folder)
         except FileNotFoundError:
             return False
         return self.publish(kind, name, folder)
 
-    def _aside(self, kind: str, name: str) -> Path:
+    def _unsent_path(self, kind: str, name: str) -> Path:
         return self._cache / "unsent" / kind / name
 
     def give_up(self, folder: Path) -> None:
@@ -228,7 +235,7 @@ class BucketRemote:
         try:
             yield
         finally:
-            with suppress(StoreError):  # of a bucket that is gone; else it ends with this process
+            with suppress(StoreError):  # the bucket is unavailable, or the lease ends with this process
                 self._objects.delete([path, *self._writers.ended_here()])
 
     def of_replies(self, folder: Path) -> Mirror:

@@ -1,10 +1,10 @@
-"""Who writes into a bucket: every process under a name of its own, with a sign of life that other hosts see.
+"""Processes that write into a bucket. Each has a unique name and a heartbeat that other hosts see.
 
-    writers/<name>   put anew every few seconds, as long as its process lives
+    writers/<name>   rewritten every few seconds, as long as its process lives
 
-Whoever waits for a process believes it gone once its object has not changed for the time of a lease, by the clock of
-who waits: it was stopped, or its host is dead or cut off. The processes of one host share a cache: they see the end of
-one of theirs at once, by the signs of life in there.
+A process is presumed dead when its object has not changed for one lease period, measured by the waiter's clock. It may
+have been stopped, or its host may be down or cut off. Processes on one host share a cache. They notice each other's end
+immediately, by the heartbeats in the cache.
 """
 
 import threading
@@ -24,12 +24,12 @@ from runner.engine.store.part_files import keeping
 from runner.engine.store.writers import LEASE_S
 
 _BEATS_PER_LEASE = 4
-_SENT_EVERY_S = 3.0
+_SEND_EVERY_S = 3.0
 _LAST_PATIENCE_S = 0.5
 
 
 class OnHost(Protocol):
-    """The processes that share a cache: `runner.engine.store.writers.Writers`."""
+    """Processes that share a cache. Implemented by `runner.engine.store.writers.Writers`."""
 
     @property
     def own_name(self) -> str: ...
@@ -39,7 +39,7 @@ class OnHost(Protocol):
 
 @dataclass
 class _Seen:
-    """The tag of a sign of life, and since when and until when it was seen so by our clock."""
+    """The tag of a heartbeat, and the interval in which we saw no change, by our clock."""
 
     tag: str
     since: float
@@ -47,47 +47,49 @@ class _Seen:
 
 
 class BucketWriters:
-    """Those of one bucket, seen from this process."""
+    """Processes that write into one bucket, as seen from this process."""
 
     def __init__(self, objects: Objects, on_host: OnHost, host: str, lease_s: float = LEASE_S) -> None:
-        """`host` names the cache that `on_host` is about. All who share a bucket must have the same `lease_s`."""
+        """`host` names the cache of `on_host`. All users of a bucket must have the same `lease_s`."""
         self._objects, self._on_host, self._host, self.lease_s = objects, on_host, host, lease_s
         self._seen: dict[str, _Seen] = {}
-        self._pulse: _Pulse | None = None
+        self._heartbeat: _Heartbeat | None = None
         self._starting = threading.Lock()
 
     @property
     def own_name(self) -> str:
-        """That of this process, which is seen to live from now on."""
+        """Name of this process, whose heartbeat starts with the first access."""
         with self._starting:
-            if self._pulse is None:
+            if self._heartbeat is None:
                 name = f"{self._host}-{self._on_host.own_name}"
-                self._pulse = _Pulse(self._objects, f"{WRITERS}/{name}", self.lease_s / _BEATS_PER_LEASE)
-                weakref.finalize(self, self._pulse.end)  # also at the end of the process
-        return self._pulse.path.rpartition("/")[2]
+                self._heartbeat = _Heartbeat(self._objects, f"{WRITERS}/{name}", self.lease_s / _BEATS_PER_LEASE)
+                weakref.finalize(self, self._heartbeat.end)  # also at the end of the process
+        return self._heartbeat.path.rpartition("/")[2]
 
     @property
     def on_host_name(self) -> str:
-        """That of this process among those that share the cache."""
+        """Name of this process among those that share the cache."""
         return self._on_host.own_name
 
     def has_ended_here(self, on_host_name: str) -> bool:
-        """Whether one of the processes that share the cache is gone, which leaves it to others to send what it had."""
+        """Return True if a process that shares the cache has ended, so that others must send its remaining files."""
         return self._on_host.is_gone(on_host_name)
 
     @property
     def is_seen(self) -> bool:
-        """Whether nobody can have believed this process gone by now: its last sign of life is recent enough."""
-        return self._pulse is not None and time.monotonic() - self._pulse.given < self.lease_s / 2
+        """True if the last heartbeat is so recent that no process can have presumed this one dead."""
+        return self._heartbeat is not None and time.monotonic() - self._heartbeat.last_beat < self.lease_s / 2
 
     def every_few_seconds(self, work: Callable[[], None]) -> None:
-        """Has a bound method called as long as its object and this process live, and once more at their end."""
-        self.own_name  # noqa: B018 - begins the thread
-        assert self._pulse is not None
-        self._pulse.work.append(weakref.WeakMethod(work))
+        """Call a bound method every few seconds as long as its object and this process live, and once more at their
+        end.
+        """
+        self.own_name  # noqa: B018 - starts the thread
+        assert self._heartbeat is not None
+        self._heartbeat.work.append(weakref.WeakMethod(work))
 
     def is_gone(self, name: str) -> bool:
-        """Whether a process has ended, or gave no sign of life for a lease while this one looked."""
+        """Return True if a process has ended, or had no heartbeat for a lease period while this process looked."""
         host, _, on_host = name.partition("-")
         if host == self._host:
             return self._on_host.is_gone(on_host)
@@ -96,14 +98,14 @@ class BucketWriters:
             return True
         now = time.monotonic()
         seen = self._seen.setdefault(name, _Seen(found.tag, now, now))
-        # After a long pause of ours it is watched anew: what stopped this process may have stopped the other one too.
+        # After a long pause of this process, watching starts again: the other one may have been stopped with it.
         if seen.tag != found.tag or now - seen.until > self.lease_s / 2:
             seen.tag, seen.since = found.tag, now
         seen.until = now
         return now - seen.since > self.lease_s
 
     def ended_here(self) -> list[str]:
-        """Paths of the signs of life that processes of this host left when they were killed."""
+        """Return the paths of heartbeats that killed processes of this host left."""
         return [
             each.path
             for each in self._objects.listed(WRITERS)
@@ -111,13 +113,13 @@ class BucketWriters:
         ]
 
 
-class _Pulse:
-    """One thread that puts the sign of life anew, and does what is to be done every few seconds."""
+class _Heartbeat:
+    """A thread that rewrites the heartbeat and calls the periodic work."""
 
     def __init__(self, objects: Objects, path: str, interval_s: float) -> None:
         self.path = path
         self.work: list[weakref.WeakMethod[Callable[[], None]]] = []
-        self.given = time.monotonic()
+        self.last_beat = time.monotonic()
         self._objects, self._interval_s = objects, interval_s
         self._n_beats = 0
         self._stop = threading.Event()
@@ -128,12 +130,12 @@ class _Pulse:
         began = time.monotonic()
         self._n_beats += 1
         self._objects.put(self.path, str(self._n_beats).encode())
-        self.given = began
+        self.last_beat = began
 
     def _run(self) -> None:
-        while not self._stop.wait(min(self._interval_s, _SENT_EVERY_S)):
-            with suppress(StoreError):  # a bucket that is gone for a while: who writes a result will say so
-                if time.monotonic() - self.given >= self._interval_s:
+        while not self._stop.wait(min(self._interval_s, _SEND_EVERY_S)):
+            with suppress(StoreError):  # the bucket is unavailable for a while: writing a result will report it
+                if time.monotonic() - self.last_beat >= self._interval_s:
                     self._beat()
                 self._do_work()
 
@@ -145,8 +147,10 @@ class _Pulse:
                 work()
 
     def end(self) -> None:
-        """Who waits for this process sees at once that it has ended. A bucket that is gone is not waited for: this one
-        is found dead later, and what it did not send is sent by the next on this host.
+        """Remove the heartbeat, so that waiting processes notice the end immediately, and send the rest.
+
+        Does not wait for an unavailable bucket. This process is then presumed dead later, and the next process on this
+        host sends its remaining files.
         """
         self._stop.set()
         with suppress(StoreError):
@@ -155,7 +159,7 @@ class _Pulse:
 
 
 def host_of(cache: Path) -> str:
-    """The name of a cache, and so of the host whose processes share it. Raises StoreError."""
+    """Return the name of a cache, which identifies the host whose processes share it. Raises StoreError."""
     path = cache / "host"
     with keeping("the name of this cache", cache):
         cache.mkdir(parents=True, exist_ok=True)

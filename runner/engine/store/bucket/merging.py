@@ -1,9 +1,10 @@
-"""Merges the objects that hold replies: each process puts its own, and months of sweeps leave thousands of small ones.
+"""Merging of objects with replies. Each process writes its own objects, and months of sweeps leave thousands of small
+ones.
 
-What somebody adds at the same time is not lost: an object is emptied only if it is still the one that was read, and
-goes only once it is empty; whoever put it (`mirrors.SentReplies`) finds another in its place, and goes on in a further
-one. Killed at any moment this leaves replies twice, which are one for all who read them. An object whose bytes were
-damaged or cut off on their way here stays as it is.
+Replies added at the same time are not lost. An object is emptied only if it has not changed since it was read, and it
+is deleted only when it is empty. Its writer (`mirrors.SentReplies`) then finds another object and continues in a new
+one. A kill at any moment leaves some replies twice, which readers count once. An object that arrived damaged or
+incomplete is left unchanged.
 """
 
 import uuid
@@ -12,19 +13,20 @@ from collections.abc import Sequence
 from runner.engine.store.bucket.objects import Listed, Object, Objects
 from runner.engine.store.replies import is_sound, merged_lines
 
-_MERGED_FROM = 16
-"""Fewer are not worth that each host reads them again."""
+_MERGE_ABOVE = 16
+"""Number of objects above which merging is worthwhile, because every host reads merged ones again."""
 
 _SMALL = 8 << 20
 _LARGEST = 16 << 20
 
 
 def mergeable(listed: Sequence[Listed]) -> list[list[Listed]]:
-    """Those of one model and purpose that are worth being merged, each list into one object. Large ones stay: what is
-    merged, every host brings again.
+    """Group the objects of one model and purpose that are worth merging. Each group becomes one object.
+
+    Large objects are left alone, because every host downloads a merged object again.
     """
     small = [each for each in listed if each.n_bytes < _SMALL]
-    if len(small) <= _MERGED_FROM:
+    if len(small) <= _MERGE_ABOVE:
         return []
     groups: list[list[Listed]] = []
     n_bytes = 0
@@ -38,7 +40,7 @@ def mergeable(listed: Sequence[Listed]) -> list[list[Listed]]:
 
 
 def merge(objects: Objects, folder: str, group: Sequence[Listed]) -> None:
-    """Puts the replies of some objects into one, in a folder of the bucket. Raises StoreError."""
+    """Merge the replies of some objects into one object in a folder of the bucket. Raises StoreError."""
     read = [
         (each.path, found)
         for each, found in zip(group, objects.at_once(lambda each: _read(objects, each), group), strict=True)
@@ -51,8 +53,9 @@ def merge(objects: Objects, folder: str, group: Sequence[Listed]) -> None:
 
 
 def _read(objects: Objects, listed: Listed) -> Object | None:
-    """None for an object that another process has merged, and for one that did not arrive as it is in the bucket. Lines
-    that are damaged in the bucket itself are the same when they are read again.
+    """Return an object. None if another process has merged it, or if it did not arrive as it is in the bucket.
+
+    Lines that are damaged in the bucket itself are equal when they are read again.
     """
     found = objects.get(listed.path)
     if found is None or len(found.contents) < listed.n_bytes:

@@ -1,11 +1,11 @@
-"""One result as one object: its manifest, and behind it the small files that it names.
+"""Format of a result as one object: its manifest, followed by its small files.
 
     8 bytes    the number of bytes of the manifest, big-endian
-    manifest   manifest.json as it is
+    manifest   manifest.json unchanged
     files      those of `packed_files`, in that order, each as long as the manifest says
 
-A request costs the same for a byte and for a MiB, so small files are not worth one each. Large ones are objects of
-their own, which are brought when they are read.
+A request costs the same for a byte and for a MiB, so small files do not get objects of their own. Large files do, and
+are downloaded when they are read.
 """
 
 import hashlib
@@ -20,8 +20,9 @@ _N_HEAD = 8
 
 
 def packed_files(files: Files) -> list[str]:
-    """Those that stand in the object itself: the smallest, up to 4 MiB each and 16 MiB together. What belongs there is
-    told by the manifest alone.
+    """Return the files inside the object: the smallest ones, up to 4 MiB each and 16 MiB together.
+
+    The manifest alone determines them.
     """
     chosen, n_bytes = [], 0
     for name in sorted(files, key=lambda name: (files[name][1], name)):
@@ -33,19 +34,19 @@ def packed_files(files: Files) -> list[str]:
 
 
 def large_files(files: Files) -> list[str]:
-    """All others."""
+    """Return all other files."""
     packed = set(packed_files(files))
     return [name for name in files if name not in packed]
 
 
 def pack(manifest: bytes, files: Files, folder: Path) -> bytes:
-    """The object of a result whose files lie in a folder. Raises OSError."""
+    """Return the object of a result whose files are in a folder. Raises OSError."""
     contents = [(folder / name).read_bytes() for name in packed_files(files)]
     return b"".join([len(manifest).to_bytes(_N_HEAD, "big"), manifest, *contents])
 
 
 def unpack(packed: bytes) -> tuple[bytes, dict[str, bytes]] | None:
-    """The manifest, and the files by name; None unless all is there and matches its checksum."""
+    """Return the manifest and the files by name. None unless everything is complete and matches its checksum."""
     n_manifest = int.from_bytes(packed[:_N_HEAD], "big")
     manifest = packed[_N_HEAD : _N_HEAD + n_manifest]
     files = files_of(manifest)
@@ -62,7 +63,7 @@ def unpack(packed: bytes) -> tuple[bytes, dict[str, bytes]] | None:
 
 
 def files_of(manifest: bytes) -> dict[str, tuple[str, int]] | None:
-    """The files that a manifest names; None for what is none."""
+    """Return the files that a manifest names. None if it is no manifest."""
     try:
         return named_files(json.loads(manifest))
     except NOT_A_MANIFEST:

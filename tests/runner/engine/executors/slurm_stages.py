@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.console.endings import Interrupt
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from tests.runner.engine.fake_stages import Adder, Left, Sum
@@ -94,4 +94,4 @@ def beat_until_interrupted(folder: str, settings: Slurm) -> None:
     order = [Left(Adder(calls=f"{folder}/beats"), compute=beat)]
     store, sweep = Store(Path(folder) / "store"), Path(folder) / "sweep"
     with contextlib.suppress(KeyboardInterrupt):
-        list(run_stages(order, store, settings, 1, nobody_watches, None, sweep))
+        list(run_stages(order, store, settings, 1, ignore_progress, None, sweep))

@@ -89,7 +89,7 @@ def early() -> Iterator[ForkServer]:
 
 
 class TestForkServer:
-    def test_its_workers_have_what_it_loaded(self, server: ForkServer) -> None:
+    def test_its_workers_inherit_its_loaded_modules(self, server: ForkServer) -> None:
         """Of what it could not load they find out themselves."""
         workers = [server.start(tell, str(n)) for n in range(2)]
         told = [pipe.recv() for _, pipe in workers]
@@ -98,7 +98,7 @@ class TestForkServer:
         assert len({one["parent"] for one in told} - {os.getpid()}) == 1
         assert loaded == [], "it is loaded there, not here"
 
-    def test_says_how_a_worker_ended(self, server: ForkServer) -> None:
+    def test_reports_the_exit_code_of_a_worker(self, server: ForkServer) -> None:
         (killed, pipe), (left, its_pipe) = (server.start(tell, "") for _ in range(2))
         for each in (pipe, its_pipe):
             each.recv()
@@ -107,13 +107,13 @@ class TestForkServer:
             its_pipe.recv()
         assert (killed.end(), left.end()) == (-signal.SIGKILL, 3)
 
-    def test_loads_no_more_when_a_worker_is_wanted(self) -> None:
+    def test_stops_loading_when_a_worker_is_requested(self) -> None:
         server = ForkServer([load, load_slowly, load])
         _, pipe = server.start(tell, "")
         assert pipe.recv()["loaded"] in ([], ["it"])
         server.end()
 
-    def test_its_workers_are_where_the_command_is_now(
+    def test_its_workers_start_in_the_current_directory_of_the_command(
         self, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SET_LATER", "yes")
@@ -129,7 +129,7 @@ class TestForkServer:
         wait_for(lambda: not is_running(pid))
         assert worker.end() == -signal.SIGKILL
 
-    def test_is_given_up_if_it_says_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_silent_server_is_abandoned(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(fork_server, "_PATIENCE_S", 0.2)
         server = ForkServer([load_slowly])
         time.sleep(0.1)
@@ -138,9 +138,7 @@ class TestForkServer:
         with pytest.raises(OSError, match="Broken pipe"):
             server.start(tell, "")
 
-    def test_one_that_was_stopped_does_not_hold_up_the_end(
-        self, server: ForkServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_stopped_server_does_not_delay_the_end(self, server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(fork_server, "_PATIENCE_S", 0.2)
         worker, pipe = server.start(wait_for_the_end, None)
         pid = pipe.recv()
@@ -152,12 +150,12 @@ class TestForkServer:
 
 
 class TestStartWorker:
-    def test_asks_the_server_that_was_started_early(self, early: ForkServer) -> None:
+    def test_uses_the_server_that_was_started_early(self, early: ForkServer) -> None:
         worker, pipe = contexts.start_worker(tell, "")
         assert pipe.recv()["parent"] != os.getpid()
         assert worker.end() == -signal.SIGKILL
 
-    def test_goes_on_without_one_that_was_killed(self, early: ForkServer) -> None:
+    def test_starts_workers_without_a_killed_server(self, early: ForkServer) -> None:
         early.end()
         worker, pipe = contexts.start_worker(tell, "")
         assert pipe.recv()["parent"] == os.getpid()

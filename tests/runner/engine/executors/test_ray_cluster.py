@@ -63,29 +63,29 @@ def _notes(folder: Path) -> list[list[str]]:
 
 
 class TestWorkers:
-    def test_keep_a_model_each(self, together: dict[str, Any]) -> None:
+    def test_each_worker_keeps_one_model(self, together: dict[str, Any]) -> None:
         processes = {model: {pid for _, of, pid, _ in together["notes"] if of == model} for model in "ab"}
         assert all(len(pids) == 1 for pids in processes.values())
         assert not processes["a"] & processes["b"]
 
-    def test_say_what_they_log_once_and_nothing_else(self, together: dict[str, Any]) -> None:
+    def test_a_warning_of_several_workers_is_logged_once(self, together: dict[str, Any]) -> None:
         said, *lost = together["lines"]
         assert said == "a warning with [brackets] of all workers"
-        assert all(line.endswith("; it is tried again") for line in lost)
+        assert all(line.endswith("; trying it again") for line in lost)
 
 
 class TestAStage:
-    def test_that_kills_its_worker_again_and_again_fails_alone(self, together: dict[str, Any]) -> None:
-        assert "was killed, most likely for want of memory" in together["fatal"]
+    def test_a_stage_that_kills_every_worker_fails_alone(self, together: dict[str, Any]) -> None:
+        assert "was killed, most likely because memory ran out" in together["fatal"]
         assert together["inherited"] == together["fatal"]
         assert sum(number == "10" for number, *_ in together["notes"]) == 3
 
-    def test_that_does_so_twice_succeeds_as_do_those_beside_it(self, together: dict[str, Any]) -> None:
+    def test_a_stage_that_loses_two_workers_succeeds(self, together: dict[str, Any]) -> None:
         assert together["others"] == [""] * (8 + 1 + 8)
         assert sum(number == "11" for number, *_ in together["notes"]) == 3
 
-    def test_that_wants_what_no_node_has_is_a_mistake_of_the_configuration(self, together: dict[str, Any]) -> None:
-        assert "executor.resources.sum: wants {cpus: 1, gpus: 0.5}, which no node" in together["unfit"]
+    def test_a_stage_that_no_node_has_resources_for_is_a_configuration_error(self, together: dict[str, Any]) -> None:
+        assert "executor.resources.sum: got {cpus: 1, gpus: 0.5}, which no node" in together["unfit"]
 
 
 @pytest.fixture(scope="module")
@@ -112,22 +112,22 @@ def found(cluster: Bed) -> dict[str, Any]:
 
 
 class TestNodes:
-    def test_with_other_versions_are_refused(self, found: dict[str, Any]) -> None:
+    def test_nodes_with_other_versions_are_refused(self, found: dict[str, Any]) -> None:
         refusal, *lost = found["lines"]
         assert "of the Ray cluster is not used: scipy is 0.0.1 there and" in refusal
-        assert {line.rpartition("; ")[2] for line in lost} == {"it is tried again"}
+        assert {line.rpartition("; ")[2] for line in lost} == {"trying it again"}
 
-    def test_that_go_lose_nothing(self, found: dict[str, Any]) -> None:
+    def test_a_node_that_leaves_loses_no_result(self, found: dict[str, Any]) -> None:
         assert found["errors"] == [""]
         assert found["total"] == 1 + sum(range(12))
         assert found["temporary"] == []
 
-    def test_share_the_budget(self, found: dict[str, Any]) -> None:
+    def test_nodes_share_the_budget(self, found: dict[str, Any]) -> None:
         assert found["reached"] == "run.max_requests=3"
         assert found["n_requests"] == 3
         assert found["n_ended"] == 12 + 1 + 3
 
-    def test_are_none_of_the_users_business_in_rays_words(self, found: dict[str, Any]) -> None:
+    def test_ray_prints_no_messages(self, found: dict[str, Any]) -> None:
         assert [line for line in found["output"].splitlines() if "Failed to determine local IP" not in line] == []
 
 

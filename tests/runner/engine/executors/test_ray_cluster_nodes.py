@@ -64,27 +64,27 @@ class TestANode:
         found = RayWorker(".").look_around(acceptance.packages, acceptance.probe)
         return replace(found, versions={**found.versions, **changes})
 
-    def test_with_the_same_versions_and_store_is_used(self, acceptance: Acceptance) -> None:
+    def test_a_node_with_the_same_versions_and_store_is_used(self, acceptance: Acceptance) -> None:
         acceptance.open()
         assert acceptance.refusal(*nodes(4), self.found(acceptance)) == ""
 
-    def test_with_other_versions_is_not(self, acceptance: Acceptance) -> None:
+    def test_a_node_with_other_versions_is_refused(self, acceptance: Acceptance) -> None:
         acceptance.open()
         said = acceptance.refusal(*nodes(4), self.found(acceptance, numpy="1.0"))
         assert said.startswith("node 10.0.0.0 of the Ray cluster is not used: numpy is 1.0 there and ")
 
-    def test_with_other_code_is_not_whatever_its_version(self, acceptance: Acceptance) -> None:
+    def test_a_node_with_other_code_is_refused_even_with_equal_versions(self, acceptance: Acceptance) -> None:
         acceptance.open()
         said = acceptance.refusal(*nodes(4), self.found(acceptance, **{"the code of tests": "0"}))
         assert acceptance.packages == ("tests",), "components of the tests are of none of our packages"
         assert "the code of tests is 0 there and" in said
 
-    def test_with_another_store_is_not(self, acceptance: Acceptance, tmp_path: Path) -> None:
+    def test_a_node_with_another_store_is_refused(self, acceptance: Acceptance, tmp_path: Path) -> None:
         assert f"run.store_dir {tmp_path / 'store'} is not the same folder" in acceptance.refusal(
             *nodes(4), self.found(acceptance)
         )
 
-    def test_is_asked_with_a_file_that_does_not_stay(self, acceptance: Acceptance) -> None:
+    def test_the_probe_in_the_store_is_removed(self, acceptance: Acceptance) -> None:
         acceptance.open()
         acceptance.close()
         assert not self.found(acceptance).has_store
@@ -108,26 +108,26 @@ def test_a_package_that_is_not_there_has_no_code() -> None:
 
 class TestTheSettings:
     @pytest.mark.parametrize("address", ["ray://head:10001", " "])
-    def test_name_a_cluster_of_which_this_machine_is_a_node(self, address: str) -> None:
+    def test_invalid_addresses_are_errors(self, address: str) -> None:
         (mistake,) = RayCluster(address).check()
         assert f"address: got {address!r}, expected auto, local or HOST:PORT" in mistake
 
     @pytest.mark.parametrize("address", ["me:hunter2@head:6379", "ray://me:hunter2@head:10001"])
-    def test_refuse_a_password_without_repeating_it(self, address: str) -> None:
+    def test_a_password_in_the_address_is_refused_and_not_repeated(self, address: str) -> None:
         (mistake,) = RayCluster(address).check()
         assert "holds a user name or password" in mistake
         assert "hunter2" not in mistake
 
-    def test_without_ray_name_the_command_that_installs_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_ray_the_error_names_the_install_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda _: None)
         (mistake,) = RayCluster("auto").check()
         assert "[ray]" in mistake
 
-    def test_name_kinds_of_stages(self) -> None:
+    def test_resources_of_an_unknown_kind_are_an_error(self) -> None:
         (mistake,) = RayCluster("auto", {"vektors": Resources(4)}).check()
         assert "resources.vektors" in mistake
 
-    def test_name_a_cluster_that_answers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_address_without_a_cluster_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         skip_without("ray", extra="ray")
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))

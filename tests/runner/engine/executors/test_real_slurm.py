@@ -64,7 +64,7 @@ def test_gives_the_same_results_and_leaves_no_job(
 
 
 @pytest.mark.parametrize("how", [be_cancelled, be_preempted_by_another])
-def test_another_job_takes_the_stage_of_one_that_slurm_ends(
+def test_another_job_takes_the_stage_of_a_job_that_slurm_ends(
     how: Callable[[Sum, Run], int], slurm: SlurmBed, store: Store, tmp_path: Path
 ) -> None:
     stage = Left(Adder(calls=str(tmp_path / "calls")), compute=how)
@@ -98,6 +98,6 @@ def test_jobs_end_with_the_command(number: signal.Signals, slurm: SlurmBed, tmp_
     assert goes_silent(beats)
 
 
-def test_says_what_slurm_says_to_what_it_does_not_have(slurm: SlurmBed, store: Store, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"Slurm does not take the jobs: .*invalid partition specified: nosuch"):
+def test_an_invalid_partition_is_reported_in_the_words_of_slurm(slurm: SlurmBed, store: Store, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Slurm refuses the jobs: .*invalid partition specified: nosuch"):
         run(chain(), store, tmp_path / "sweep", Slurm(partition="nosuch", mem_gb=0.5, cpus_per_worker=1))

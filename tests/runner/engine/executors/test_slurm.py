@@ -18,7 +18,7 @@ from runner.engine.executors import slurm, slurm_workers
 from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 from tests.extras import skip_without
@@ -50,7 +50,7 @@ def run(
 ) -> dict[str, StageRun]:
     """How the stages ended, by kind."""
     settings = settings or Slurm(Cluster.LOCAL)
-    ended = run_stages(order, store, settings, n_workers, nobody_watches, None, folder)
+    ended = run_stages(order, store, settings, n_workers, ignore_progress, None, folder)
     return {one.kind: one for one in ended}
 
 
@@ -68,7 +68,7 @@ def test_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_pa
     assert list((store.root / "tmp").iterdir()) == []
 
 
-def test_goes_on_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -> None:
+def test_continues_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -> None:
     component = Adder(calls=str(tmp_path / "calls"))
     order = [
         Source(component, compute=add_the_third_time),
@@ -84,7 +84,7 @@ def test_goes_on_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -
     assert {kind: noted(tmp_path / "calls").count(kind) for kind in ended} == {
         "source": 3, "left": 3, "right": 2, "top": 2, "sum": 1,
     }  # fmt: skip
-    assert "was killed (SIGKILL), most likely for want of memory: raise executor.mem_gb" in ended["left"].error
+    assert "was killed (SIGKILL), most likely because memory ran out: raise executor.mem_gb" in ended["left"].error
     log = Path(ended["left"].error.partition(" is ")[2].partition(";")[0])
     assert log.parent == tmp_path / "sweep" / "logs"
     assert log.is_file()
@@ -162,9 +162,9 @@ def test_submits_what_was_asked_for_and_no_secret(fake_slurm: Path, store: Store
     assert not any(SECRET.encode() in path.read_bytes() for path in [*files, fake_slurm / "1.sh"])
 
 
-def test_says_what_a_job_said_that_could_not_begin(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
+def test_shows_the_output_of_a_job_that_cannot_start(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
     settings = Slurm(setup=("echo no such module >&2", "exit 1"))
-    with pytest.raises(ConfigError, match=r"job 1 of Slurm ended .* without a sign of life. It said:\nno such module"):
+    with pytest.raises(ConfigError, match=r"Slurm job 1 ended .* without a heartbeat. Its output:\nno such module"):
         run(chain(), store, tmp_path / "sweep", settings)
     assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
 
@@ -176,11 +176,11 @@ def test_passes_on_nothing_that_slurm_says_by_the_way(
     assert capfd.readouterr() == ("", "")
 
 
-def test_says_why_slurm_does_not_take_a_job(
+def test_shows_why_slurm_refuses_a_job(
     fake_slurm: Path, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (fake_slurm / "bin" / "sbatch").write_text("#!/bin/bash\necho invalid partition >&2; exit 1\n")
-    with pytest.raises(ConfigError, match="does not take the jobs: invalid partition"):
+    with pytest.raises(ConfigError, match="refuses the jobs: invalid partition"):
         run(chain(), store, tmp_path / "sweep", Slurm())
     assert capfd.readouterr() == ("", "")
 
@@ -206,7 +206,7 @@ class TestMistakes:
     def sbatch(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: "/usr/bin/sbatch")
 
-    def test_are_none_by_default(self) -> None:
+    def test_the_default_settings_have_no_error(self) -> None:
         assert Slurm().check() == []
 
     @pytest.mark.parametrize(
@@ -220,14 +220,14 @@ class TestMistakes:
             ({"additional": {"token": "a"}}, "additional.token: sets token, which would be written into files"),
         ],
     )
-    def test_are_told_before_any_work(self, settings: dict[str, Any], mistake: str) -> None:
+    def test_errors_in_settings_are_reported_before_any_work(self, settings: dict[str, Any], mistake: str) -> None:
         (told,) = Slurm(**settings).check()
         assert told.startswith(mistake)
 
-    def test_of_a_host_without_slurm(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_host_without_slurm_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: None)
         (told,) = Slurm().check()
-        assert told.startswith("cluster: slurm is wanted, but there is no sbatch on this host")
+        assert told.startswith("cluster: slurm requires sbatch, which this host lacks")
 
 
 class TestHosts:
@@ -242,14 +242,14 @@ class TestHosts:
 
         return execute
 
-    def test_with_other_versions_are_not_used(
+    def test_hosts_with_other_versions_are_refused(
         self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         versions = slurm_workers.versions_of_results(("tests",))  # whose stages these are
         monkeypatch.setattr(slurm_workers, "versions_of_results", lambda _: {**versions, "numpy": "1.0"})
         assert re.search(r"host \S+ is not used: numpy is 2\S+ there and 1.0 here. Results depend", executed())
 
-    def test_that_have_another_store_are_not_used(
+    def test_hosts_with_another_store_are_refused(
         self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch, store: Store
     ) -> None:
         monkeypatch.setattr(Path, "touch", lambda self: None if self.parent.name == "tmp" else self.write_bytes(b""))

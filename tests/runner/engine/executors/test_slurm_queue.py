@@ -61,9 +61,7 @@ class TestClaims:
         assert Counter(line["ended"] for line in told if "ended" in line) == Counter(range(1, N_TASKS + 1))
         assert list((folder / "tasks").iterdir()) == []
 
-    def test_that_are_answered_twice_are_the_winners_all_the_same(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_repeated_rename_still_claims_the_task(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """As a network file system does whose first answer was lost."""
         offer(folder, "0")
         rename = Path.rename
@@ -77,19 +75,19 @@ class TestClaims:
         assert task is not None
         assert task.key == "0"
 
-    def test_of_a_worker_are_not_taken_again_by_the_next_in_its_place(self, folder: Path) -> None:
+    def test_a_successor_does_not_take_tasks_of_its_predecessor_again(self, folder: Path) -> None:
         offer(folder, "0", "1")
         keys = [task and task.key for task in (taker(folder).take(0.0) for _ in range(3))]
         assert keys == ["0", "1", None]
 
-    def test_are_found_of_a_worker_that_died_before_it_could_tell(self, folder: Path) -> None:
+    def test_a_claim_of_a_worker_that_died_before_reporting_it_is_found(self, folder: Path) -> None:
         offers = offer(folder, "0", "1")
         (folder / "tasks" / "2").rename(folder / "taken" / "2.b")
         assert [offers.is_taken_by(number, "b") for number in (1, 2)] == [False, True]
 
 
 class TestOrder:
-    def test_is_that_of_the_offers(self, folder: Path) -> None:
+    def test_tasks_are_taken_in_the_order_of_the_offers(self, folder: Path) -> None:
         offer(folder, "2", "0", "1")
         own = taker(folder)
         assert [task.key for task in iter(lambda: own.take(0.0), None)] == ["2", "0", "1"]
@@ -109,7 +107,7 @@ class TestOrder:
         taken = [own.take(0.0), own.take(0.0), own.take(slurm_queue._PATIENCE_S)]
         assert [task and task.key for task in taken] == ["y", None, "x"]
 
-    def test_what_was_said_of_holders_is_changed(self, folder: Path) -> None:
+    def test_the_number_of_holders_can_be_updated(self, folder: Path) -> None:
         offers = offer(folder, "x", n_holders={"x": 1})
         own = taker(folder, x=X)
         assert own.take(0.0) is None
@@ -120,17 +118,17 @@ class TestOrder:
 
 
 class TestOffers:
-    def test_of_a_driver_that_wrote_none_are_none(self, folder: Path) -> None:
+    def test_without_a_file_of_the_driver_there_are_no_offers(self, folder: Path) -> None:
         assert taker(folder).take(0.0) is None
 
-    def test_that_were_taken_are_shown_no_more(self, folder: Path) -> None:
+    def test_taken_tasks_are_no_longer_offered(self, folder: Path) -> None:
         offers = offer(folder, "0", "1")
         offers.withdraw(1)
         offers.put("2")
         offers.write()
         assert [key for _, key, _ in json.loads((folder / "waiting.json").read_text())["tasks"]] == ["1", "2"]
 
-    def test_are_not_taken_by_a_worker_that_was_dismissed(self, folder: Path) -> None:
+    def test_a_dismissed_worker_takes_no_task(self, folder: Path) -> None:
         offers = offer(folder, "0", "1")
         own, other = taker(folder, "w"), taker(folder, "other")
         assert own.take(0.0)
@@ -145,7 +143,7 @@ class TestOffers:
 
 
 class TestJournal:
-    def test_is_read_on_from_where_it_was(self, tmp_path: Path) -> None:
+    def test_a_journal_returns_only_new_lines(self, tmp_path: Path) -> None:
         journal = Journal(tmp_path / "j")
         reader = Journal(tmp_path / "j")
         for i in range(2):
@@ -154,7 +152,7 @@ class TestJournal:
             assert reader.new_lines() == [{"ended": i}]
         assert reader.new_lines() == []
 
-    def test_goes_on_after_a_line_that_was_cut_off(self, tmp_path: Path) -> None:
+    def test_a_journal_continues_after_an_incomplete_line(self, tmp_path: Path) -> None:
         path = tmp_path / "j"
         Journal(path).append({"ended": 1})
         path.write_bytes(path.read_bytes() + b'{"end')
@@ -164,7 +162,7 @@ class TestJournal:
         assert reader.new_lines() == [{"ended": 2}]
 
 
-def test_pauses_grow_with_the_time_that_was_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_grow_with_the_time_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     now, slept = [0.0], []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", slept.append)

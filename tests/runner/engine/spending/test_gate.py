@@ -147,7 +147,7 @@ class TestModelsThatPassNoGate:
     def gate(self, folder: Path, budget: Budget) -> SharedGate:
         return SharedGate(folder / "limits", folder / "spent", budget)
 
-    def test_are_counted(self, tmp_path: Path) -> None:
+    def test_requests_to_such_models_are_counted(self, tmp_path: Path) -> None:
         gate = self.gate(tmp_path, Budget())
         answers = list(admitted(Local(), [request("a"), request("fail"), request("b")], gate))
         assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
@@ -159,7 +159,7 @@ class TestModelsThatPassNoGate:
         assert len(list(admitted(Local(), [request("long")], gate))) == 1
         assert (gate.spent.n_requests, gate.spent.n_tokens, gate.spent.n_unanswered) == (1, 0, 0)
 
-    def test_answer_what_fits_before_they_stop(self, tmp_path: Path) -> None:
+    def test_such_models_answer_what_fits_into_the_budget_before_they_stop(self, tmp_path: Path) -> None:
         answers = admitted(Local(), [request(name) for name in "abcde"], self.gate(tmp_path, Budget(max_requests=3)))
         seen: list[str] = []
         with pytest.raises(BudgetReached, match=r"run\.max_requests=3"):
@@ -167,12 +167,12 @@ class TestModelsThatPassNoGate:
         assert seen == list("abc")
         assert self.gate(tmp_path, Budget()).spent.n_requests == 3
 
-    def test_go_on_with_the_tokens_that_others_did_not_use(self, tmp_path: Path) -> None:
+    def test_such_models_continue_with_unused_tokens_of_others(self, tmp_path: Path) -> None:
         budget = Budget(max_tokens=30)  # 10 for each reply at most, and 5 in the end
         answers = list(admitted(Local(), [request(name) for name in "abcd"], self.gate(tmp_path, budget)))
         assert [answer.request_id for answer in answers] == list("abcd")
 
-    def test_count_once_where_they_ask_a_server(self, tmp_path: Path) -> None:
+    def test_requests_of_such_models_to_a_server_count_once(self, tmp_path: Path) -> None:
         gate = self.gate(tmp_path, Budget())
 
         @dataclass(frozen=True)

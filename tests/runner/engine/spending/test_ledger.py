@@ -58,7 +58,7 @@ def test_a_file_removed_during_a_sweep_is_an_error_and_no_new_count(path: Path, 
         "withdraw": lambda: ledger.withdraw(MOST, PRICE),
         "admit": lambda: admitted(ledger),
     }
-    with pytest.raises(StoreError, match="spent: cannot keep what was spent: No such file"):
+    with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep: No such file"):
         calls[next_call]()
     assert not path.exists()
 
@@ -125,7 +125,7 @@ def test_what_a_killed_process_set_aside_is_waited_for_no_longer_than_an_attempt
         numbers[-1] -= 75.0  # when that was
     ledger = Ledger(path, Budget(max_tokens=200))
     assert not admitted(ledger, timeout_s=70.0)
-    with pytest.raises(BudgetReached, match="a process that died had set aside the rest"):
+    with pytest.raises(BudgetReached, match="a process that died had reserved the rest"):
         ledger.admit(MOST, PRICE, timeout_s=60.0)
 
 
@@ -175,5 +175,5 @@ def test_a_clock_that_was_set_back_does_not_prolong_the_wait(path: Path, monkeyp
     now[0] -= 100_000
     assert not admitted(ledger)
     now[0] += 71
-    with pytest.raises(BudgetReached, match="a process that died had set aside the rest"):
+    with pytest.raises(BudgetReached, match="a process that died had reserved the rest"):
         admitted(ledger)

@@ -84,9 +84,7 @@ class TestJoined:
         return scattered_blocks(path, len(rows), zip(np.split(rows, ends[:-1]), values, strict=True))
 
     @pytest.mark.parametrize("how", ["join", "scatter"])
-    def test_one_that_another_process_makes_too_is_not_changed_under_those_who_map_it(
-        self, tmp_path: Path, how: str
-    ) -> None:
+    def test_a_mapped_file_does_not_change_when_another_process_writes_it(self, tmp_path: Path, how: str) -> None:
         path, kept = tmp_path / "vectors.npy", tmp_path / "kept.npy"
         first = getattr(self, how)(path, [VALUE, VALUE])
         os.link(path, kept)  # as the store keeps it

@@ -56,7 +56,7 @@ class TestMappedArrays:
     def written(self, store: Store, array: np.ndarray) -> StoredResult:
         return store.write(KIND, KEY, {"vectors": array}, seconds=1.5, made_from={})
 
-    def test_one_of_this_store_is_not_copied(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_array_mapped_from_this_store_is_not_copied(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(store.root.parent)
         store = Store(Path(store.root.name))
         file = store.workspace(KEY) / "vectors.npy"
@@ -67,7 +67,7 @@ class TestMappedArrays:
         store.discard_workspace(KEY)
         assert found(store).parts()["vectors"].tolist() == list(range(8))
 
-    def test_one_of_somebody_elses_is_copied(self, store: Store, tmp_path: Path) -> None:
+    def test_an_array_mapped_from_a_file_outside_the_store_is_copied(self, store: Store, tmp_path: Path) -> None:
         """He may write into it later."""
         np.save(tmp_path / "own.npy", np.arange(8))
         entry = self.written(store, np.load(tmp_path / "own.npy", mmap_mode="r"))
@@ -79,7 +79,7 @@ class TestMappedArrays:
 class TestPuttingAFileElsewhere:
     """Results take the store's files as they are: once on the disk where the file system can."""
 
-    def test_makes_a_link_and_nothing_else(self, store: Store, tmp_path: Path) -> None:
+    def test_a_file_is_linked_where_possible(self, store: Store, tmp_path: Path) -> None:
         write(store)
         folder = tmp_path / "results"
         folder.mkdir()
@@ -88,7 +88,7 @@ class TestPuttingAFileElsewhere:
         assert (folder / "vectors.npy").samefile(found(store).folder / "vectors.npy")
         assert [path.name for path in folder.iterdir()] == ["vectors.npy"]
 
-    def test_replaces_what_is_there(self, store: Store, tmp_path: Path) -> None:
+    def test_an_existing_file_is_replaced(self, store: Store, tmp_path: Path) -> None:
         write(store)
         path, other = tmp_path / "vectors.npy", tmp_path / "other"
         path.write_bytes(b"of an earlier run")
@@ -98,7 +98,7 @@ class TestPuttingAFileElsewhere:
         assert other.read_bytes() == b"of an earlier run"
 
     @pytest.mark.parametrize("number", [errno.EXDEV, errno.EPERM, errno.EMLINK])
-    def test_copies_where_no_link_can_be(
+    def test_a_file_is_copied_where_links_are_impossible(
         self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
     ) -> None:
         def refuse(*_: object) -> None:
@@ -111,7 +111,7 @@ class TestPuttingAFileElsewhere:
         assert (tmp_path / "vectors.npy").read_bytes() == kept.read_bytes()
         assert not (tmp_path / "vectors.npy").samefile(kept)
 
-    def test_either_can_be_removed(self, store: Store, tmp_path: Path) -> None:
+    def test_each_of_two_links_can_be_removed(self, store: Store, tmp_path: Path) -> None:
         write(store)
         path = tmp_path / "vectors.npy"
         found(store).put_file("vectors.npy", path)
@@ -236,14 +236,14 @@ class TestFirstWriter:
         other = Store(store.root, run_id="another run")
         return other.write(KIND, KEY, {"facts": {"n": 9}}, seconds=7.5, made_from={}, **options)
 
-    def test_stays_and_the_second_is_told(self, store: Store) -> None:
+    def test_the_first_result_stays_and_the_second_writer_gets_it(self, store: Store) -> None:
         first, second = write(store), self.second(store)
         assert (first.is_new, second.is_new) == (True, False)
         assert second.manifest == first.manifest == found(store).manifest
         assert second.parts()["facts"] == {"n": 8}
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_of_many_there_is_one(self, store: Store) -> None:
+    def test_of_many_concurrent_writers_one_result_stays(self, store: Store) -> None:
         together = threading.Barrier(8)
 
         def run(number: int) -> StoredResult:
@@ -266,7 +266,7 @@ class TestFirstWriter:
         ],
         ids=["unreadable_manifest", "no_manifest", "of_another_result", "missing_file", "truncated"],
     )
-    def test_of_what_cannot_be_whole_gives_way(self, store: Store, damage: Callable[[Path], None]) -> None:
+    def test_an_incomplete_result_gives_way(self, store: Store, damage: Callable[[Path], None]) -> None:
         damage(write(store).folder)
         assert self.second(store).is_new
         assert dict(found(store).parts()) == {"facts": {"n": 9}}
@@ -280,7 +280,7 @@ class TestFirstWriter:
         assert found(store).parts()["facts"] == {"n": 9}
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_of_a_whole_one_stays_beside_a_partial_one(self, store: Store) -> None:
+    def test_a_complete_result_stays_beside_a_partial_one(self, store: Store) -> None:
         write(store)
         other = self.second(store, partial=True)
         assert not other.is_new
@@ -309,7 +309,7 @@ class TestFirstWriter:
         worker.run(follower)
         assert read_or_make(follower, store) == 42
 
-    def test_one_whose_half_done_work_another_removed_reports_the_result_of_that(self, store: Store) -> None:
+    def test_a_worker_whose_workspace_another_removed_reports_the_result_of_the_other(self, store: Store) -> None:
         def lose_the_workspace(stage: Sum, run: Run) -> int:
             folder = run.workspace
             other = Store(store.root)
@@ -322,7 +322,7 @@ class TestFirstWriter:
 
 
 class TestHandingOver:
-    def test_another_process_gets_it_as_it_was_opened(self, store: Store) -> None:
+    def test_a_pickled_store_is_opened_with_the_same_arguments(self, store: Store) -> None:
         write(store)
         other = pickle.loads(pickle.dumps(store))
         assert (other.root, other.run_id) == (store.root, store.run_id)
@@ -357,7 +357,9 @@ class TestDamage:
         ],
         ids=["flipped_byte", "truncated", "missing_file"],
     )
-    def test_is_found_when_the_result_is_read(self, store: Store, damage: Callable[[Path], None], message: str) -> None:
+    def test_damage_is_found_when_the_result_is_read(
+        self, store: Store, damage: Callable[[Path], None], message: str
+    ) -> None:
         write(store)
         entry = found(store)
         damage(entry.folder / "vectors.npy")
@@ -420,7 +422,7 @@ class TestDamage:
         ("name", "value"),
         [("seconds", "1.5"), ("seconds", None), ("created", None), ("created", float("inf")), ("partial", "no")],
     )
-    def test_nor_with_one_that_says_what_it_cannot(self, store: Store, name: str, value: object) -> None:
+    def test_with_an_impossible_manifest_there_is_no_result(self, store: Store, name: str, value: object) -> None:
         path = write(store).folder / "manifest.json"
         path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), name: value}), encoding="utf-8")
         assert Store(store.root).find(KIND, KEY) is None
@@ -457,16 +459,16 @@ class TestDamage:
 
 
 class TestPartialResults:
-    def test_are_there_for_the_run_that_made_them(self, store: Store) -> None:
+    def test_partial_results_are_found_by_their_own_run(self, store: Store) -> None:
         write(store, partial=True)
         assert store.find(KIND, KEY) is not None
 
-    def test_are_not_there_for_another_run(self, store: Store) -> None:
+    def test_partial_results_are_not_found_by_another_run(self, store: Store) -> None:
         write(store, partial=True)
         assert Store(store.root, run_id="another run").find(KIND, KEY) is None
         assert Store(store.root).find(KIND, KEY) is None
 
-    def test_of_several_runs_are_apart(self, store: Store) -> None:
+    def test_partial_results_of_several_runs_are_separate(self, store: Store) -> None:
         other = Store(store.root, run_id="another run")
         write(store, partial=True)
         write(other, partial=True)
@@ -479,7 +481,7 @@ class TestPartialResults:
 
 class TestFormat:
     @pytest.mark.parametrize("text", ["", "{}", "[1]", "3", '{"format": "x"}', '{"format": Infinity}'])
-    def test_another_file_is_no_description(self, store: Store, text: str) -> None:
+    def test_a_store_json_with_other_contents_is_refused(self, store: Store, text: str) -> None:
         (store.root / "store.json").write_text(text)
         with pytest.raises(StoreError, match="not a store's description") as raised:
             Store(store.root)
@@ -546,13 +548,13 @@ class TestDisk:
 
 
 class TestWorkspace:
-    def test_is_there_until_it_is_discarded(self, store: Store) -> None:
+    def test_a_workspace_exists_until_it_is_discarded(self, store: Store) -> None:
         (store.workspace(KEY) / "half.npy").write_bytes(b"x")
         assert (Store(store.root).workspace(KEY) / "half.npy").read_bytes() == b"x"
         store.discard_workspace(KEY)
         assert list(store.workspace(KEY).iterdir()) == []
 
-    def test_of_other_results_stays(self, store: Store) -> None:
+    def test_the_workspace_of_another_result_stays(self, store: Store) -> None:
         (store.workspace(KEY) / "half.npy").write_bytes(b"x")
         store.discard_workspace("cd" * 32)
         assert (store.workspace(KEY) / "half.npy").exists()

@@ -71,7 +71,7 @@ def seconds_waited(lock: Path, writers: Writers) -> float:
         return time.monotonic() - started
 
 
-def test_one_at_a_time(lock: Path, writers: Writers) -> None:
+def test_one_process_at_a_time_holds_a_lock(lock: Path, writers: Writers) -> None:
     inside: list[int] = []
     most: list[int] = []
 
@@ -92,7 +92,7 @@ def test_one_at_a_time(lock: Path, writers: Writers) -> None:
     assert not lock.is_symlink()
 
 
-def test_who_would_have_to_wait_can_go_without(lock: Path, writers: Writers) -> None:
+def test_a_process_can_skip_a_lock_that_is_held(lock: Path, writers: Writers) -> None:
     with leased_if_free(lock, writers) as is_own:
         assert is_own
         with leased_if_free(lock, writers) as is_others:
@@ -101,10 +101,10 @@ def test_who_would_have_to_wait_can_go_without(lock: Path, writers: Writers) -> 
     assert not lock.is_symlink()
 
 
-def test_who_waits_says_so_and_for_what(
+def test_a_waiting_process_logs_what_it_waits_for(
     lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(key_locks, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.05)
     with leased(lock, writers, "making vectors"):
         waiting = threading.Thread(target=seconds_waited, args=(lock, writers))
         waiting.start()
@@ -118,7 +118,7 @@ def test_who_waits_says_so_and_for_what(
     assert record.getMessage() == f"waiting for another process, which is making sums (it holds {lock})"
 
 
-def test_a_living_holder_keeps_it_for_many_leases(tmp_path: Path, lock: Path, writers: Writers) -> None:
+def test_a_live_holder_keeps_its_lock_for_many_leases(tmp_path: Path, lock: Path, writers: Writers) -> None:
     with another_process(tmp_path, LEASE_S) as holder:
         until = time.monotonic() + 2 * LEASE_S
         while time.monotonic() < until:
@@ -129,7 +129,7 @@ def test_a_living_holder_keeps_it_for_many_leases(tmp_path: Path, lock: Path, wr
         seconds_waited(lock, writers)
 
 
-def test_a_killed_holder_loses_it_at_once(tmp_path: Path, lock: Path) -> None:
+def test_a_killed_holder_loses_its_lock_immediately(tmp_path: Path, lock: Path) -> None:
     with another_process(tmp_path, 3600) as holder:
         holder.kill()
         holder.wait(30)
@@ -137,7 +137,7 @@ def test_a_killed_holder_loses_it_at_once(tmp_path: Path, lock: Path) -> None:
         assert seconds_waited(lock, Writers(tmp_path / "writers", 3600)) < 2
 
 
-def test_a_stopped_holder_loses_it_within_the_lease_and_takes_nobody_elses_with_it(
+def test_a_stopped_holder_loses_its_lock_within_the_lease_and_removes_no_other(
     tmp_path: Path, lock: Path, writers: Writers
 ) -> None:
     with another_process(tmp_path, LEASE_S) as holder:
@@ -154,7 +154,7 @@ def test_a_stopped_holder_loses_it_within_the_lease_and_takes_nobody_elses_with_
 def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
     tmp_path: Path, lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(key_locks, "_SAID_AFTER_S", 0.2)
+    monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.2)
     with another_process(tmp_path, LEASE_S) as holder:
         assert holder.stdout is not None
         holder.send_signal(signal.SIGSTOP)
@@ -175,9 +175,9 @@ def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
         thread.join()
 
 
-def test_one_that_another_took_in_the_meantime_stays_his(lock: Path) -> None:
+def test_a_lock_that_another_process_has_taken_stays_with_it(lock: Path) -> None:
     lock.symlink_to("another")
-    key_locks._take_from(lock, "one who is gone")
+    key_locks._break(lock, "one who is gone")
     assert lock.readlink() == Path("another")
     assert [path.name for path in lock.parent.iterdir()] == ["a.lock"]
 
@@ -214,13 +214,11 @@ class TestWithoutLinks:
                 assert not is_others
         assert not lock.exists()
 
-    def test_one_whose_maker_died_before_he_wrote_his_name_is_free_after_the_lease(
-        self, lock: Path, writers: Writers
-    ) -> None:
+    def test_a_lock_without_a_name_is_free_after_the_lease(self, lock: Path, writers: Writers) -> None:
         lock.touch()
         assert seconds_waited(lock, writers) > LEASE_S / 2
 
-    def test_one_that_a_dead_process_left_is_free(self, lock: Path, writers: Writers) -> None:
+    def test_a_lock_of_a_dead_process_is_free(self, lock: Path, writers: Writers) -> None:
         lock.write_text("somebody:1", encoding="utf-8")
         assert seconds_waited(lock, writers) < LEASE_S
 
@@ -237,5 +235,5 @@ class TestWithoutLinks:
 
 
 def test_a_folder_that_went_away_is_named(lock: Path, writers: Writers) -> None:
-    with pytest.raises(StoreError, match=r"gone/a\.lock: cannot keep a lock: No such file"):
+    with pytest.raises(StoreError, match=r"gone/a\.lock: cannot write a lock: No such file"):
         seconds_waited(lock.parent / "gone" / lock.name, writers)

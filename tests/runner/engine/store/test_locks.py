@@ -27,10 +27,10 @@ def shared(tmp_path: Path) -> Path:
     return folder
 
 
-def test_who_waits_says_so_and_for_what(
+def test_a_waiting_process_logs_what_it_waits_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(locks, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(locks, "_WARN_AFTER_S", 0.05)
     path = tmp_path / "a.lock"
     others = FileLock(path)
     others.acquire()
@@ -47,14 +47,14 @@ def test_who_waits_says_so_and_for_what(
     assert record.getMessage() == f"waiting for another process, which is making vectors (it holds {path})"
 
 
-def test_who_does_not_wait_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_process_that_need_not_wait_logs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with held(tmp_path / "a.lock", "making vectors"):
         pass
     assert not caplog.records
 
 
 @pytest.mark.parametrize("kind", ["lock", "claims"])
-def test_others_who_may_write_in_the_folder_can_lock_too(kind: str, shared: Path) -> None:
+def test_all_users_who_can_write_in_the_folder_can_lock(kind: str, shared: Path) -> None:
     path = shared / "a.lock"
     umask = os.umask(0o077)
     try:
@@ -64,7 +64,7 @@ def test_others_who_may_write_in_the_folder_can_lock_too(kind: str, shared: Path
         os.umask(umask)
 
 
-def test_a_folder_of_ones_own_has_locks_of_ones_own(tmp_path: Path) -> None:
+def test_locks_in_a_private_folder_are_private(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with held(tmp_path / "a.lock", "x"):
         assert (tmp_path / "a.lock").stat().st_mode & 0o777 == 0o600
@@ -74,7 +74,7 @@ def test_a_folder_of_ones_own_has_locks_of_ones_own(tmp_path: Path) -> None:
 def test_a_process_that_waits_for_shared_numbers_names_their_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(numbers, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(numbers, "_WARN_AFTER_S", 0.05)
     path = tmp_path / "spent"
     holder = subprocess.Popen([sys.executable, "-c", _HOLD_A_FILE, str(path)], stdout=subprocess.PIPE)
     assert holder.stdout

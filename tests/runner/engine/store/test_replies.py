@@ -229,7 +229,7 @@ def no_room() -> Iterator[None]:
 def test_what_cannot_be_written_stops_whoever_asks(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
-    with no_room(), pytest.raises(StoreError, match=r"cannot keep a reply: a file would be larger than .* Raise"):
+    with no_room(), pytest.raises(StoreError, match=r"cannot write a reply: a file would exceed .* Raise"):
         writer.add("2", answer("2", "long " * 100))
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
 
@@ -243,9 +243,7 @@ class TestSeveralProcesses:
         for replies in processes.values():
             assert replies.get_all(["one", "two", "three"]) == {name: answer(name) for name in processes}
 
-    def test_one_that_was_believed_dead_writes_on_into_a_new_file(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_writer_presumed_dead_continues_in_a_new_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It stood still between opening its file and writing, and the file was merged meanwhile."""
         writer = opened(path)
         writer.add("1", answer("1"))
@@ -278,7 +276,7 @@ class TestMerging:
     def kinds(self, folder: Path) -> Counter[str]:
         return Counter(path.name.partition("-")[0] for path in folder.iterdir())
 
-    def test_makes_few_files_of_many_whose_writers_have_ended(self, folder: Path) -> None:
+    def test_many_files_of_ended_writers_become_few(self, folder: Path) -> None:
         alive = opened(folder / "alive.jsonl")
         alive.add("x", answer("x"))
         written = self.write(folder, range(20))
@@ -297,14 +295,14 @@ class TestMerging:
         (merged,) = folder.glob("merged-*")
         assert [line for line in merged.read_bytes().splitlines(keepends=True) if b'"newer"' in line] == [newer]
 
-    def test_copies_no_large_file_for_a_few_more_replies(self, folder: Path) -> None:
+    def test_a_large_file_is_not_copied_for_a_few_replies(self, folder: Path) -> None:
         opened(folder / "ended-00.jsonl").add("large", answer("large", "x" * 100_000))
         written = self.write(folder, range(1, 20))
         assert (folder / "ended-00.jsonl").stat().st_size > 100_000
         assert self.kinds(folder) == {"merged": 1, "ended": 1 + 3}
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
-    def test_leaves_what_is_damaged_behind(self, folder: Path) -> None:
+    def test_damaged_lines_are_dropped(self, folder: Path) -> None:
         written = self.write(folder, range(16))
         flip_a_byte(folder / "ended-03.jsonl")
         self.write(folder, [16, 17])
@@ -312,7 +310,7 @@ class TestMerging:
         assert opened(folder / "reader.jsonl").get_all([*written, "3"]) == written
 
     @pytest.mark.parametrize("at", ["rename", "unlink"])
-    def test_that_is_broken_off_loses_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    def test_an_interrupted_merge_loses_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
         written = self.write(folder, range(17))
         call = getattr(Path, at)
 
@@ -364,7 +362,7 @@ class TestMerging:
         reader._names = list_and_stand_still  # type: ignore[method-assign]
         assert reader.get_all(written) == written
 
-    def test_is_left_to_who_does_it_already(self, folder: Path) -> None:
+    def test_only_one_process_merges_at_a_time(self, folder: Path) -> None:
         self.write(folder, range(17))
         with leased_if_free(folder / ".merging", Process(folder.parent / "writers", "another")):
             self.write(folder, [17])

@@ -10,13 +10,13 @@ from benchmarks.store import Impatient, kill_again_and_again, stop_a_holder, wri
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no such signals")
 
 
-def test_two_whose_locks_see_nothing_of_each_other_keep_one_result_each(tmp_path: Path) -> None:
+def test_two_processes_with_separate_locks_store_one_result_each(tmp_path: Path) -> None:
     written = write_at_once(tmp_path, n_results=40, n_reads=400)
     assert written.errors == []
     assert written.n_second > 20, "both made most of them"
 
 
-def test_one_that_is_stopped_while_it_makes_a_result_reports_the_one_that_another_made(tmp_path: Path) -> None:
+def test_a_process_stopped_during_a_stage_reports_the_result_of_another(tmp_path: Path) -> None:
     assert 1.0 < stop_a_holder(Impatient(tmp_path)) < 20
 
 

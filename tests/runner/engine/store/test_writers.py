@@ -43,15 +43,15 @@ def test_one_process_has_one_name_in_a_store(writers: Writers, tmp_path: Path) -
     assert not writers.is_gone(writers.own_name)
 
 
-def test_it_gives_a_sign_of_life_several_times_in_a_lease(writers: Writers) -> None:
+def test_a_heartbeat_is_written_several_times_per_lease(writers: Writers) -> None:
     assert changes_within(writers.own_path, LEASE_S)
 
 
-def test_who_has_no_file_is_gone(writers: Writers) -> None:
+def test_a_process_without_a_file_is_dead(writers: Writers) -> None:
     assert writers.is_gone("nobody")
 
 
-def test_who_is_on_another_host_is_gone_when_he_was_silent_for_a_lease(writers: Writers) -> None:
+def test_a_process_of_another_host_is_dead_after_a_silent_lease(writers: Writers) -> None:
     other = file_of_another_host(writers)
     started = time.monotonic()
     while not writers.is_gone(other.name):
@@ -59,7 +59,7 @@ def test_who_is_on_another_host_is_gone_when_he_was_silent_for_a_lease(writers: 
     assert LEASE_S < time.monotonic() - started < LEASE_S + 2
 
 
-def test_who_moves_is_not_gone(writers: Writers) -> None:
+def test_a_process_with_a_changing_file_is_alive(writers: Writers) -> None:
     other = file_of_another_host(writers)
     until = time.monotonic() + 3 * LEASE_S
     while time.monotonic() < until:
@@ -68,7 +68,7 @@ def test_who_moves_is_not_gone(writers: Writers) -> None:
         time.sleep(LEASE_S / 4)
 
 
-def test_who_paused_himself_watches_anew(writers: Writers) -> None:
+def test_a_process_that_paused_starts_watching_again(writers: Writers) -> None:
     """A terminal stops all of its processes: none of them may then hold the others for dead."""
     other = file_of_another_host(writers)
     assert not writers.is_gone(other.name)
@@ -76,7 +76,7 @@ def test_who_paused_himself_watches_anew(writers: Writers) -> None:
     assert not writers.is_gone(other.name)
 
 
-def test_who_was_silent_for_hours_needs_no_watching(writers: Writers) -> None:
+def test_a_process_silent_for_hours_is_dead_without_watching(writers: Writers) -> None:
     other = file_of_another_host(writers)
     long_ago = time.time() - 3 * 3600
     os.utime(other, (long_ago, long_ago))
@@ -84,7 +84,7 @@ def test_who_was_silent_for_hours_needs_no_watching(writers: Writers) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
-def test_one_of_this_host_is_not_gone_when_the_machine_wakes_from_a_sleep(writers: Writers) -> None:
+def test_a_process_of_this_host_is_alive_after_the_machine_slept(writers: Writers) -> None:
     """The file of the process that looks was touched since then, and the other's was not."""
     read, write = os.pipe()
     if not (child := os.fork()):
@@ -128,7 +128,7 @@ def test_files_of_the_dead_are_cleared_away(writers: Writers) -> None:
     assert [dead.exists(), other.exists(), writers.own_path.exists()] == [False, True, True]
 
 
-def test_who_was_cleared_away_and_lives_comes_back(writers: Writers) -> None:
+def test_a_live_process_recreates_its_removed_file(writers: Writers) -> None:
     name = writers.own_name
     writers.own_path.unlink()
     until = time.monotonic() + 20

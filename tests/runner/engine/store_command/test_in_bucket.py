@@ -60,7 +60,7 @@ def test_verify(run: Run, address: str, store: Store, capsys: pytest.CaptureFixt
     assert run("verify") == 1
     told = capsys.readouterr().out
     assert "damaged: chunks aaaaaaaaaaaa: data.npy is missing, or does not match its checksum" in told
-    assert "damaged: prompts aaaaaaaaaaaa: it is cut off" in told
+    assert "damaged: prompts aaaaaaaaaaaa: incomplete" in told
     assert run("verify", "--delete") == 0
     assert run("verify") == 0
     assert objects.listed("parts") == []

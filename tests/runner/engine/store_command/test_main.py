@@ -45,7 +45,7 @@ def run(store: Store, *arguments: str) -> int:
 
 
 class TestLs:
-    def test_says_what_is_kept_by_stage(
+    def test_results_are_listed_by_stage(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
@@ -199,7 +199,7 @@ class TestPrune:
 
 
 class TestMissingStore:
-    def test_is_named_and_not_made(self, tmp_path: Path) -> None:
+    def test_a_missing_store_is_named_and_not_created(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "ls", module="runner.store")
         assert done.returncode == 2
         assert done.stderr == "results/store: this folder is not a store; name one with --store-dir\n"
@@ -272,7 +272,7 @@ class TestBesideRunningSweeps:
         assert len(found) == 3
         assert all(metrics == expected[depth] for cells in found for depth, metrics in cells.items())
 
-    def test_one_that_was_killed_needs_nothing(self, store: Store, chunks: StoredResult) -> None:
+    def test_a_killed_sweep_needs_nothing(self, store: Store, chunks: StoredResult) -> None:
         with store.leases.take("a run", [chunks.manifest.key]):
             (left,) = (store.root / "runs").glob("*.json")
             content = left.read_text(encoding="utf-8")

@@ -58,7 +58,9 @@ def test_the_address_of_the_service_is_looked_at(monkeypatch: pytest.MonkeyPatch
     skip_without("obstore")
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     (mistake,) = address_mistakes("s3://bucket/prefix")
-    assert mistake.startswith("the environment's AWS_ENDPOINT_URL is no address of a service; expected http://HOST")
+    assert mistake.startswith(
+        "the environment variable AWS_ENDPOINT_URL holds no URL of a service; expected http://HOST"
+    )
     assert address_mistakes("gs://bucket/prefix") == []
 
 

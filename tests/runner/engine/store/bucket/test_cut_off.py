@@ -68,7 +68,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         yield bucket
 
 
-def test_another_takes_over_and_both_report_its_result(link: Link, bucket: Bucket, tmp_path: Path) -> None:
+def test_another_host_takes_over_and_both_report_its_result(link: Link, bucket: Bucket, tmp_path: Path) -> None:
     address = bucket.address("cut-off")
     command = [sys.executable, "-m", "tests.runner.engine.store.bucket.cut_off_host", address]
     with subprocess.Popen(

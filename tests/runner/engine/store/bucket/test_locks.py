@@ -43,12 +43,12 @@ def writers_of(objects: Objects) -> MakeWriters:
 def stopped(writers: BucketWriters) -> str:
     """As a process whose threads stand still: nothing of it is removed."""
     name = writers.own_name
-    assert writers._pulse is not None
-    writers._pulse._stop.set()
+    assert writers._heartbeat is not None
+    writers._heartbeat._stop.set()
     return name
 
 
-def test_one_at_a_time(objects: Objects, writers_of: MakeWriters) -> None:
+def test_one_process_at_a_time_holds_a_lock(objects: Objects, writers_of: MakeWriters) -> None:
     at_once, most = 0, 0
     counting = threading.Lock()
 
@@ -72,7 +72,7 @@ def test_one_at_a_time(objects: Objects, writers_of: MakeWriters) -> None:
     assert objects.listed("locks") == []
 
 
-def test_a_holder_that_gives_signs_of_life_keeps_it(objects: Objects, writers_of: MakeWriters) -> None:
+def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
     with held(objects, writers_of("a"), "key", "working"):
         waiting = writers_of("b")
         taken = threading.Event()
@@ -89,7 +89,7 @@ def test_a_holder_that_gives_signs_of_life_keeps_it(objects: Objects, writers_of
     thread.join()
 
 
-def test_who_is_stopped_loses_it_within_the_lease_and_leaves_it_alone(
+def test_a_stopped_holder_loses_its_lock_within_the_lease_and_leaves_it_to_others(
     objects: Objects, writers_of: MakeWriters
 ) -> None:
     first, second = writers_of("a"), writers_of("b")
@@ -108,9 +108,7 @@ def test_who_is_stopped_loses_it_within_the_lease_and_leaves_it_alone(
         assert objects.get("locks/key") is None
 
 
-def test_who_is_stopped_while_others_have_waited_for_long_loses_it_too(
-    objects: Objects, writers_of: MakeWriters
-) -> None:
+def test_a_holder_stopped_after_others_waited_long_loses_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
     taken = threading.Event()
 
@@ -136,7 +134,7 @@ def test_an_own_lock_that_was_lost_is_not_removed(objects: Objects, writers_of: 
     assert objects.get("locks/key") is not None
 
 
-def test_who_was_killed_on_this_host_loses_it_at_once(objects: Objects, writers_of: MakeWriters) -> None:
+def test_a_holder_killed_on_this_host_loses_its_lock_immediately(objects: Objects, writers_of: MakeWriters) -> None:
     killed = writers_of("a", "killed")
     objects.put("locks/key", stopped(killed).encode())
     began = time.monotonic()
@@ -144,14 +142,14 @@ def test_who_was_killed_on_this_host_loses_it_at_once(objects: Objects, writers_
         assert time.monotonic() - began < LEASE_S
 
 
-def test_who_has_no_sign_of_life_is_gone(objects: Objects, writers_of: MakeWriters) -> None:
+def test_a_holder_without_a_heartbeat_is_dead(objects: Objects, writers_of: MakeWriters) -> None:
     objects.put("locks/key", b"somewhere-something")
     began = time.monotonic()
     with held(objects, writers_of("a"), "key", "working"):
         assert time.monotonic() - began < LEASE_S
 
 
-def test_a_lock_whose_answer_was_lost_is_the_own_one(objects: Objects, writers_of: MakeWriters) -> None:
+def test_a_lock_whose_response_was_lost_is_held(objects: Objects, writers_of: MakeWriters) -> None:
     own = writers_of("a")
     objects.put("locks/key", own.own_name.encode())
     with held(objects, own, "key", "working") as has_waited:
@@ -160,14 +158,14 @@ def test_a_lock_whose_answer_was_lost_is_the_own_one(objects: Objects, writers_o
 
 def test_what_a_lock_costs(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
     own = writers_of("a")
-    own.own_name  # noqa: B018 - the sign of life is one for all locks
+    own.own_name  # noqa: B018 - all locks share one heartbeat
     bucket.forget_requests()
     with held(objects, own, "key", "working"):
         pass
     assert [method for method, _ in bucket.requests] == ["PUT", "POST"]
 
 
-def test_signs_of_life_go_with_their_process(objects: Objects, writers_of: MakeWriters) -> None:
+def test_a_heartbeat_is_removed_with_its_process(objects: Objects, writers_of: MakeWriters) -> None:
     writers = writers_of("a")
     name = writers.own_name
     assert objects.head(f"writers/{name}") is not None
@@ -175,7 +173,7 @@ def test_signs_of_life_go_with_their_process(objects: Objects, writers_of: MakeW
     assert objects.listed("writers") == []
 
 
-def test_who_ends_does_not_wait_for_a_bucket_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_ends_does_not_wait_for_an_unavailable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     with served_bucket() as going:
         for name, value in going.environment.items():
             monkeypatch.setenv(name, value)

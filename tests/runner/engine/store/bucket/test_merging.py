@@ -25,7 +25,7 @@ Host = Callable[[str], Store]
 
 @pytest.fixture
 def host(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 0.0)
+    monkeypatch.setattr(mirrors, "_LOOK_EVERY_S", 0.0)
     opened: list[Store] = []
 
     def open_one(name: str) -> Store:
@@ -94,7 +94,7 @@ class TestMerged:
         assert contents is not None
         assert contents.contents.count(b'"100"') == 1
 
-    def test_who_was_believed_dead_goes_on_in_a_further_object(self, host: Host, objects: Objects) -> None:
+    def test_a_writer_presumed_dead_continues_in_another_object(self, host: Host, objects: Objects) -> None:
         add(writer := host("a"), 1)
         merge_all(objects)
         add(writer, 2)

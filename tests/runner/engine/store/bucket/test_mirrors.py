@@ -23,7 +23,7 @@ Host = Callable[[str], Store]
 
 @pytest.fixture
 def host(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 0.0)
+    monkeypatch.setattr(mirrors, "_LOOK_EVERY_S", 0.0)
     return lambda name: open_store(address, str(tmp_path / name), "a run")
 
 
@@ -78,7 +78,7 @@ class TestReplies:
         assert found(host("b")) == ["1"]
 
     def test_they_are_sent_within_seconds(self, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("runner.engine.store.bucket.bucket_writers._SENT_EVERY_S", 0.05)
+        monkeypatch.setattr("runner.engine.store.bucket.bucket_writers._SEND_EVERY_S", 0.05)
         store, other = host("a"), host("b")
         add(store, "1")
         deadline = time.monotonic() + 5
@@ -99,7 +99,7 @@ class TestReplies:
         assert all("list-type" in path for _, path in bucket.requests)
 
     def test_nobody_asks_too_often(self, host: Host, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 60.0)
+        monkeypatch.setattr(mirrors, "_LOOK_EVERY_S", 60.0)
         store = host("a")
         bucket.forget_requests()
         for _ in range(5):

@@ -17,7 +17,7 @@ def objects(address: str) -> Objects:
     return Objects(address, patience_s=0.2)
 
 
-def test_of_many_who_put_where_nothing_is_one_wins(objects: Objects) -> None:
+def test_of_many_concurrent_creations_one_succeeds(objects: Objects) -> None:
     start = threading.Barrier(16)
 
     def put(number: int) -> bool:
@@ -77,7 +77,7 @@ def test_all_pages_of_a_listing_and_of_what_is_removed(
     objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket.list_in_pages_of(10)
-    monkeypatch.setattr(objects_module, "_DELETED_AT_ONCE", 10)
+    monkeypatch.setattr(objects_module, "_MAX_DELETED_TOGETHER", 10)
     for number in range(15):
         objects.put(f"many/{number}", b"")
     objects.put("manyfold/1", b"")
@@ -119,5 +119,5 @@ def test_a_bucket_that_does_not_answer_is_named_after_a_while(
 
 
 def test_no_such_bucket(bucket: Bucket) -> None:
-    with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; make it"):
+    with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; create it"):
         Objects("s3://no-such-bucket/prefix", patience_s=0.1).create("one", b"1")

@@ -58,7 +58,7 @@ def value_of(entry: StoredResult | None) -> float:
 
 
 class TestOneResult:
-    def test_another_host_finds_it(self, host: Host) -> None:
+    def test_another_host_finds_a_result(self, host: Host) -> None:
         written = write(host("a"))
         assert written.is_new
         found = host("b").find(KIND, KEY)
@@ -77,7 +77,7 @@ class TestOneResult:
         assert value_of(entry) == value_of(second.find(KIND, KEY)) == value_of(host("c").find(KIND, KEY)) == 1.0
         assert [each.path for each in objects.listed("entries")] == [OBJECT]
 
-    def test_of_many_at_once_one_stays_for_all(self, host: Host) -> None:
+    def test_of_many_concurrent_results_one_stays_for_all(self, host: Host) -> None:
         hosts = [host(f"host{number}") for number in range(8)]
         start = threading.Barrier(8)
 
@@ -148,7 +148,7 @@ class TestWhatIsAskedFor:
 
 
 class TestDamage:
-    def test_of_the_cache_is_mended_from_the_bucket(self, host: Host) -> None:
+    def test_damage_in_the_cache_is_repaired_from_the_bucket(self, host: Host) -> None:
         store = host("a")
         folder = write(store).folder
         (folder / "facts.json").write_text("damaged")
@@ -158,7 +158,7 @@ class TestDamage:
         assert value_of(found) == 1.0
         assert found.damages(contents=True) == []
 
-    def test_of_the_bucket_is_made_again_in_its_place(
+    def test_a_damaged_result_in_the_bucket_is_computed_again_and_replaced(
         self, host: Host, objects: Objects, caplog: pytest.LogCaptureFixture
     ) -> None:
         write(host("a"))
@@ -276,12 +276,14 @@ class TestABucketThatGoesAway:
             unused.bind(("127.0.0.1", 0))
             yield f"http://127.0.0.1:{unused.getsockname()[1]}"
 
-    def test_is_told_before_any_work(self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unavailable_bucket_is_reported_before_any_work(
+        self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
         with pytest.raises(StoreError, match="AWS_ENDPOINT_URL"):
             host("a")
 
-    def test_without_a_key_that_is_said(self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_access_key_is_reported(self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
         monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")  # else the key is sought in the network
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -289,8 +291,8 @@ class TestABucketThatGoesAway:
         with pytest.raises(StoreError, match="AWS_ACCESS_KEY_ID is not set"):
             host("a")
 
-    def test_one_that_never_was_is_named(self, bucket: Bucket, tmp_path: Path) -> None:
-        with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; make it, or"):
+    def test_a_bucket_that_does_not_exist_is_named(self, bucket: Bucket, tmp_path: Path) -> None:
+        with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; create it, or"):
             open_store("s3://nobody/prefix", str(tmp_path))
 
     def test_what_was_computed_is_sent_by_the_next_run(
@@ -336,7 +338,7 @@ def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
 @pytest.mark.parametrize(
     ("described", "wanted"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
 )
-def test_what_is_no_store_is_not_written_into(
+def test_a_bucket_with_another_description_is_refused_and_unchanged(
     address: str, objects: Objects, tmp_path: Path, described: bytes, expected: str
 ) -> None:
     objects.put("store.json", described)
