@@ -105,7 +105,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     stale = {name for name in _with_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
     if "__main__" in stale:
         raise ComponentError(
-            _changed_program(next(filter(None, (_touched(name, files) for name in sorted(stale))), None))
+            _changed_program(next(filter(None, (_find_changed(name, files) for name in sorted(stale))), None))
         )
     _require_no_compiled(stale, {**_state.files, **files})
     _state.add(changed)

@@ -108,7 +108,7 @@ class TestCommandLine:
         assert error.startswith("an added option (+group@place=option) cannot depend on `language`; choose it at")
 
     @pytest.mark.parametrize(
-        ("typed", "wanted"),
+        ("typed", "expected"),
         [
             (
                 ["-m", "vector_index=flat,int8", "vector_index.oversampling=2,4"],

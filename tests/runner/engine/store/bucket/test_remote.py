@@ -336,7 +336,7 @@ def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("described", "wanted"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
+    ("described", "expected"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
 )
 def test_a_bucket_with_another_description_is_refused_and_unchanged(
     address: str, objects: Objects, tmp_path: Path, described: bytes, expected: str
