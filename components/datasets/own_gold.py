@@ -1,13 +1,14 @@
 """The gold of a user's question: documents or parts of them, and which of these are alternatives."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from components.datasets.json_fields import Record, as_list, as_record, required_id, required_text
 from components.errors import DataError
 from components.records import Evidence
-from components.text.normalize import answer_form
+from components.text.normalize import is_word_character
 
 _FIELDS = ("document", "quote", "start", "end", "grade")
 _N_SHOWN = 60
@@ -95,7 +96,7 @@ def _place(
     if len(places) != 1:
         instead = "give start and end" if start is None and end is None else "leave the quote out"
         what = "is not there" if text is None else f"holds it {len(places)} times"
-        if not places and text and (form := answer_form(quote)) and form in answer_form(text):
+        if not places and text and (letters := _letters_of(quote)) and letters in _letters_of(text):
             what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if places else "Take it from the text as it was read"
         raise DataError(
@@ -103,6 +104,11 @@ def _place(
             f"document of the corpus that holds the quote once. {remedy}, or {instead}."
         )
     return places[0]
+
+
+def _letters_of(text: str) -> str:
+    """Return the letters and digits of a text alone, in one case and in the normal form of Unicode."""
+    return "".join(filter(is_word_character, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _agreed(

@@ -206,7 +206,7 @@ class TestFolders:
 class TestBadInput:
     def test_fields(self) -> None:
         assert OmniEval("somewhere", limit=1).check() == []
-        with pytest.raises(ConfigError, match="2 mistakes"):
+        with pytest.raises(ConfigError, match="2 errors"):
             OmniEval(limit=0).load()
 
     def test_missing_folders_and_files(self, tmp_path: Path) -> None:

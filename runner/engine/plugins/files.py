@@ -74,11 +74,12 @@ class SourceFile:
         return SourceFile, own
 
 
-def files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
+def files_of(package: str, places: Sequence[Path], *, follow_names: bool = True) -> dict[str, SourceFile]:
     """Return all files of a top-level package that count, by module name.
 
     A file that no import finds is listed under its path. `places` are the folders of the package, or its only file.
-    Raises ComponentError for unreadable code.
+    Without `follow_names`, no code is parsed for files that its constants name. Raises ComponentError for unreadable
+    code.
     """
     files, data = dict[str, SourceFile](), dict[str, Path]()
     for place in places:
@@ -89,7 +90,7 @@ def files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
                 files.setdefault(_module_of(package, path.relative_to(place)), _read(path))
             elif not _LEFT_OUT.fullmatch(path.name):
                 data.setdefault(f"{package}/{path.relative_to(place).as_posix()}", path)
-    named = _add_named(package, places, files, data)
+    named = _add_named(package, places, files, data) if follow_names else set[str]()
     files |= _read_data(data)
     if any(file.text and _LOADS_BY_PATH.search(file.text) for file in files.values()):
         named |= files.keys()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 _LONGEST_NAME = 200
 _QUOTE = re.compile(rb"[\"']")
-_OUTSIDE = frozenset({b".", b"..", b"~"})
-"""First parts of names that leave the folder."""
+_OUTSIDE = frozenset({"", ".", "..", "~"})
+"""First parts of names that may leave the folder."""
 _UNSTABLE = ("/dev/", "/proc/", "/sys/")
 
 
@@ -20,12 +20,14 @@ def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
     A name is relative to the module's `folder`, or to the working directory. Parts that the code joins (`a / "data" /
     "table.txt"`, `join(a, "data", "table.txt")`) count together. Text that is not Python names nothing.
     """
-    places = [folder, Path.cwd()]
-    if not _may_name(text, [*_entries(folder), *_entries(places[1])]):
+    places = {place: _entries(place) for place in (folder, Path.cwd())}
+    if not _may_name(text, frozenset[str]().union(*places.values())):
         return
     for name in sorted(_constants(text)):
-        for place in places:
-            if path := _existing(place, name):
+        first = name.partition("/")[0]
+        for place, entries in places.items():
+            may_exist = first in entries or first in _OUTSIDE or first.startswith("~")
+            if may_exist and (path := _existing(place, name)):
                 yield name, path
 
 
@@ -38,18 +40,18 @@ def _existing(place: Path, name: str) -> Path | None:
     return path if is_there and not str(path).startswith(_UNSTABLE) else None
 
 
-def _entries(folder: Path) -> list[str]:
+def _entries(folder: Path) -> frozenset[str]:
     try:
-        return [path.name for path in folder.iterdir()]
+        return frozenset(os.listdir(folder))  # noqa: PTH208 - a Path for each entry takes longer
     except OSError:
-        return []
+        return frozenset()
 
 
-def _may_name(text: bytes, entries: list[str]) -> bool:
+def _may_name(text: bytes, entries: frozenset[str]) -> bool:
     """Return False if no string of the module begins with the name of an entry. Parsing is then unnecessary."""
     first_parts = {piece.partition(b"/")[0] for piece in _QUOTE.split(text)}
     has_absolute = b"'/" in text or b'"/' in text
-    return has_absolute or not first_parts.isdisjoint(_OUTSIDE.union(map(os.fsencode, entries)))
+    return has_absolute or not first_parts.isdisjoint(map(os.fsencode, (_OUTSIDE - {""}) | entries))
 
 
 @lru_cache(4096)

@@ -131,7 +131,7 @@ def _with_parents(module: str) -> Iterator[str]:
 
 def installed_digest(package: str) -> str:
     """Return the SHA-256 (hex) of the files of a top-level package as they are now. "" without files."""
-    return _digest(files_of(package, _places_of(package)))
+    return _digest(files_of(package, _places_of(package), follow_names=package not in OURS))
 
 
 def take_snapshot(

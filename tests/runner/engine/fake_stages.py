@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from tiny_components import Adder
+
 from components.errors import ComponentError
 from components.fields import added_later, runtime_only
 from components.llms.scripted import Scripted
@@ -12,24 +14,6 @@ from components.records import Kind, Message, Request, Sample
 from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
-
-
-@dataclass(frozen=True)
-class Adder:
-    """Adds `amount` to the sum of its inputs, and notes each call in the file `calls` unless that is ""."""
-
-    amount: int = 1
-    model: str = ""
-    calls: str = runtime_only("", "a note on the side changes no sum")
-
-    version: ClassVar[int] = 1
-
-
-@dataclass(frozen=True)
-class NewerAdder(Adder):
-    """The same fields with another version."""
-
-    version: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)

@@ -265,9 +265,7 @@ FIRST = object()
 )
 def test_a_wrong_answer_is_refused_before_it_is_stored(name: str, value: object, tmp_path: Path) -> None:
     requests = [request("a"), request("b")]
-    with pytest.raises(
-        ComponentError, match=rf"^WrongSecond.generate: Answer\.{name}: got .*, expected|wanted one answer"
-    ):
+    with pytest.raises(ComponentError, match=rf"^WrongSecond.generate: Answer\.{name}: got .*\bexpected "):
         asking(WrongSecond(wrong=(name, value)), tmp_path)(requests)
     model = CountingModel()
     assert [answer.text for answer in asking(model, tmp_path)(requests)] == ["one", "B"]

@@ -2,6 +2,7 @@ import pickle
 from typing import Any
 
 import pytest
+from tiny_components import NewerAdder
 
 from components.embedders.llama_index import LlamaIndexEmbeddings
 from components.embedders.lsa import Lsa
@@ -11,7 +12,6 @@ from runner.engine.stage import Stage
 from tests.runner.engine.fake_stages import (
     Adder,
     Left,
-    NewerAdder,
     NewerSum,
     Pair,
     Passed,

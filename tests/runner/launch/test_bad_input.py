@@ -218,8 +218,8 @@ class TestConfiguration:
             (["chunk.unit=char", "chunk.size=0"], "chunk.size: got 0, expected at least 1"),
             (["top_k=101"], "top_k: got 101, more than retriever.depth=100"),
             (["dataset.limit=0"], "dataset.limit:"),
-            (["run.results_dir="], "run.results_dir: got '', expected a folder of its own"),
-            (["run.results_dir=/"], "run.results_dir: got '/', expected a folder of its own"),
+            (["run.results_dir="], "run.results_dir: got '', expected a folder that is only for results"),
+            (["run.results_dir=/"], "run.results_dir: got '/', expected a folder that is only for results"),
             (["run.workers=-1"], "run.workers: got -1, expected at least 1"),
             (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
             (["tracking.uri='postgresql://host/db?password=x'"], "tracking.uri: holds a user name or password"),
@@ -325,7 +325,7 @@ class TestStoreAndDisk:
         (tmp_path / "results").mkdir()
         (tmp_path / "results" / "a-sweep").touch()
         assert run_small(tmp_path, ()) == EXIT_NOT_RUN
-        assert "run.results_dir: cannot write in" in capsys.readouterr().err
+        assert "run.results_dir: cannot write to" in capsys.readouterr().err
 
     def test_results_on_a_full_disk_of_their_own(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -337,7 +337,7 @@ class TestStoreAndDisk:
         monkeypatch.setattr(shutil, "copy2", refuse)
         assert run_small(tmp_path, ()) == EXIT_CELL_FAILED
         error = capsys.readouterr().err
-        assert error.startswith("run.results_dir: cannot write in")
+        assert error.startswith("run.results_dir: cannot write to")
         assert "No space left on device" in error
 
     def test_what_is_none_of_the_stores_files_is_put_aside(self, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_results_folder_removed_on_the_way_loses_no_answer(
 
     server.script = remove
     assert run_small(tmp_path, asking(server)) == 1
-    assert "cannot keep what was spent: No such file" in capsys.readouterr().err
+    assert "cannot write the spending of the sweep: No such file" in capsys.readouterr().err
     assert len(server.requests) < N
     server.script = lambda *_: Reply("ok")
     assert run_small(tmp_path, asking(server), sweep_id="again") == 0

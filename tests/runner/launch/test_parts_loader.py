@@ -56,7 +56,7 @@ def test_without_shortcuts_hydra_composes_the_same(monkeypatch: pytest.MonkeyPat
     overrides = ["retriever=hybrid", "reranker=lexical", "top_k=7"]
     quick = composed(PartsLoader(search_path()), overrides)
     parts: list[str] = []
-    monkeypatch.setattr(PartsLoader, "_make", lambda *arguments: parts.append("made"))
+    monkeypatch.setattr(PartsLoader, "_compose_part", lambda *arguments: parts.append("made"))
     monkeypatch.setenv("RAG_GRID_PLAIN", "hydra")
     assert (composed(PartsLoader(search_path()), overrides), parts) == (quick, [])
 

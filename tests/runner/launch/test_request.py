@@ -21,7 +21,7 @@ def test_ignored_settings_of_an_override_are_errors(tmp_path: Path, override: st
         check_jobs([small_job(tmp_path, "executor=processes", override)])
     (mistake,) = refused.value.mistakes
     assert mistake.startswith("executor.resources.vectors.gpus: does not count with executor=processes")
-    assert mistake.endswith("take executor=ray or executor=slurm")
+    assert mistake.endswith("use executor=ray or executor=slurm")
 
 
 def test_ignored_settings_of_a_preset_are_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -119,7 +119,7 @@ class TestAxes:
             ("top_k=range(0,9,step=0)", "is an empty range"),
             ("top_k=range(0.0,0.5,step=-0.1)", "is an empty range"),
             ("top_k=range(1,inf)", "is an empty range"),
-            ("top_k=range(1,1000000000)", "asks for 999,999,999 cells, more than hydra.sweeper.max_cells=100 allows"),
+            ("top_k=range(1,1000000000)", "has 999,999,999 cells, more than hydra.sweeper.max_cells=100 allows"),
             ("top_k=range(0,1,step=0.001)", "the limit: hydra.sweeper.max_cells=1000"),
             ("top_k=interval(1,2)", "got an interval, expected single values; list them, as in top_k=64,128"),
         ],
@@ -136,7 +136,7 @@ class TestAxes:
 
     def test_the_limit_counts_cells_and_not_values(self) -> None:
         axes = {name: [f"{name}={n}" for n in range(11)] for name in "abc"}
-        with pytest.raises(ConfigError, match="asks for 1,331 cells"):
+        with pytest.raises(ConfigError, match="has 1,331 cells"):
             expand(axes, [], one_at_a_time=False, max_cells=1000)
         assert len(expand(axes, [], one_at_a_time=True, max_cells=31)) == 31
         assert len(expand(axes, [["a", "b", "c"]], one_at_a_time=False, max_cells=11)) == 11

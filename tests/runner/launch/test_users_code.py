@@ -201,7 +201,7 @@ class TestClasses:
             ("parts.Thawed", "expected a frozen dataclass"),
             ("parts.Missing", "has no attribute 'Missing'"),
             ("broken.Anything", "(ZeroDivisionError: division by zero)"),
-            ("parts.Picky", "reranker: Picky cannot be made of these values: level: got 0, expected 1"),
+            ("parts.Picky", "reranker: Picky cannot be built from these values: level: got 0, expected 1"),
         ],
     )
     def test_classes_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:

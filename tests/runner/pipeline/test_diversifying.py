@@ -70,4 +70,4 @@ def test_hits_that_were_not_found_are_an_error(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(retriever=bm25(), diversity=MakesUp()))
     runs: Sequence[object] = list(run_stages(make_plan([(graph.result, 1)], store).order, store, Local()))
-    assert any("MakesUp: of query 0 the hits" in getattr(each, "error", "") for each in runs)
+    assert any("MakesUp: query 0: " in getattr(each, "error", "") for each in runs)

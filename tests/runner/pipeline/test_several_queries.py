@@ -142,7 +142,7 @@ def test_a_sample_without_a_query_is_refused(tmp_path: Path) -> None:
     (stage,) = stages(graph_in(store, fixed_cell(expander=Forgetful())), "queries")
     order = make_plan([(stage, 1)], store).order
     (failed,) = [run for run in run_stages(order, store, Local()) if run.failed]
-    assert "Forgetful: queries came for 3 of 4 samples, expected one or more for each" in failed.error
+    assert "Forgetful: got queries for 3 of 4 samples, expected one or more for each" in failed.error
 
 
 def test_several_queries_without_a_fusion_say_what_to_do(tmp_path: Path) -> None:

@@ -5,11 +5,10 @@ import logging
 import os
 import signal
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from components.llms.scripted import Scripted
+from tiny_components import Paid
+
 from runner.engine.stage_run import Run
 from tests.runner.engine.executors.ray_bed import NODE
 from tests.runner.engine.fake_stages import Sum, add, request
@@ -63,13 +62,6 @@ def warn(stage: Sum, run: Run) -> int:
     logging.getLogger("components.some").warning("a warning with [brackets] of all workers")
     print("what is printed in a worker")  # noqa: T201
     return note_slowly(stage, run)
-
-
-@dataclass(frozen=True)
-class Paid(Scripted):
-    """Counts towards budgets, as models that cost money do."""
-
-    is_stand_in: ClassVar[bool] = False
 
 
 def ask(stage: Sum, run: Run) -> int:

@@ -38,7 +38,7 @@ def together(cluster: Bed) -> dict[str, Any]:
 
 def _facts(process: "subprocess.Popen[str]", folder: Path) -> dict[str, Any]:
     """What a scenario has written, with its notes and what it has printed and logged."""
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, output
     facts: dict[str, Any] = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
     return facts | {"notes": _notes(folder), "lines": _lines(folder), "output": output}
@@ -97,7 +97,9 @@ def found(cluster: Bed) -> dict[str, Any]:
     process = cluster.command("-m", SCENARIOS, "coming_and_going", str(folder))
     begun = folder / "notes"
     wait_until(lambda: len(list(begun.glob("*.head"))) == 2, process)
-    cluster.start("other", 1, {"PYTHONPATH": f"{_other_scipy(cluster.folder)}:{REPOSITORY}"})
+    cluster.start(
+        "other", 1, {"PYTHONPATH": f"{_other_scipy(cluster.folder)}:{REPOSITORY}:{REPOSITORY}/tests/top_level"}
+    )
     wait_until(lambda: bool(_lines(folder)), process)
     cluster.kill("other")
     assert not list(begun.glob("*.other"))
@@ -156,7 +158,7 @@ def test_a_sweep_gives_the_same_numbers_and_keeps_secrets(cluster: Bed, tmp_path
     folder = _folder(cluster, "sweep")
     overrides = (*SMALL, *FEW_METRICS, "tracking=none", "executor=ray", f"run.results_dir={folder / 'results'}")
     process = cluster.command("-m", "runner", "-m", *overrides, "top_k=2,4")
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, output
     assert run_small(tmp_path, *((*FEW_METRICS, f"top_k={k}") for k in (2, 4))) == 0
     assert metrics_text(only_sweep(folder)) == metrics_text(only_sweep(tmp_path))

@@ -115,7 +115,7 @@ class TestSharedGate:
         assert gate.admit(self.attempt) == 0.0
         (tmp_path / "spent").unlink()
         gate.settle(self.attempt, Tokens(10, 5))
-        with pytest.raises(StoreError, match="spent: cannot keep what was spent"):
+        with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep"):
             gate.admit(self.attempt)
 
     def test_without_a_ledger_nothing_is_counted(self, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_what_was_spent_is_unknown_once_the_file_is_removed(path: Path) -> None:
     ledger.begin()
     assert ledger.spent == Spent()
     path.unlink()
-    with pytest.raises(StoreError, match="spent: cannot keep what was spent: No such file"):
+    with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep: No such file"):
         _ = ledger.spent
 
 

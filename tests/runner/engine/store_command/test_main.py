@@ -154,7 +154,7 @@ class TestPrune:
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(store, "prune", "--stage", "journals") == 2
-        assert "--stage: got 'journals', kept are chunks, replies" in capsys.readouterr().err
+        assert "--stage: got 'journals', expected one of chunks, replies" in capsys.readouterr().err
         assert chunks.folder.exists()
 
     def test_dry_run_removes_nothing(
