@@ -149,8 +149,7 @@ class TestFailures:
 
         monkeypatch.setattr(Left, "in_words", "adding on the left")
         assert run(chain(left=stumble), store)["left"].error == (
-            "adding on the left: ValueError: no such number "
-            "(your code in this stage: tests.runner.engine.fake_stages.Adder)"
+            "adding on the left: ValueError: no such number (your code in this stage: tiny_components.Adder)"
         )
 
     def test_an_error_without_a_message_is_reported(self, store: Store) -> None:

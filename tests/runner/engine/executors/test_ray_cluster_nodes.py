@@ -76,7 +76,7 @@ class TestANode:
     def test_a_node_with_other_code_is_refused_even_with_equal_versions(self, acceptance: Acceptance) -> None:
         acceptance.open()
         said = acceptance.refusal(*nodes(4), self.found(acceptance, **{"the code of tests": "0"}))
-        assert acceptance.packages == ("tests",), "components of the tests are of none of our packages"
+        assert acceptance.packages == ("tiny_components",), "components of the tests are of none of our packages"
         assert "the code of tests is 0 there and" in said
 
     def test_a_node_with_another_store_is_refused(self, acceptance: Acceptance, tmp_path: Path) -> None:

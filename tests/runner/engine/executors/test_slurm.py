@@ -245,7 +245,7 @@ class TestHosts:
     def test_hosts_with_other_versions_are_refused(
         self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        versions = slurm_workers.versions_of_results(("tests",))  # whose stages these are
+        versions = slurm_workers.versions_of_results(("tiny_components",))  # whose stages these are
         monkeypatch.setattr(slurm_workers, "versions_of_results", lambda _: {**versions, "numpy": "1.0"})
         assert re.search(r"host \S+ is not used: numpy is 2\S+ there and 1.0 here. Results depend", executed())
 

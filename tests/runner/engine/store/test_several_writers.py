@@ -23,5 +23,5 @@ def test_a_process_stopped_during_a_stage_reports_the_result_of_another(tmp_path
 def test_what_was_done_before_a_kill_is_there(tmp_path: Path) -> None:
     killed = kill_again_and_again(tmp_path, n_rounds=12)
     assert killed.errors == []
-    assert killed.n_done > 24
+    assert killed.n_done > 12
     assert killed.longest_wait_s < 5
