@@ -150,9 +150,11 @@ def test_corpora_side_by_side_shrink_alike() -> None:
 
 def test_half_a_character_is_named_with_its_place() -> None:
     half = "\ud83d"
-    with pytest.raises(DataError, match=r"document 'a' holds half a character, '\\ud83d', at 1"):
+    with pytest.raises(
+        DataError, match=r"document 'a' contains half of a character \(an unpaired surrogate\), '\\ud83d', at 1"
+    ):
         assembled(Documents(["a"], [""], [f"甲{half}"]), replace(SAMPLE, gold=()))
-    with pytest.raises(DataError, match=r"sample 's1' holds half a character"):
+    with pytest.raises(DataError, match=r"sample 's1' contains half of a character"):
         assembled(DOCUMENTS, replace(SAMPLE, references=(half,)))
 
 

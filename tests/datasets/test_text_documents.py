@@ -94,7 +94,7 @@ def test_a_single_json_file(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps([{"id": "z", "text": "z"}], indent=1), encoding="utf-8")
     assert read_documents(tmp_path / "b.json")[0].ids == ["z"]
     (tmp_path / "b.json").write_text("[1]", encoding="utf-8")
-    with pytest.raises(DataError, match=r"b\.json, record 1: a number came where an object was wanted"):
+    with pytest.raises(DataError, match=r"b\.json, record 1: got a number, expected an object"):
         read_documents(tmp_path / "b.json")
 
 
