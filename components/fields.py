@@ -6,7 +6,7 @@ created with `added_later` while they have their default. A wrong mark makes a w
 """
 
 from dataclasses import Field, field
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -15,7 +15,15 @@ ADDED_LATER = "added_later"
 RUNS = "runs"
 
 
-def runtime_only(default: T, reason: str, *, runs: str = "") -> T:
+@overload
+def runtime_only(default: None, reason: str, *, runs: str = "") -> Any: ...  # fields of any type may lack a default
+
+
+@overload
+def runtime_only(default: T, reason: str, *, runs: str = "") -> T: ...
+
+
+def runtime_only(default: object, reason: str, *, runs: str = "") -> object:
     """Return a dataclass field that changes how fast or where a component works, but never its result.
 
     `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raise ValueError

@@ -36,7 +36,7 @@ _SMALL = ("*.json", "*.txt", "*.model")
 
 
 class FlagPooling(StrEnum):
-    """How the token vectors of a text become one vector. BGE's models use that of the first token."""
+    """The way to one vector from the token vectors of a text: the first, as in BGE's models, or their mean."""
 
     CLS = "cls"
     MEAN = "mean"

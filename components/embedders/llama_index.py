@@ -22,8 +22,8 @@ _EXAMPLE = "llama_index.embeddings.ollama.OllamaEmbedding"
 class LlamaIndexEmbeddings:
     """An embedding class of llama-index, e.g. `llama_index.embeddings.ollama.OllamaEmbedding`.
 
-    The class must inherit `BaseEmbedding`; that of the example is in the package llama-index-embeddings-ollama. Vectors
-    are scaled to unit length. Equal texts are embedded once; blank texts are zero.
+    The class must inherit `BaseEmbedding`. The class of the example is in the package llama-index-embeddings-ollama.
+    Vectors are scaled to unit length. Equal texts are embedded once; blank texts are zero.
 
     `arguments` are passed to its constructor, and are part of the keys of its vectors. They include the model's name,
     its revision and the prefix of queries. They must not include secrets: `api_key_env` names the environment variable

@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import added_later, runtime_only
+from components.json_value import Json
 from components.limits import too_small
 from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
 from components.openai_server.errors import Malformed
@@ -54,7 +55,7 @@ class OpenAIEmbeddings:
     `passage_body` override it. `query_model` and `passage_model` are names for servers with separate models; "" stands
     for `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
 
-    Blank texts are not sent, and their vectors are zero. The other fields and the retries are those of `OpenAIChat`. A
+    Blank texts are not sent, and their vectors are zero. The other fields and the retries are as in `OpenAIChat`. A
     request that fails for good fails the stage, because a corpus without some of its vectors would be a different
     corpus. The vectors received so far are stored, and are not requested again. Most servers reject a text that exceeds
     the model's limit, and some cut it; choose chunks that fit.
@@ -174,20 +175,20 @@ class OpenAIEmbeddings:
             vectors = _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
-                    f"vectors of {vectors.shape[1]} dimensions, and of {n_dimensions} when the corpus was begun; is it "
-                    "another model under the same name? Expected one model for chunks and queries"
+                    f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply; does "
+                    "another model have the same name?"
                 )
             return vectors
 
         with closing(results_of_all(side.server, "/embeddings", batches, send, type(self).__name__)) as results:
-            for batch, came in results:
-                arrived = dict(zip((key for key, _ in batch), came, strict=True))
+            for batch, batch_vectors in results:
+                arrived = dict(zip((key for key, _ in batch), batch_vectors, strict=True))
                 received.add_all(arrived)
                 vectors |= arrived
         return [vectors[key] for key in keys]
 
 
-def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
+def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
     """Return vectors of unit length in the order of the texts, which a server may change. Raises Malformed."""
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])

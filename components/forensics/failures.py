@@ -11,10 +11,10 @@ class Failure(StrEnum):
     """Why a sample failed; NONE if it did not.
 
     - names of stages: the evidence was lost there;
-    - ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, whatever its evidence. A refusal in words is a failure
-      only with the evidence in the prompt: without it, it is honest;
+    - ERROR, EMPTY, REFUSED, TRUNCATED: the way in which the answer ended, with or without evidence. A refusal in words
+      is a failure only if the evidence is in the prompt. Otherwise it is honest;
     - DISTRACTED, UNUSED, WRONG_WITH_EVIDENCE, PARTLY, LOW: failures with the evidence in the prompt;
-    - UNEXPLAINED: an answer that is not right, where the sample names no evidence or the cell retrieves nothing;
+    - UNEXPLAINED: an answer that is not right, if the sample names no evidence or the cell retrieves nothing;
     - FALSE_ANSWER: an answer to an unanswerable question.
     """
 
@@ -47,8 +47,8 @@ def failure_of(
 ) -> Failure:
     """Return the failure class of one sample.
 
-    `use` is known for wrong answers with evidence in the prompt, and None elsewhere. `is_filtered` marks an answer that
-    the model's provider refused, whatever the prompt contained.
+    `use` is given for wrong answers with evidence in the prompt, and None otherwise. `is_filtered` marks an answer that
+    the model's provider refused.
     """
     if outcome in (Outcome.RIGHT, Outcome.TYPICAL):
         return Failure.NONE

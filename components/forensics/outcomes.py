@@ -30,8 +30,8 @@ RELATIVE_KINDS = (Kind.LONG_FORM, Kind.CONTINUATION, Kind.SUMMARIZATION)
 class Outcome(StrEnum):
     """The outcome of an answer.
 
-    - ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, or that it says that it has no answer. A truncated answer
-      may be RIGHT, or WRONG by its numbers;
+    - ERROR, EMPTY, REFUSED, TRUNCATED: the way in which the answer ended. REFUSED also covers answers that refuse in
+      words. A truncated answer may be RIGHT, or WRONG by its numbers;
     - RIGHT, PARTLY, WRONG: by the references;
     - TYPICAL, LOW: relative to the answers of a sweep to a subset. LOW is the lowest quarter;
     - NOT_JUDGED: the model was not asked, or no rule decides.
@@ -125,7 +125,7 @@ def _by_references(sample: AnsweredSample) -> JudgedOutcome:
     parts = [own for own in ([_fact_form(text) for text in wordings] for wordings in sample.answer_parts) if any(own)]
     if parts:
         n_found = sum(any(contains(form, wording) for wording in wordings) for wordings in parts)
-        return _judged(n_found / len(parts), n_found == len(parts), is_long=False)
+        return _outcome_of_share(n_found / len(parts), n_found == len(parts), is_long=False)
     found = [_compare(form, sample.question, reference) for reference in sample.references if _fact_form(reference)]
     if not found:
         return JudgedOutcome(Outcome.NOT_JUDGED)
@@ -145,11 +145,11 @@ def _compare(form: str, question: str, reference: str) -> JudgedOutcome:
     share = sum(said) / len(said)
     if numbers and not any(numbers):
         return JudgedOutcome(Outcome.WRONG, "long text" if is_long else "")
-    return _judged(share, share >= RIGHT_FROM and all(numbers), is_long=is_long)
+    return _outcome_of_share(share, share >= RIGHT_FROM and all(numbers), is_long=is_long)
 
 
-def _judged(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
-    """Return the outcome for a share of the right words. A paraphrase contains some of them, but hardly ever none."""
+def _outcome_of_share(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
+    """Return the outcome for a share of the right words. A paraphrase usually contains some of them."""
     outcome = Outcome.RIGHT if is_right else Outcome.WRONG if share < WRONG_BELOW else Outcome.PARTLY
     is_other_wording = outcome is not Outcome.RIGHT and share > 0
     return JudgedOutcome(outcome, "long text" if is_long else "paraphrase" if is_other_wording else "")

@@ -62,7 +62,7 @@ class Examined:
         return is_wrong and self.stage.stage is EvidenceStage.IN_CONTEXT
 
     def verdict(self, texts: PromptTexts | None = None) -> Verdict:
-        """Return the verdict. If required texts are missing, it says only that the evidence was in the prompt."""
+        """Return the verdict. If it needs `texts` and they are None, the answer counts as WRONG_WITH_EVIDENCE."""
         use, doubt = self._use(texts) if self.needs_texts else (None, "")
         failure = failure_of(
             self.stage.stage,

@@ -12,8 +12,8 @@ from components.records import Sample
 class OwnHistory:
     """A history with the model's own answers: all first turns are answered first, then all second turns, and so on.
 
-    The earlier turns of a sample must also be samples of the data set. Of several samples with the same turns before
-    them and the same question, the first represents all.
+    The earlier turns of a sample must also be samples of the data set. If several samples have the same question after
+    the same turns, the first represents all.
     """
 
     version: ClassVar[int] = 1

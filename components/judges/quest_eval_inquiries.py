@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from components.asking.reply import json_values, read_object, whole_number
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry
+from components.json_value import Json
 from components.records import Request, Sample
 from components.text.templates import fill
 
-_QUESTIONS_SCHEMA: Mapping[str, Any] = {
+_QUESTIONS_SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {
         "key_info": {"type": "array", "items": {"type": "string"}},
@@ -21,7 +21,7 @@ _QUESTIONS_SCHEMA: Mapping[str, Any] = {
 }
 """The key facts come first, so that each question asks about one of them."""
 
-_ANSWERS_SCHEMA: Mapping[str, Any] = {
+_ANSWERS_SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {
         "answers": {
@@ -55,9 +55,7 @@ def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tup
 
 
 def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
-    """Return the inquiry for one answer per question. `prompt` has places for {text}, {questions} and
-    {cannot_infer}.
-    """
+    """Return the inquiry for one answer per question. `prompt` has places {text}, {questions} and {cannot_infer}."""
     questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
     values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
     request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)

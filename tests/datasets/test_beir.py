@@ -254,7 +254,7 @@ class TestBadInput:
 
     def test_no_queries(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [])
-        with pytest.raises(DataError, match=r"queries\.jsonl: it holds no query"):
+        with pytest.raises(DataError, match=r"queries\.jsonl: contains no query"):
             load(tmp_path)
 
     def test_files_that_are_named_and_not_there(self, tmp_path: Path) -> None:
@@ -269,9 +269,7 @@ class TestBadInput:
         ("record", "value"), [({}, "None"), ({"answer": True}, "True"), ({"answer": ["a", {"b": 1}]}, r"\{'b': 1\}")]
     )
     def test_an_answer_that_is_none(self, tmp_path: Path, record: dict[str, object], value: str) -> None:
-        with pytest.raises(
-            DataError, match=rf"answers\.jsonl, line 1: field 'answer' holds {value}, expected a string"
-        ):
+        with pytest.raises(DataError, match=rf"answers\.jsonl, line 1: field 'answer' is {value}, expected a string"):
             load(write(tmp_path, answers=[{"_id": "q1", **record}]))
 
     def test_settings(self) -> None:

@@ -256,8 +256,8 @@ class TestBadInput:
             ({**QUESTION, "gold": 3}, "the corpus has no document '3'"),
             ({**QUESTION, "history": "x"}, "line 1, field 'history': got a string, expected a list"),
             ({**QUESTION, "gold": [{"quote": "x"}]}, "no field 'document'"),
-            ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which holds it 2 times"),
-            ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which holds it 0 times"),
+            ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which contains it 2 times"),
+            ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which contains it 0 times"),
             ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not in the corpus"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": " "}]}, "field 'quote'"),
             (

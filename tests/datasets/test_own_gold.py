@@ -85,7 +85,7 @@ def test_offsets_tell_which_of_several_places_a_quote_means(tmp_path: Path, star
         ({"gold": 3.5}, "line 1, field 'gold': got a number, expected a list"),
         (
             {"gold": {"document": "a.md", "quote": "the “Bridge”"}},
-            "which holds it 0 times, but has its words with other punctuation, case or Unicode characters",
+            "which contains it 0 times, but has its words with other punctuation, case or Unicode characters",
         ),
         ({"gold": False}, "line 1, field 'gold': got a boolean, expected a list"),
         ({"gold_any": ["c.md"]}, "the corpus has no document 'c.md'"),

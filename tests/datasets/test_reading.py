@@ -260,8 +260,8 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Call
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ('[\n  {"id": "1"}\n]', "The file holds JSON over several lines"),
-        ('{\n  "id": "1"\n}', "The file holds JSON over several lines"),
+        ('[\n  {"id": "1"}\n]', "The file is JSON over several lines"),
+        ('{\n  "id": "1"\n}', "The file is JSON over several lines"),
         ("\ufeffid;question\n1;When?", "If the file is a table or has another format, convert it"),
         ('{"id": "1",}', "Correct or remove the line"),
     ],
@@ -275,7 +275,7 @@ def test_files_in_other_formats(tmp_path: Path, text: str, advice: str) -> None:
 @pytest.mark.parametrize(("content", "line", "offset"), [("ab\n".encode("utf-16-le"), 1, 1), (b"ab\nc\0d\n", 2, 4)])
 def test_nul_bytes_are_refused(tmp_path: Path, content: bytes, line: int, offset: int) -> None:
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(DataError, match=f"file, line {line}: holds a NUL byte at byte offset {offset}, as UTF-16"):
+    with pytest.raises(DataError, match=f"file, line {line}: contains a NUL byte at byte offset {offset}, as UTF-16"):
         list(read_lines(tmp_path / "file", "text"))
 
 

@@ -179,4 +179,4 @@ def test_columns_with_another_separator_are_refused(tmp_path: Path, name: str, h
     (tmp_path / name).write_text(f"{header}\nLamp\n", encoding="utf-8")
     with pytest.raises(DataError) as caught:
         read_documents(tmp_path)
-    assert f"a{name[1:]}: the first row names one column, {header!r}, which holds {sign}." in str(caught.value)
+    assert f"a{name[1:]}: the first row names one column, {header!r}, which contains {sign}." in str(caught.value)
