@@ -82,7 +82,7 @@ class BuiltCorpus:
         require_unique(read.ids, self.path, "document")
         documents = read.at(sorted(range(len(read)), key=read.ids.__getitem__))
         cleaned = self.cleaning.clean(documents.ids, documents.texts)
-        left_out = self._left_out(documents.ids, cleaned.texts)
+        left_out = self._find_left_out(documents.ids, cleaned.texts)
         rows = [row for row in range(len(documents)) if row not in left_out]
         counts: dict[str, int | str] = {"n_documents_read": len(documents), **notes}
         for step, changed in cleaned.changed.items():
@@ -102,7 +102,7 @@ class BuiltCorpus:
         )
         return kept, counts
 
-    def _left_out(self, ids: Sequence[str], texts: Sequence[str]) -> dict[int, tuple[str, int | None]]:
+    def _find_left_out(self, ids: Sequence[str], texts: Sequence[str]) -> dict[int, tuple[str, int | None]]:
         """Return the rows that are left out: row -> (reason, the row that it repeats or None)."""
         left_out: dict[int, tuple[str, int | None]] = {}
         first: dict[str, int] = {}

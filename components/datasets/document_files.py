@@ -100,13 +100,13 @@ def _require_columns(path: Path, contents: Collection[FileContent], options: Rea
 
 def is_row(document_id: str) -> bool:
     """Return True for the id of a row of a table. The rows of a table are similar documents by design."""
-    return any(parent.suffix.lower() in _OF_ROWS for parent in PurePosixPath(document_id).parents)
+    return any(parent.suffix.lower() in _TABLE_SUFFIXES for parent in PurePosixPath(document_id).parents)
 
 
 def _is_json(file: Path, options: ReadingOptions) -> bool:
     """Return True if a file that is read by itself is read as JSON. Files with unknown extensions are."""
     suffix = file.suffix.lower()
-    return suffix in _JSON if suffix in _READERS else not options.one_per_line
+    return suffix in _JSON_SUFFIXES if suffix in _READERS else not options.one_per_line
 
 
 def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
@@ -211,6 +211,6 @@ _READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {
     ".sqlite3": read_database,
     ".db": read_database,
 }
-_JSON = frozenset((".json", ".jsonl"))
-_OF_ROWS = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
+_JSON_SUFFIXES = frozenset((".json", ".jsonl"))
+_TABLE_SUFFIXES = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
 _PACKAGES = {".html": "bs4", ".htm": "bs4", ".pdf": "pypdf"}

@@ -21,7 +21,7 @@ class GivenPassages:
         self._added: dict[str, tuple[str, str]] = {}
 
     @cached_property
-    def _id_of(self) -> dict[str, str]:
+    def _ids_by_text(self) -> dict[str, str]:
         """The ids of documents by their text. It is built when the first passage is given as a text."""
         return {text.strip(): document_id for document_id, text in self._texts.items()}
 
@@ -45,7 +45,7 @@ class GivenPassages:
             if unknown := [name for name in passage if name not in _FIELDS]:
                 raise DataError(f"{where}: unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
             document_id = self._document(passage, where)
-            passages.setdefault(document_id, set()).update(_sets_of(passage, where))
+            passages.setdefault(document_id, set()).update(_set_numbers(passage, where))
         sets = sorted(set().union(*passages.values()))
         return tuple(passages), [[an_id for an_id, own in passages.items() if number in own] for number in sets]
 
@@ -59,11 +59,11 @@ class GivenPassages:
         text = required_text(passage, "text", where).strip()
         if not text:
             raise DataError(f"{where}: a passage is blank. Give its text, or leave it out.")
-        if text not in self._id_of:
+        if text not in self._ids_by_text:
             document_id = f"passage-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_ID_DIGITS]}"
-            self._id_of[text] = document_id
+            self._ids_by_text[text] = document_id
             self._added[document_id] = (optional_text(passage, "title", where), text)
-        return self._id_of[text]
+        return self._ids_by_text[text]
 
 
 def with_passages(documents: Documents, passages: Documents) -> Documents:
@@ -79,7 +79,7 @@ def with_passages(documents: Documents, passages: Documents) -> Documents:
     )
 
 
-def _sets_of(passage: Record, where: str) -> list[int]:
+def _set_numbers(passage: Record, where: str) -> list[int]:
     """Return the number of a relevant passage's set of alternatives, 1 for `true`; [] for an irrelevant passage."""
     relevant = passage.get("relevant", False)
     if not isinstance(relevant, bool) and not (isinstance(relevant, int) and relevant >= 1):

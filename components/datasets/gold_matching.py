@@ -50,7 +50,7 @@ class PassageFinder:
         if coverage.n_covered[best] >= needed:
             return (self._span(passage, int(coverage.documents[best])),)
         # The passage may span two documents: the second is the document that adds most to the first.
-        added = _added_to(coverage, best)
+        added = _n_added(coverage, best)
         second = int(np.argmax(added))
         if coverage.n_covered[best] + added[second] >= needed:
             if np.count_nonzero(added == added[second]) > _MOST_ALIKE:
@@ -66,7 +66,7 @@ class PassageFinder:
         return Evidence(self._ids[document], first, last)
 
 
-def _added_to(coverage: Coverage, best: int) -> NDArray[np.int64]:
+def _n_added(coverage: Coverage, best: int) -> NDArray[np.int64]:
     """Return how many characters of the passage each document covers and the best one does not, int64[n_documents]."""
     is_new = np.ones(coverage.n_characters, dtype=np.int64)
     of_best = coverage.document_of_piece == coverage.documents[best]

@@ -51,10 +51,10 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     except json.JSONDecodeError as error:
         complete = _read_complete_records(text)
         if not (cut_off or _is_cut(text, error)):
-            raise _malformed(file, text, error, complete, expected) from error
+            raise _malformed_error(file, text, error, complete, expected) from error
         if not accept_truncated:
             remedy = _TAKE_COMPLETE if accept_truncated is False else ""
-            raise _cut(file, content, text, complete, f"{expected}. Fetch the file again{remedy}.") from error
+            raise _cut_error(file, content, text, complete, f"{expected}. Fetch the file again{remedy}.") from error
         return JsonFile(complete.value, cut_off=True)
     except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: {beyond_limits(error)}. Expected: {expected}. Correct the file.") from error
@@ -143,7 +143,7 @@ def _skip_blanks(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _cut(file: Path, content: bytes, text: str, complete: _CompleteRecords, expected: str) -> DataError:
+def _cut_error(file: Path, content: bytes, text: str, complete: _CompleteRecords, expected: str) -> DataError:
     begins = len(text[: complete.end].encode())
     return DataError(
         f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, in a part that begins at "
@@ -154,7 +154,7 @@ def _cut(file: Path, content: bytes, text: str, complete: _CompleteRecords, expe
 _TAKE_COMPLETE = ", or set dataset.accept_truncated=true to use only the complete records"
 
 
-def _malformed(
+def _malformed_error(
     file: Path, text: str, error: json.JSONDecodeError, complete: _CompleteRecords, expected: str
 ) -> DataError:
     offset = len(text[: error.pos].encode())

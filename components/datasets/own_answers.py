@@ -29,7 +29,7 @@ def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Par
     of_field = f"{where}, field 'references'"
     alternatives = [_alternative(entry, of_field) for entry in value if entry != ""]
     _require_few([prod(map(len, alternative)) for alternative in alternatives], of_field)
-    references = (text for alternative in alternatives for text in map(_joined, product(*alternative)))
+    references = (text for alternative in alternatives for text in map(_join, product(*alternative)))
     return tuple(dict.fromkeys(references)), parts or _parts_of_any(alternatives, of_field)
 
 
@@ -69,7 +69,7 @@ def _require_few(counts: Sequence[int], where: str) -> None:
         )
 
 
-def _joined(parts: Sequence[str]) -> str:
+def _join(parts: Sequence[str]) -> str:
     return ("、" if detect_language(parts) in ("zh", "ja") else ", ").join(parts)
 
 

@@ -21,8 +21,8 @@ class _TemporaryFile:
     """A file without a name, which is closed when the object is no longer referenced."""
 
     def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115 - see above
-        weakref.finalize(self, self.file.close)
+        self.stream = tempfile.TemporaryFile()  # noqa: SIM115 - see above
+        weakref.finalize(self, self.stream.close)
 
 
 class GatheredTexts:
@@ -32,7 +32,7 @@ class GatheredTexts:
         self._held: list[str] = []
         self._n_characters = 0
         self._lengths: list[int] = []
-        self._own: _TemporaryFile | None = None
+        self._file: _TemporaryFile | None = None
 
     def append(self, text: str) -> None:
         """Add a text. Write all texts in memory to the file if they are more than MOST_CHARACTERS."""
@@ -42,27 +42,27 @@ class GatheredTexts:
             self._write()
 
     def _write(self) -> _TemporaryFile:
-        own = self._own = self._own or _TemporaryFile()
+        file = self._file = self._file or _TemporaryFile()
         for text in self._held:
-            self._lengths.append(own.file.write(text.encode("utf-8", _HALVES)))
+            self._lengths.append(file.stream.write(text.encode("utf-8", _HALVES)))
         self._held, self._n_characters = [], 0
-        return own
+        return file
 
     def all(self) -> Sequence[str]:
         """Return the texts in order: a list, or a sequence on disk if they are many. Add no text after that."""
-        if self._own is None:
+        if self._file is None:
             return self._held
-        own = self._write()
-        own.file.flush()
-        return TextsOnDisk(own, np.concatenate([[0], np.cumsum(self._lengths)]))
+        file = self._write()
+        file.stream.flush()
+        return TextsOnDisk(file, np.concatenate([[0], np.cumsum(self._lengths)]))
 
 
 class TextsOnDisk(LazySequence[str]):
     """Texts in a file, each of which is read on access."""
 
-    def __init__(self, own: _TemporaryFile, offsets: NDArray[np.int64]) -> None:
+    def __init__(self, file: _TemporaryFile, offsets: NDArray[np.int64]) -> None:
         """Read text i from the bytes [offsets[i], offsets[i + 1]) in UTF-8."""
-        self._own, self._offsets = own, offsets
+        self._file, self._offsets = file, offsets
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -70,7 +70,7 @@ class TextsOnDisk(LazySequence[str]):
     def _item(self, index: int) -> str:
         index = range(len(self))[index]
         first, last = int(self._offsets[index]), int(self._offsets[index + 1])
-        return os.pread(self._own.file.fileno(), last - first, first).decode("utf-8", _HALVES)
+        return os.pread(self._file.stream.fileno(), last - first, first).decode("utf-8", _HALVES)
 
 
 class TextsById(Mapping[str, str]):

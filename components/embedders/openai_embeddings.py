@@ -52,8 +52,8 @@ class OpenAIEmbeddings:
     `query_prefix` and `passage_prefix` precede every query and every chunk, as models such as E5 require. `query_body`
     and `passage_body` are request parameters for queries and for chunks, e.g. `input_type: query`: NIM, Cohere, Voyage,
     Jina and others distinguish the two by a parameter. `extra_body` is sent with both, and `query_body` and
-    `passage_body` override it. `query_model` and `passage_model` are names for servers with separate models; "" stands
-    for `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
+    `passage_body` override it. `query_model` and `passage_model` are names for servers with separate models; "" means
+    `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
 
     Blank texts are not sent, and their vectors are zero. The other fields and the retries are as in `OpenAIChat`. A
     request that fails for good fails the stage, because a corpus without some of its vectors would be a different
@@ -110,7 +110,7 @@ class OpenAIEmbeddings:
         return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
+        """Return float32[n_chunks, d], unit length. Raise ComponentError if a request fails for good."""
         return self._embed(chunks.texts, self._passages, state)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -160,7 +160,7 @@ class OpenAIEmbeddings:
         """Return vectors of unit length in the order of the texts.
 
         Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
-        (None: any number) are not stored. Raises ComponentError.
+        (None: any number) are not stored. Raise ComponentError.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         stored = received.get_all(keys)
@@ -189,7 +189,7 @@ class OpenAIEmbeddings:
 
 
 def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
-    """Return vectors of unit length in the order of the texts, which a server may change. Raises Malformed."""
+    """Return vectors of unit length in the order of the texts, which a server may change. Raise Malformed."""
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:

@@ -107,7 +107,7 @@ def _states_another_number(sample: AnsweredSample) -> bool:
     """
     asked = _fact_form(sample.question)
     texts = [wording for wordings in sample.answer_parts for wording in wordings] or sample.references
-    expected = {number for text in texts for number in _added(sample.question, text).numbers}
+    expected = {number for text in texts for number in _addition(sample.question, text).numbers}
     said = _numbers(fact_form(_ITEM.sub("", without_citations(sample.answer))))
     stated = {number for number in said if not contains(asked, number)}
     return bool(expected and stated) and expected.isdisjoint(stated)
@@ -136,7 +136,7 @@ _GOODNESS = {Outcome.WRONG: 0, Outcome.PARTLY: 1, Outcome.RIGHT: 2}
 
 
 def _compare(form: str, question: str, reference: str) -> JudgedOutcome:
-    added = _added(question, reference)
+    added = _addition(question, reference)
     is_long = len(added.words) > LONG_REFERENCE
     if not is_long and contains(form, _fact_form(reference)):
         return JudgedOutcome(Outcome.RIGHT)
@@ -160,7 +160,7 @@ _fact_form = lru_cache(maxsize=50_000)(fact_form)
 
 
 @dataclass(frozen=True)
-class _Added:
+class _Addition:
     """Words and numbers that a reference adds to its question, each once."""
 
     words: tuple[str, ...]
@@ -174,7 +174,7 @@ _ITEM = re.compile(r"^\s*\d{1,2}[.)、](?=\s|\D)", re.MULTILINE)
 
 
 @lru_cache(maxsize=20_000)
-def _added(question: str, reference: str) -> _Added:
+def _addition(question: str, reference: str) -> _Addition:
     """Return what the reference adds to its question; all of its words and numbers if it adds nothing.
 
     English function words and single Chinese characters say little. They are left out if anything else is added.
@@ -184,9 +184,9 @@ def _added(question: str, reference: str) -> _Added:
     words = [word for word in dict.fromkeys(_words(form)) if not _NUMBER.fullmatch(word)]
     new_numbers, new_words = ([own for own in owns if not contains(asked, own)] for owns in (numbers, words))
     if not (new_numbers or new_words):
-        return _Added(tuple(words), tuple(numbers))
+        return _Addition(tuple(words), tuple(numbers))
     telling = [word for word in new_words if _is_telling(word)]
-    return _Added(tuple(telling or ([] if new_numbers else new_words)), tuple(new_numbers))
+    return _Addition(tuple(telling or ([] if new_numbers else new_words)), tuple(new_numbers))
 
 
 def _numbers(form: str) -> list[str]:

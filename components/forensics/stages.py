@@ -142,14 +142,14 @@ def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | 
         return UnitStage(EvidenceStage.NOT_IN_CORPUS, None, unit.is_document)
     enough = theta * unit.n_characters
     rank_needed = _rank_needed(unit.found, enough)
-    stage = _lost_at(unit, top_k, enough, rank_needed)
+    stage = _stage_of_loss(unit, top_k, enough, rank_needed)
     is_longer_than_a_chunk = longest_hit is not None and unit.n_characters > longest_hit
     if stage is EvidenceStage.CUT and is_longer_than_a_chunk:
         stage = EvidenceStage.IN_PART
     return UnitStage(stage, rank_needed, unit.is_document)
 
 
-def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
+def _stage_of_loss(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
     if unit.n_in_context and unit.n_in_context >= enough:
         return EvidenceStage.IN_CONTEXT  # possibly only through chunks around the hits
     if not unit.found:

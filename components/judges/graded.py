@@ -144,7 +144,7 @@ class Graded:
 
         The remarks are the grades with the judge's reasons, or the reason for a missing value.
         """
-        settled = [self._settled(item, preparation) for item in judged]
+        settled = [self._known_outcome(item, preparation) for item in judged]
         inquiries = [[] if outcome else self._inquiries(item) for item, outcome in zip(judged, settled, strict=True)]
         # All samples go in one call, because the model behind `ask` answers many requests in parallel.
         flat = list(chain.from_iterable(inquiries))
@@ -161,7 +161,7 @@ class Graded:
         """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
+    def _known_outcome(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
         """Return the outcome if no request is needed."""
         if self.applicability:
             known = prepared_for(preparation, item.sample)

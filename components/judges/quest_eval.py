@@ -131,9 +131,7 @@ class QuestEval:
         answered = {
             source.sample.id: answers for source, answers in zip(sources, self._answers(sources, ask), strict=True)
         }
-        scored = [
-            self._scored(known, answered.get(item.sample.id)) for item, known in zip(judged, settled, strict=True)
-        ]
+        scored = [self._score(known, answered.get(item.sample.id)) for item, known in zip(judged, settled, strict=True)]
         scores = {name: mean_scores([values[name] for values, _ in scored]) for name in NAMES}
         return Judgements(scores, [remark for _, remark in scored])
 
@@ -199,7 +197,7 @@ class QuestEval:
             n_unanswerable=n_unanswerable,
         )
 
-    def _scored(
+    def _score(
         self, known: Prepared, generated: tuple[str, ...] | Unread | None
     ) -> tuple[dict[str, float | ScoreState], str]:
         """Return the four scores of a sample and its remark. `generated` is None if nothing was asked."""

@@ -78,13 +78,13 @@ def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
     "answers" or at the top level.
     """
     for value in json_values(text):
-        answers = dict(_numbered(value.get("answers", value) if isinstance(value, dict) else value))
+        answers = dict(_numbered_answers(value.get("answers", value) if isinstance(value, dict) else value))
         if all(number in answers for number in range(1, n_questions + 1)):
             return tuple(answers[number] for number in range(1, n_questions + 1))
     return None
 
 
-def _numbered(value: object) -> Iterator[tuple[int, str]]:
+def _numbered_answers(value: object) -> Iterator[tuple[int, str]]:
     """Yield (number, answer) for every valid entry. Blank answers and null are invalid."""
     items: Sequence[tuple[object, object]] = ()
     if isinstance(value, dict):
