@@ -134,8 +134,8 @@ class FlagEmbeddings:
 
     def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
         with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
-            made = encoder.encode(texts, batch_size=self.batch_size, max_length=max_length)
-        vectors = np.asarray(made, dtype=np.float32)
+            encoded = encoder.encode(texts, batch_size=self.batch_size, max_length=max_length)
+        vectors = np.asarray(encoded, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: got vectors that are not finite among {len(texts)} with dtype={self.dtype}, "

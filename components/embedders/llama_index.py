@@ -77,8 +77,8 @@ class LlamaIndexEmbeddings:
             found = self._ask(distinct, are_queries=are_queries)
             if found.shape != (len(distinct), n_dimensions) or not np.isfinite(found).all():
                 raise ComponentError(
-                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite ones with "
-                    f"{n_dimensions} dimensions like the first one"
+                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite vectors "
+                    f"with {n_dimensions} dimensions like the first vector"
                 )
         return vectors_of_all(texts, distinct, unit_vectors(found), n_dimensions)
 
