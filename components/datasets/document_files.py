@@ -45,8 +45,8 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
         )
     found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not found:
-        content = kinds_in_words(other_files(path, options)) or "no files"
-        raise DataError(f"{path}: no file in it can be read; it contains {content}. Expected: {EXPECTED_FOLDER}.")
+        content = kinds_in_words(other_files(path, options)) or "none"
+        raise DataError(f"{path}: no file in it can be read; its files: {content}. Expected: {EXPECTED_FOLDER}.")
     return found
 
 

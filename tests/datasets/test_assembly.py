@@ -102,7 +102,7 @@ def test_gold_that_must_be_in_the_corpus() -> None:
 def test_gold_in_another_unicode_form_is_reported_as_such() -> None:
     composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
     documents = Documents([composed], [""], ["text"])
-    with pytest.raises(DataError, match="looks the same is written in another Unicode normalization form"):
+    with pytest.raises(DataError, match="looks the same is in another Unicode normalization form"):
         require_gold_in_corpus(assembled(documents, replace(SAMPLE, gold=(Evidence(decomposed),))), "the source")
 
 
@@ -170,7 +170,7 @@ def test_half_a_character_is_named_with_its_place() -> None:
 )
 def test_names_of_the_results_own_are_refused(fields: dict[str, Any], what: str) -> None:
     name = fields[what].split("/")[0]
-    with pytest.raises(DataError, match=f"the {what} of sample '.*' is '{name}', which the results use for another"):
+    with pytest.raises(DataError, match=f"the {what} of sample '.*' is '{name}', a name that the results reserve"):
         assembled(DOCUMENTS, replace(SAMPLE, **fields))
 
 

@@ -188,7 +188,7 @@ class TestBadInput:
         mistakes = CrudRag(subsets=("read/qa_9docs",), gold_overlap=0, limit=0).check()
         assert [mistake.split(":")[0] for mistake in mistakes] == ["root", "subsets", "gold_overlap", "limit"]
         assert "got ['read/qa_9docs']" in mistakes[1]
-        with pytest.raises(ConfigError, match="4 mistakes"):
+        with pytest.raises(ConfigError, match="4 errors"):
             CrudRag(subsets=(), gold_overlap=1.5, limit=-1).load()
 
     def test_missing_folder_and_file(self, root: Path) -> None:

@@ -206,9 +206,7 @@ def test_a_title_that_is_no_text(tmp_path: Path) -> None:
 def test_documents_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no such file or folder. Expected: documents as JSON Lines"):
         read_documents(tmp_path / "gone")
-    with pytest.raises(
-        DataError, match=r"no file in it can be read; there is no file at all\. Expected: documents as \.txt"
-    ):
+    with pytest.raises(DataError, match=r"no file in it can be read; its files: none\. Expected: documents as \.txt"):
         read_documents(tmp_path)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
     with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF"):

@@ -117,7 +117,7 @@ class TestFields:
 
     def test_neither_documents_nor_passages(self, tmp_path: Path) -> None:
         write(tmp_path, QUESTION)
-        with pytest.raises(DataError, match=r"dataset\.documents is empty, and no question brings passages"):
+        with pytest.raises(DataError, match=r"dataset\.documents is empty, and no question has passages"):
             Jsonl("", str(tmp_path / "samples.jsonl")).load()
 
     def test_a_question_may_have_no_answer(self, tmp_path: Path) -> None:

@@ -186,13 +186,13 @@ class TestFolders:
         root = write(tmp_path)
         (root / "gen_datas_other_final").mkdir()
         with pytest.raises(
-            DataError, match=r"gen_datas_other_final, gen_datas_set_final\. Choose one by samples_folder"
+            DataError, match=r"gen_datas_other_final, gen_datas_set_final\. Choose one with samples_folder"
         ):
             OmniEval(str(root)).load()
         other = root / "corpus" / "nodes_dir" / "other_nodes"
         other.mkdir()
         write_lines(other / "corpus.jsonl", NODES)
-        with pytest.raises(DataError, match=r"other_nodes, set-2048-256_nodes\. Choose one by corpus_folder"):
+        with pytest.raises(DataError, match=r"other_nodes, set-2048-256_nodes\. Choose one with corpus_folder"):
             OmniEval(str(root)).load()
 
     def test_fingerprint_is_that_of_names_and_contents(self, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ class TestFolders:
 class TestBadInput:
     def test_fields(self) -> None:
         assert OmniEval("somewhere", limit=1).check() == []
-        with pytest.raises(ConfigError, match="2 mistakes"):
+        with pytest.raises(ConfigError, match="2 errors"):
             OmniEval(limit=0).load()
 
     def test_missing_folders_and_files(self, tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Call
     [
         ('[\n  {"id": "1"}\n]', "The file is JSON over several lines"),
         ('{\n  "id": "1"\n}', "The file is JSON over several lines"),
-        ("\ufeffid;question\n1;When?", "If the file is a table or has another format, convert it"),
+        ("\ufeffid;question\n1;When?", "If the file has another format, such as a table, convert it"),
         ('{"id": "1",}', "Correct or remove the line"),
     ],
 )

@@ -71,7 +71,7 @@ def test_one_document_per_line(tmp_path: Path) -> None:
 
 def test_a_folder_of_lines_is_not_read_unasked(tmp_path: Path) -> None:
     (tmp_path / "part_1").write_text("First.\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"no file in it can be read; there is 1 without extension"):
+    with pytest.raises(DataError, match=r"no file in it can be read; its files: 1 without extension"):
         read_documents(tmp_path)
 
 
