@@ -1,4 +1,4 @@
-"""Whole documents as chunks."""
+"""Whole documents as chunks, without any cutting."""
 
 from dataclasses import dataclass
 from typing import ClassVar

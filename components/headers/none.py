@@ -1,4 +1,4 @@
-"""Chunks without headers."""
+"""No header: chunks are searched as they are."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class NoHeader:
-    """No header: chunks are searched as they are, and there is no header stage."""
+    """The choice of no header, with which there is no header stage."""
 
     version: ClassVar[int] = 1
 
