@@ -3,24 +3,25 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import runtime_only
 from components.records import Sample
+from components.subsets import conversation_turns
 
 
 class Groups(StrEnum):
     """The rule by which samples count as dependent.
 
-    - document: samples that share a gold document, and turns of one conversation, directly or through other samples;
+    - document: samples that share a gold document, and turns of one conversation. Links through other samples count;
     - source: samples with the same first gold document, assumed to be written from it. A conversation belongs to the
       first gold document of its first turn. Other gold documents link nothing, so samples do not form chains;
     - none: no dependence. Every sample is its own group, including turns of conversations.
 
-    Every group of `source` lies inside a group of `document`.
+    Every group of `source` is part of a group of `document`.
     """
 
     DOCUMENT = "document"
@@ -28,15 +29,13 @@ class Groups(StrEnum):
     NONE = "none"
 
 
-def groups_field() -> Any:
+def groups_field() -> Groups:
     """Return the dataclass field `groups` of a data set, with default `document`."""
     return runtime_only(Groups.DOCUMENT, "it does not change the loaded data; the keys of intervals include it")
 
 
 def groups_of(dataset: object) -> Groups:
-    """Return the `groups` of a data set, or `document` if it has no such field. Raise ValueError for an unknown
-    rule.
-    """
+    """Return the `groups` of a data set, or `document` without such a field. Raise ValueError for an unknown rule."""
     return Groups(getattr(dataset, "groups", Groups.DOCUMENT))
 
 
@@ -58,16 +57,13 @@ def clusters_of(samples: Sequence[Sample], groups: Groups = Groups.DOCUMENT) -> 
 
 
 def _openings(samples: Sequence[Sample]) -> list[str | None]:
-    """Return the first question of each sample's conversation, or None for a sample outside conversations. Data sets do
-    not name their conversations.
-    """
-    conversations = {sample.history[0].question for sample in samples if sample.history}
-    openings = [sample.history[0].question if sample.history else sample.question for sample in samples]
-    return [opening if opening in conversations else None for opening in openings]
+    """Return the first question of each sample's conversation, or None for a sample outside conversations."""
+    turns = conversation_turns([(*(turn.question for turn in s.history), s.question) for s in samples])
+    return [turn.opening if turn else None for turn in turns]
 
 
 def _sources(samples: Sequence[Sample], openings: Sequence[str | None]) -> list[list[Hashable]]:
-    """Return at most one tie per sample."""
+    """Return the ties of samples under the rule `source`: none or one per sample."""
     first_turns: dict[str, Sample] = {}
     for sample in samples:
         if not sample.history:

@@ -10,11 +10,11 @@ Rows = slice | NDArray[np.integer]
 
 @dataclass(frozen=True)
 class SparseVectors:
-    """Sparse vectors of texts. Text i has the weights `weights[first[i]:last[i]]` in the dimensions `ids` at the same
-    places.
+    """Sparse vectors of texts. Text i has the weights `weights[first[i]:last[i]]` in the dimensions
+    `ids[first[i]:last[i]]`, and 0 in all others.
 
-    Weights are float32 and positive. `ids` are int32, increasing within each text. All other dimensions are 0. `first`
-    and `last` are int64[n_texts].
+    Weights are float32 and positive. `ids` are int32, increasing within each text. `first` and `last` are
+    int64[n_texts].
     """
 
     ids: NDArray[np.int32]
@@ -71,10 +71,10 @@ class Encodings:
 
     @property
     def sparse(self) -> SparseVectors:
-        """Return the token weights."""
+        """Return the token weights of all texts without copying them."""
         return SparseVectors(self.weight_ids, self.weights, self.weight_offsets[:-1], self.weight_offsets[1:])
 
     @property
     def multi(self) -> MultiVectors:
-        """Return the token vectors."""
+        """Return the token vectors of all texts without copying them."""
         return MultiVectors(self.vectors, self.vector_offsets[:-1], self.vector_offsets[1:])

@@ -64,7 +64,7 @@ def _merge_equal(mistakes: Sequence[str]) -> list[str]:
 
 
 def _more_places(places: Sequence[str]) -> str:
-    return f" (and {len(places)} more {'places' if places[1:] else 'place'} alike)" if places else ""
+    return f" (and in {len(places)} more {'places' if places[1:] else 'place'})" if places else ""
 
 
 class DataError(RagGridError):

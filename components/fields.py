@@ -6,14 +6,24 @@ created with `added_later` while they have their default. A wrong mark makes a w
 """
 
 from dataclasses import Field, field
-from typing import Any
+from typing import Any, TypeVar, overload
+
+T = TypeVar("T")
 
 RUNTIME_ONLY = "runtime_only"
 ADDED_LATER = "added_later"
 RUNS = "runs"
 
 
-def runtime_only(default: Any, reason: str, *, runs: str = "") -> Any:
+@overload
+def runtime_only(default: None, reason: str, *, runs: str = "") -> Any: ...  # fields of any type may lack a default
+
+
+@overload
+def runtime_only(default: T, reason: str, *, runs: str = "") -> T: ...
+
+
+def runtime_only(default: object, reason: str, *, runs: str = "") -> object:
     """Return a dataclass field that changes how fast or where a component works, but never its result.
 
     `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raise ValueError
@@ -33,25 +43,26 @@ def naming_code(runs: str) -> dict[str, str]:
     return {RUNS: runs}
 
 
-def what_runs(a_field: "Field[Any]") -> str:
+def what_runs(a_field: "Field[object]") -> str:
     """Return the code that the field names: `runs` of `naming_code` or `runtime_only`, "" for other fields."""
     return str(a_field.metadata.get(RUNS, ""))
 
 
-def is_runtime_only(a_field: "Field[Any]") -> bool:
+def is_runtime_only(a_field: "Field[object]") -> bool:
     """Return True for a field created with `runtime_only`."""
     return RUNTIME_ONLY in a_field.metadata
 
 
-def added_later(default: Any) -> Any:
+def added_later(default: T) -> T:
     """Return a dataclass field that was added to a class after its results were stored.
 
-    The default must mean what the class did without the field. A field at its default is in no key, so those results
-    are still found. Never change the default: a new default would put another result under the same key.
+    With its default, the class must do what it did before it had the field. No key contains a field at its default, so
+    the stored results are still found. Never change the default: a new default would put another result under the same
+    key.
     """
     return field(default=default, metadata={ADDED_LATER: True})
 
 
-def counts(a_field: "Field[Any]", value: object) -> bool:
+def counts(a_field: "Field[object]", value: object) -> bool:
     """Return True if a field with this value is part of the identity of its owner."""
     return not is_runtime_only(a_field) and not (ADDED_LATER in a_field.metadata and value == a_field.default)

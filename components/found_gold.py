@@ -99,13 +99,13 @@ class GoldPlaces:
         return self._length
 
     def held_by(self, spans: SpansOfSamples) -> GoldPieces:
-        """Return the parts of its sample's gold that each span contains."""
+        """Return the parts of gold that each span contains, of its own sample's gold alone."""
         places = self._places
         keys = places[:, 0] * self._n_documents + places[:, 2]
-        wanted = spans.sample * self._n_documents + spans.document
-        first = np.searchsorted(keys, wanted, side="left")
-        n = np.searchsorted(keys, wanted, side="right") - first
-        span = np.repeat(np.arange(len(wanted)), n)
+        searched = spans.sample * self._n_documents + spans.document
+        first = np.searchsorted(keys, searched, side="left")
+        n = np.searchsorted(keys, searched, side="right") - first
+        span = np.repeat(np.arange(len(searched)), n)
         place = places[np.arange(len(span)) + np.repeat(first - np.cumsum(n) + n, n)]
         start = np.maximum(spans.start[span], place[:, 3])
         end = np.minimum(spans.end[span], place[:, 4])

@@ -1,4 +1,4 @@
-"""Documents that repeat gold evidence: copies and near-copies, which a retriever may find instead of the gold.
+"""Copies and near-copies of gold evidence, which a retriever may find instead of the gold.
 
 News and filings are often reprinted. A retriever that finds a reprint of the gold document has found the evidence, but
 a metric that knows only the gold document counts a miss. A copy contains at least 80 % of the characters of a gold unit
@@ -54,7 +54,7 @@ class GoldCopies:
 
 
 def no_copies() -> GoldCopies:
-    """Return an empty set of copies, with which only the gold itself counts."""
+    """Return an empty set of copies. With it, only the gold itself counts."""
     return _columns([])
 
 
@@ -64,8 +64,9 @@ def gold_units(samples: Sequence[Sample]) -> list[_Unit]:
 
 
 def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
-    """Return the copies of all gold units in the corpus. A sample that searches one part of the corpus has copies only
-    there.
+    """Return the copies of all gold units in the corpus.
+
+    If a sample searches only a part of the corpus, its gold has copies only in that part.
     """
     place = {document_id: i for i, document_id in enumerate(documents.ids)}
     prefix = {_key(unit): sample.corpus_prefix for sample in samples for unit in sample.gold}
@@ -118,14 +119,12 @@ class Credit:
         A copy that is gold itself keeps its id. Rankings without a copy are returned as the same objects.
         """
         pairs = zip(self._samples, rankings, strict=True)
-        return [_renamed(ranking, self._gold_of_copies(sample)) for sample, ranking in pairs]
+        return [_rename(ranking, self._gold_of_copies(sample)) for sample, ranking in pairs]
 
     def spans(self, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
-        """Return the spans of every sample, followed by the spans of its gold that these spans repeat word for word in
-        copies.
-        """
+        """Return the spans of each sample, followed by the spans of its gold that they repeat word for word."""
         pairs = zip(self._samples, spans, strict=True)
-        return [[*own, *self._mirrored(sample, own)] for sample, own in pairs]
+        return [[*own, *self._mirror(sample, own)] for sample, own in pairs]
 
     def _gold_of_copies(self, sample: Sample) -> Mapping[str, str]:
         own = {unit.document_id for unit in sample.gold}
@@ -136,7 +135,7 @@ class Credit:
                 found.setdefault(self._ids[copy], unit.document_id)
         return {copy: gold for copy, gold in found.items() if copy not in own}
 
-    def _mirrored(self, sample: Sample, spans: Sequence[Span]) -> list[Span]:
+    def _mirror(self, sample: Sample, spans: Sequence[Span]) -> list[Span]:
         copies, mirrored = self._copies, []
         for unit in sample.gold:
             for row in self._rows.get(_key(unit), ()):
@@ -149,7 +148,7 @@ class Credit:
         return mirrored
 
 
-def _renamed(ranking: Sequence[str], names: Mapping[str, str]) -> Sequence[str]:
+def _rename(ranking: Sequence[str], names: Mapping[str, str]) -> Sequence[str]:
     if names.keys().isdisjoint(ranking):
         return ranking
     return list(dict.fromkeys(names.get(document, document) for document in ranking))

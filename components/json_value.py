@@ -1,4 +1,4 @@
-"""The type of what is read from or written to JSON and YAML."""
+"""The type of values that are read from or written to JSON and YAML."""
 
 from typing import Any
 

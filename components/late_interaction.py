@@ -39,7 +39,7 @@ def score_pairs(queries: MultiVectors, chunks: MultiVectors, pairs: NDArray[np.i
 
 
 def search(queries: MultiVectors, chunks: MultiVectors, depth: int) -> Hits:
-    """Return the `depth` best chunks for every query by the score of `score_pairs`, ties by position.
+    """Return the `depth` best chunks of each query by the score of `score_pairs`. Of equal chunks, the first wins.
 
     Rows are shorter than `depth` if the corpus has fewer chunks. A query without vectors finds nothing, and a chunk
     without vectors is never found. The search compares all vectors of queries and chunks, so it suits small corpora.

@@ -14,30 +14,30 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _OfThread(threading.local):
+class _LoadingTime(threading.local):
     seconds: float = 0.0
     depth: int = 0
 
 
-_own = _OfThread()
+_time = _LoadingTime()
 
 
 @contextmanager
 def loading() -> Iterator[None]:
     """Count the time inside the block as loading. Nested blocks are counted once."""
     started = time.perf_counter()
-    _own.depth += 1
+    _time.depth += 1
     try:
         yield
     finally:
-        _own.depth -= 1
-        if not _own.depth:
-            _own.seconds += time.perf_counter() - started
+        _time.depth -= 1
+        if not _time.depth:
+            _time.seconds += time.perf_counter() - started
 
 
 def seconds_of_loading() -> float:
     """Return the seconds that this thread has spent loading so far."""
-    return _own.seconds
+    return _time.seconds
 
 
 def loaded_once(load: Callable[P, T]) -> Callable[P, T]:
@@ -48,4 +48,4 @@ def loaded_once(load: Callable[P, T]) -> Callable[P, T]:
         with loading():
             return load(*args, **kwargs)
 
-    return functools.cache(timed)  # type: ignore[return-value]  # it takes what `load` takes
+    return functools.cache(timed)  # type: ignore[return-value]  # it has the parameters of `load`

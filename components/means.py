@@ -9,9 +9,7 @@ from components.records import Scores, ScoreState
 
 
 def mean_scores(outcomes: Sequence[float | ScoreState]) -> Scores:
-    """Return scores with the statistics [value, 1] per sample, or zeros where the outcome is the reason for a missing
-    value.
-    """
+    """Return scores with the statistics [value, 1] per sample, or [0, 0] for a sample whose outcome is a state."""
     states = tuple(outcome if isinstance(outcome, ScoreState) else ScoreState.VALUE for outcome in outcomes)
     values = np.array(
         [np.nan if isinstance(outcome, ScoreState) else outcome for outcome in outcomes], dtype=np.float64
@@ -22,9 +20,7 @@ def mean_scores(outcomes: Sequence[float | ScoreState]) -> Scores:
 
 
 def combine_mean(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return means, float64[...], from float64[..., 2] of (sum of values, number of values); NaN where the number is
-    0.
-    """
+    """Return means, float64[...], from float64[..., 2] of (sum of values, number of values); NaN without values."""
     with np.errstate(invalid="ignore"):
         means: NDArray[np.float64] = sums[..., 0] / sums[..., 1]
     return means

@@ -12,8 +12,7 @@ from types import ModuleType
 
 class _Process(SpawnProcess):
     def start(self) -> None:
-        """Start the process."""
-        with _main_hidden():
+        with _hide_main():
             super().start()
 
 
@@ -28,7 +27,7 @@ class SpawnWithoutMain(SpawnContext):
 
 
 @contextmanager
-def _main_hidden() -> Iterator[None]:
+def _hide_main() -> Iterator[None]:
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")  # without a file or a spec there is nothing to run
     try:

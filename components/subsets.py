@@ -1,6 +1,7 @@
-"""Names of the groups of samples for which results are reported, and the groups that each sample belongs to."""
+"""Groups of samples for which results are reported: their names, and the groups and the turn of each sample."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 OVERALL = "overall"
 """All samples: the micro mean."""
@@ -41,3 +42,23 @@ def subsets_of(subset: str, topic: str | None, task: str | None) -> list[str]:
     if topic and task:
         names.append(f"matrix/{topic}/{task}")
     return names
+
+
+class ConversationTurn(NamedTuple):
+    """The `number` of a turn, from 1, in the conversation that begins with the question `opening`.
+
+    Data sets do not name their conversations, so the opening question identifies one.
+    """
+
+    number: int
+    opening: str
+
+
+def conversation_turns(asked: Sequence[Sequence[str]]) -> list[ConversationTurn | None]:
+    """Return the turn of each sample, or None for a question that is not a turn.
+
+    `asked` holds the questions of each sample: earlier turns first, its own question last. A single question is a turn
+    only if it opens a conversation of another sample.
+    """
+    openings = {questions[0] for questions in asked if len(questions) > 1}
+    return [ConversationTurn(len(questions), questions[0]) if questions[0] in openings else None for questions in asked]

@@ -45,7 +45,7 @@ class TestEqualMistakes:
         said = str(
             ConfigError(["llm.model: is empty", "judge.llm.model: is empty", "judge.scores.f.llm.model: is empty"])
         )
-        assert said == "1 error in the configuration:\n  - llm.model: is empty (and 2 more places alike)"
+        assert said == "1 error in the configuration:\n  - llm.model: is empty (and in 2 more places)"
 
     def test_of_a_group_and_of_where_it_is_used_are_one(self) -> None:
         said = str(ConfigError(["vector_index: needs a package", "retriever.vector_index: needs a package"]))

@@ -1,11 +1,26 @@
-"""Names of groups of samples."""
+"""Names of groups of samples, and turns of conversations."""
 
-from components.subsets import in_order
+from components.subsets import ConversationTurn, conversation_turns, in_order
 
 
 def test_slugs_are_in_the_order_of_their_labels() -> None:
     assert in_order(["a", "b", "c"], {"c": "C", "x": "X", "a": "A", "b": "B"}) == ["c", "a", "b"]
 
 
-def test_slugs_of_which_only_some_have_a_label_are_in_their_own_order() -> None:
+def test_slugs_are_sorted_if_some_have_no_label() -> None:
     assert in_order(["b", "multi_hop", "a"], {"multi_hop": "multi-hop"}) == ["a", "b", "multi_hop"]
+
+
+def test_turns_are_numbered_in_the_conversation_that_their_first_question_opens() -> None:
+    found = conversation_turns([("Who?",), ("Who?", "When?"), ("Alone?",), ("Who?", "When?", "Why?"), ("Hm?", "So?")])
+    assert found == [
+        ConversationTurn(1, "Who?"),
+        ConversationTurn(2, "Who?"),
+        None,
+        ConversationTurn(3, "Who?"),
+        ConversationTurn(2, "Hm?"),
+    ]
+
+
+def test_no_samples_have_no_turns() -> None:
+    assert conversation_turns([]) == []

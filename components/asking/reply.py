@@ -5,8 +5,8 @@ An unreadable reply leads to None, never to a default. The caller decides which 
 
 import re
 import unicodedata
-from typing import Any
 
+from components.json_value import Json
 from components.text.brackets import depth_of_brackets
 from components.text.thoughts import split_thoughts
 
@@ -39,26 +39,27 @@ _WHOLE_NUMBER = re.compile(r"([+-]?\d{1,18})(?:\.0+)?\s*分?")  # Python rejects
 _FLAGS = {"true": True, "yes": True, "是": True, "1": True, "false": False, "no": False, "否": False, "0": False}
 
 
-def read_object(text: str, key: str) -> dict[str, Any] | None:
-    """Return the last JSON object in a reply with `key`. A reply that is one bare value is read as {key: value}.
+def read_object(text: str, key: str) -> dict[str, Json] | None:
+    """Return the last JSON object in a reply that has `key`. A reply that is one bare value is read as {key: value}.
 
     Thoughts, fences and text around the object are ignored, unless they show that it is not the answer; see
-    `_is_meant`. Almost correct quotes, commas and brackets are repaired. Full-width characters are read as ASCII if
-    nothing is found otherwise. Returns None if there is no such object.
+    `_is_final_answer`. Almost correct quotes, commas and brackets are repaired. If that finds nothing, full-width
+    characters are read as ASCII. Return None if there is no such object.
     """
     shown = without_thoughts(text)
     for value in json_values(text):
         if isinstance(value, dict) and key in value:
-            return value if _is_meant(shown, key, is_alone=len(value) == 1) else None
+            return value if _is_final_answer(shown, key, is_alone=len(value) == 1) else None
     bare = _BARE_VALUE.fullmatch(shown)
     return {key: bare[1]} if bare else None
 
 
-def _is_meant(reply: str, key: str, *, is_alone: bool) -> bool:
+def _is_final_answer(reply: str, key: str, *, is_alone: bool) -> bool:
     """Return True if the last object with `key` is the model's answer, and not part of its explanation.
 
-    It is not the answer if it is an example, the requested form, a value within a sentence (`is_alone`: it lacks the
-    requested reason), or if the model then says that it cannot judge. Another request is cheap, a wrong grade is not.
+    It is not the answer if it is an example, the requested form, or a value within a sentence (`is_alone`: it lacks the
+    requested reason). Neither is it if the model then says that it cannot judge. Another request is cheap, a wrong
+    grade is not.
     """
     places = list(re.finditer(rf"\b{key}[\"'”’＂]?\s*[:：]", reply))
     if not places:
@@ -76,8 +77,8 @@ def _without_tags(text: str) -> str:
 
 
 def _lead_in(before: str) -> str:
-    """Return the words that introduce an object: those before it on its line, else the previous line if it ends with a
-    colon. Fences are ignored.
+    """Return the words before an object on its line, or else the previous line if it ends with a colon. Fences are
+    ignored.
     """
     *earlier, own = before.split("\n")
     lines = [line.strip() for line in earlier if line.strip() and not line.lstrip().startswith("```")]
@@ -86,16 +87,16 @@ def _lead_in(before: str) -> str:
     return lines[-1] if lines[-1].endswith((":", "：")) else ""
 
 
-def json_values(text: str) -> list[Any]:
+def json_values(text: str) -> list[Json]:
     """Return JSON objects and lists in a reply, the likeliest first.
 
-    The whole reply comes first, then its parts from the last to the first, because models draft before they conclude. A
-    reply that is nested too deeply has none.
+    The whole reply comes first, then its parts from the last to the first, because models draft before they conclude.
+    The list is empty if brackets are nested too deeply.
     """
     from json_repair import loads
 
     shown = _HALF_ESCAPE.sub("", without_thoughts(text))
-    found: list[Any] = []
+    found: list[Json] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
         if depth_of_brackets(version) > _DEEPEST:
             continue

@@ -23,7 +23,7 @@ class Inquiry(Generic[T]):
 
 @dataclass(frozen=True)
 class Unread:
-    """An inquiry without a result: FAILED if the request failed, UNPARSABLE if no reply was readable."""
+    """The state of an inquiry without a result: FAILED if the request failed, UNPARSABLE if no reply was readable."""
 
     state: ScoreState
     reason: str
@@ -46,7 +46,7 @@ def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str,
         for (place, inquiry), answer in zip(list(waiting.items()), answers, strict=True):
             results[place] = result = _result(inquiry, answer)
             if isinstance(result, Unread) and result.state is ScoreState.UNPARSABLE:
-                waiting[place] = _again(inquiry, answer, reminder)
+                waiting[place] = _with_reminder(inquiry, answer, reminder)
             else:
                 del waiting[place]
     return [results[place] for place in range(len(inquiries))]
@@ -58,17 +58,17 @@ def _result(inquiry: Inquiry[T], answer: Answer) -> T | Unread:
     read = inquiry.read(answer.text) if answer.state is AnswerState.OK else None
     if read is None:
         why = "" if answer.state is AnswerState.OK else f"({answer.state.value} reply)"
-        return Unread(ScoreState.UNPARSABLE, f"cannot be read: {' '.join(filter(None, [why, _quoted(answer)]))}")
+        return Unread(ScoreState.UNPARSABLE, f"cannot be read: {' '.join(filter(None, [why, _quote(answer)]))}")
     return read
 
 
-def _again(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
+def _with_reminder(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
     """Return the inquiry with the reply and the reminder appended.
 
     If there is no reply to show, the reminder is added to the last message, because chat templates require alternating
     roles.
     """
-    messages, quoted = inquiry.request.messages, _quoted(answer)
+    messages, quoted = inquiry.request.messages, _quote(answer)
     if quoted:
         messages = (*messages, Message("assistant", quoted), Message("user", reminder))
     else:
@@ -76,6 +76,6 @@ def _again(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
     return replace(inquiry, request=replace(inquiry.request, messages=messages))
 
 
-def _quoted(answer: Answer) -> str:
+def _quote(answer: Answer) -> str:
     """Return the reply as shown to the model again, cut because a runaway reply would fill the model's context."""
     return without_thoughts(answer.text)[:_QUOTED_CHARACTERS]

@@ -8,7 +8,7 @@ from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
 from components.records import AskedText, Kind, Message, Request, Sample, ScoreState
 
-_PLACE = re.compile(r"{[a-z_]+}")
+_PLACEHOLDER = re.compile(r"{[a-z_]+}")
 
 
 def written_texts(
@@ -21,16 +21,16 @@ def written_texts(
     """
     inquiries = []
     for number, (own, topic) in enumerate(zip(messages, topics, strict=True)):
-        about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend knows the messages only
+        about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend reads the messages only
         inquiries.append(Inquiry(Request(about.id, own, about, ()), _read))
-    return [_asked(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
+    return [_as_record(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
 
 
 def _read(reply: str) -> str | None:
     return without_thoughts(reply).strip() or None
 
 
-def _asked(reply: str | Unread) -> AskedText:
+def _as_record(reply: str | Unread) -> AskedText:
     if isinstance(reply, str):
         return AskedText(reply)
     if reply.state is ScoreState.FAILED:
@@ -39,8 +39,8 @@ def _asked(reply: str | Unread) -> AskedText:
 
 
 def wording_mistakes(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return errors for places that an instruction lacks, and for unknown places."""
+    """Return errors for placeholders such as {text} that an instruction lacks, and for unknown ones."""
     lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
     known = [*needed, *others]
-    found = [place for place in dict.fromkeys(_PLACE.findall(instruction)) if place not in known]
+    found = [place for place in dict.fromkeys(_PLACEHOLDER.findall(instruction)) if place not in known]
     return lacking + [f"instruction: has {place}, expected only {' and '.join(known)}" for place in found]

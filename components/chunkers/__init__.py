@@ -1,1 +1,1 @@
-"""Cut documents into chunks."""
+"""Chunkers, which cut documents into chunks: spans of their text."""

@@ -1,4 +1,4 @@
-"""What all chunkers share: the unit of a chunk's size, and how size and overlap become a number of tokens."""
+"""The size of chunks: its unit, the tokens of an overlap, and checks of both."""
 
 from enum import StrEnum
 
@@ -6,20 +6,20 @@ from components.protocols import Tokenizer
 
 
 class Unit(StrEnum):
-    """What `size` counts."""
+    """The unit of a chunk's `size`: tokens of its tokenizer, or characters."""
 
     TOKEN = "token"  # noqa: S105 - not a password
     CHAR = "char"
 
 
 def overlap_tokens(size: int, overlap: float) -> int:
-    """Tokens that a chunk repeats from the one before it: the fraction `overlap` of `size`, rounded down."""
-    # 0.29 * 100 is 28.999... in binary: without the nudge, shares that come out whole would lose a token.
+    """Return the number of tokens that a chunk repeats from the chunk before it: `size * overlap`, rounded down."""
+    # 0.29 * 100 is 28.999... in binary. Without the small addition, such overlaps would lose a token.
     return int(size * overlap + 1e-9)
 
 
 def size_mistakes(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -> list[str]:
-    """What is wrong with a size and an overlap; an empty list if nothing is."""
+    """Return errors in a size and an overlap; [] if both are valid."""
     mistakes = []
     smallest = 1 if unit is Unit.CHAR else tokenizer.max_tokens_per_character
     if size < smallest:

@@ -1,4 +1,4 @@
-"""llama-index's SentenceSplitter, for parity with pipelines that use it (CRUD-RAG's published code among them)."""
+"""llama-index's SentenceSplitter, for parity with pipelines that use it, such as CRUD-RAG's published code."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class LlamaIndexSentences:
-    """`llama_index.core.node_parser.SentenceSplitter` with our tokenizer; its chunks are mapped back to spans.
+    """`llama_index.core.node_parser.SentenceSplitter` with our tokenizer. Its chunks are mapped back to spans.
 
-    Its overlap consists of whole sentences, at most `size * overlap` tokens long, so small overlaps often repeat
-    nothing; and it knows only the sentence marks of its own default settings.
+    Its overlap consists of whole sentences of at most `size * overlap` tokens in total, so small overlaps often repeat
+    nothing. It splits only at the sentence marks of its default settings.
     """
 
     size: int = 128
@@ -31,16 +31,19 @@ class LlamaIndexSentences:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """What is wrong with size and overlap."""
+        """Return errors in size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:
-        """None: it counts tokens itself."""
+        """Always None: it counts tokens itself."""
         return None
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start). Raises ComponentError if a document's chunks are not its text."""
+        """Return spans sorted by (document, start).
+
+        Raise ComponentError if the chunks of a document do not match its text, MissingExtraError without llama-index.
+        """
         try:
             from llama_index.core.node_parser import SentenceSplitter
         except ImportError as error:
@@ -60,15 +63,15 @@ class LlamaIndexSentences:
 
 
 def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, int]]:
-    """Where each chunk is in the text, such that together they cover all of it but white space between them.
+    """Return [start, end) of each chunk. Together the chunks cover all of the text except white space between them.
 
-    The splitter returns texts without offsets, and the same words may occur in several places. So all places are
-    followed that continue from where the previous chunk began or ended, until one chain of them reaches the end of the
-    text.
+    The splitter returns texts without offsets, and the same words may occur in several places. Therefore we follow all
+    chains of places in which each chunk begins within or right after the previous one, and take a chain that reaches
+    the end of the text. Raise ComponentError if there is none.
     """
     if not chunks:
         return []
-    # Per chunk: every place where it may start -> a start of the previous chunk from which it is reached.
+    # For each chunk: every possible start -> a start of the previous chunk that leads to it.
     places: list[dict[int, int]] = [{_skip_blank(text, 0): -1}]
     for before, chunk in pairwise(chunks):
         reached: dict[int, int] = {}
@@ -81,8 +84,8 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
     start = len(text.rstrip()) - len(chunks[-1])
     if start not in places[-1]:
         raise ComponentError(
-            f"chunk=llama_index: the chunks of document {document_id!r}, which begins {text[:40]!r}, are not its text. "
-            "Use chunk=sentence for this corpus."
+            f"chunk=llama_index: the chunks of document {document_id!r}, which begins {text[:40]!r}, do not match its "
+            "text. Use chunk=sentence for this corpus."
         )
     spans = []
     for chunk, reached in zip(reversed(chunks), reversed(places), strict=True):
@@ -92,14 +95,14 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
 
 
 def _skip_blank(text: str, start: int) -> int:
-    """The first position from `start` on that is not white space."""
+    """Return the first position from `start` on that is not white space."""
     while start < len(text) and text[start].isspace():
         start += 1
     return start
 
 
 def _occurrences(text: str, chunk: str, first: int, last: int) -> Iterator[int]:
-    """Positions in [first, last] at which the chunk occurs."""
+    """Yield the positions in [first, last] at which the chunk occurs."""
     place = text.find(chunk, first, last + len(chunk))
     while place >= 0:
         yield place

@@ -1,4 +1,4 @@
-"""Small chunks are searched, and the larger ones that they are part of are read."""
+"""Search in small chunks, but read the larger chunks that contain them."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,9 +8,10 @@ from components.protocols import Chunker, EmbeddingChunker
 
 @dataclass(frozen=True)
 class ParentChunks:
-    """Documents are cut by `parents`, and each of these once more by `children`. A hit on a child stands for its
-    parent, which goes to the reranker and into the prompt. Source: "small to big" retrieval, as LangChain's parent
-    document retriever does it.
+    """Two levels of chunks: `parents` cuts documents, and `children` cuts each parent.
+
+    Children are searched. The reranker and the prompt get the parent of a child that was found. Source: "small to big"
+    retrieval, as in LangChain's parent document retriever.
     """
 
     children: Chunker
@@ -20,11 +21,11 @@ class ParentChunks:
 
     @property
     def size(self) -> int:
-        """Of what is read; 0 for parents of any size."""
+        """The size of parents, which are read; 0 for parents of any size."""
         return int(getattr(self.parents, "size", 0))
 
     def check(self) -> list[str]:
-        """Children that are no smaller than their parents."""
+        """Return an error if children are not smaller than their parents."""
         small, large = getattr(self.children, "size", 0), getattr(self.parents, "size", 0)
         is_same_unit = getattr(self.children, "unit", None) == getattr(self.parents, "unit", None)
         if small and large and is_same_unit and small >= large:

@@ -1,4 +1,4 @@
-"""Chunks that end where the text turns to something else, as an embedder sees it."""
+"""Chunks that end where the topic changes, judged by the vectors of sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.chunkers.budget import Unit, size_mistakes
-from components.chunkers.parts import packed_within
-from components.chunkers.sentence import SentencePacking
+from components.chunkers.sentence import SentencePacking, packed_within
 from components.protocols import Embedder, Tokenizer
 from components.records import Documents, Segments, Spans
 from components.tokenizers.cl100k import Cl100k
@@ -18,7 +17,7 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class SentenceWindows:
-    """Each sentence with `n_neighbours` before and after it: what is embedded of it."""
+    """Windows to embed: each sentence with `n_neighbours` sentences before and after it."""
 
     n_neighbours: int = 1
     length_tokenizer: Tokenizer | None = None
@@ -26,7 +25,7 @@ class SentenceWindows:
     version: ClassVar[int] = 1
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """A span per sentence, in order; they overlap."""
+        """Return one span per sentence, in order. Spans overlap."""
         rows = []
         for document, ends in enumerate(_sentences(segments)):
             starts = [0, *ends[:-1]]
@@ -38,10 +37,13 @@ class SentenceWindows:
 
 @dataclass(frozen=True)
 class SemanticPacking:
-    """A chunk ends where the distance between the vectors of two neighbouring sentences, each embedded together with
-    `n_neighbours` on either side, is beyond the `percentile` of all such distances in the document. Distances are
-    1 - cosine, and 0 beside a sentence without a vector. What would be larger than `size` tokens (or characters) is
-    parted between sentences, as `SentencePacking` does it.
+    """Chunks that end between two sentences at a large distance.
+
+    A chunk ends where the distance is above the `percentile` of all such distances in the document. The distance of
+    two consecutive sentences is 1 - cosine of their vectors, or 0 if one has a zero vector. Each sentence is embedded
+    together with `n_neighbours` on either side. Chunks of more than `size` tokens (or characters) are split between
+    sentences by `SentencePacking`.
+
     Source: Kamradt 2023, "5 Levels of Text Splitting", level 4, as in llama-index's SemanticSplitterNodeParser.
     """
 
@@ -55,7 +57,7 @@ class SemanticPacking:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors for numbers out of range."""
         mistakes = size_mistakes(self.size, 0.0, self.unit, self.tokenizer)
         if not 0 <= self.percentile <= 100:
             mistakes.append(f"percentile: got {self.percentile}, expected a number in [0, 100], e.g. 95")
@@ -70,11 +72,11 @@ class SemanticPacking:
 
     @property
     def windows(self) -> SentenceWindows:
-        """Cuts what is embedded."""
+        """The chunker of the texts to embed, one per sentence."""
         return SentenceWindows(self.n_neighbours, self.length_tokenizer)
 
     def chunk_by_vectors(self, documents: Documents, segments: Segments, vectors: NDArray[np.float32]) -> Spans:
-        """Spans sorted by (document, start)."""
+        """Return spans sorted by (document, start). `vectors` has one row per span of `windows`."""
         rows, first = [], 0
         for document, ends in enumerate(_sentences(segments)):
             own = vectors[first : first + len(ends)]
@@ -87,7 +89,7 @@ class SemanticPacking:
         return packed_within(_spans(rows), packing, documents, segments)
 
     def _breaks(self, vectors: NDArray[np.float32]) -> list[int]:
-        """The sentences after which a chunk ends, the last one of a document left out."""
+        """Return the sentences of a document after which a chunk ends, without the last sentence."""
         if len(vectors) < 2:
             return []
         norms = np.linalg.norm(vectors, axis=1)
@@ -99,7 +101,7 @@ class SemanticPacking:
 
 
 def _sentences(segments: Segments) -> Iterator[list[int]]:
-    """Per document, where its sentences end."""
+    """Yield the ends of the sentences of each document."""
     offsets = segments.sentence_offsets.tolist()
     for first, last in pairwise(offsets):
         yield segments.sentence_ends[first:last].tolist()

@@ -1,4 +1,4 @@
-"""Whole sentences packed up to a size: the default chunker."""
+"""The default chunker, which packs whole sentences up to a size."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,18 +9,19 @@ import numpy as np
 from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
 from components.chunkers.token_window import tidy
 from components.protocols import Tokenizer
-from components.records import Documents, Segments, Spans
+from components.records import Documents, Segments, Spans, SpanTexts
+from components.text.tables import segments_of
 from components.tokenizers.cl100k import Cl100k
 
 
 @dataclass(frozen=True)
 class SentencePacking:
-    """Packs consecutive sentences into chunks of at most `size` tokens (or characters).
+    """Consecutive sentences packed into chunks of at most `size` tokens (or characters).
 
-    With overlap, a chunk begins with exactly the last `size * overlap` tokens of the text before it, rounded down;
-    whole sentences fill the rest. A sentence that is too long for the rest is cut between tokens. Nothing is lost or
-    changed: chunks are spans of the original text. Tokens are those of the whole document: a chunk tokenised by itself
-    can have one or two more, since its edges may fall where the tokenizer would have read on.
+    With overlap, a chunk begins with exactly the last `size * overlap` tokens of the text before it, rounded down.
+    Whole sentences fill the rest, and a sentence that is too long for the rest is cut between tokens. Chunks are spans
+    of the original text, and no text is lost. Tokens are counted in the whole document. A chunk tokenised by itself can
+    have one or two more, because its edges may split what the tokenizer would read as one token.
     """
 
     size: int = 128
@@ -31,16 +32,16 @@ class SentencePacking:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """What is wrong with size and overlap."""
+        """Return errors in size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:
-        """None when sizes are characters."""
+        """The tokenizer that counts sizes, or None for sizes in characters."""
         return None if self.unit is Unit.CHAR else self.tokenizer
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start)."""
+        """Return spans sorted by (document, start)."""
         repeated = overlap_tokens(self.size, self.overlap)
         rows = []
         for i, (tokens, sentences) in enumerate(_per_document(segments)):
@@ -52,7 +53,7 @@ class SentencePacking:
 
 
 def _per_document(segments: Segments) -> Iterator[tuple[list[int], list[int]]]:
-    """Per document: its token ends (characters), and the number of tokens up to the end of each sentence."""
+    """Yield for each document its token ends (characters), and the number of tokens up to the end of each sentence."""
     token_offsets, sentence_offsets = segments.token_offsets.tolist(), segments.sentence_offsets.tolist()
     for i in range(len(token_offsets) - 1):
         tokens = segments.token_ends[token_offsets[i] : token_offsets[i + 1]]
@@ -61,10 +62,9 @@ def _per_document(segments: Segments) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def _pack(sentences: list[int], size: int, repeated: int) -> Iterator[tuple[int, int]]:
-    """[first, last) tokens of each chunk's new part, for sentences given by the token count at their end.
+    """Yield the tokens [first, last) of each chunk's new part. `sentences` are the token counts at their ends.
 
-    The first chunk of a document has nothing to repeat, so its new part may be `size` tokens long, that of the others
-    `size - repeated`.
+    The new part has at most `size - repeated` tokens, or `size` in the first chunk of a document, which repeats none.
     """
     first = packed = 0
     for end in sentences:
@@ -81,3 +81,15 @@ def _pack(sentences: list[int], size: int, repeated: int) -> Iterator[tuple[int,
 
 def _room(first: int, size: int, repeated: int) -> int:
     return size - repeated if first else size
+
+
+def packed_within(parts: Spans, packing: SentencePacking, documents: Documents, segments: Segments) -> Spans:
+    """Pack each of `parts` like a document, so that no chunk crosses the border of a part.
+
+    Return the chunks of all parts, sorted by (document, start).
+    """
+    texts = SpanTexts(documents.texts, parts)
+    names = [str(number) for number in range(len(texts))]
+    packed = packing.chunk(Documents(names, names, texts), segments_of(segments, parts))
+    first = parts.start[packed.document]
+    return tidy(documents, Spans(parts.document[packed.document], packed.start + first, packed.end + first))

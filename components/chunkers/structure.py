@@ -1,4 +1,4 @@
-"""Chunks that end where sections and pages do."""
+"""Chunks that end at the end of sections and pages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from components.chunkers.budget import Unit, size_mistakes
-from components.chunkers.parts import packed_within
-from components.chunkers.sentence import SentencePacking
+from components.chunkers.sentence import SentencePacking, packed_within
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
 from components.text.outline import Outline, Section
@@ -18,9 +17,11 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class SectionPacking:
-    """Packs the sentences of each section, from one heading of Markdown or one end of a page to the next, into chunks
-    of at most `size` tokens (or characters), as `SentencePacking` packs those of a document. A heading right above
-    another one goes with it. Texts without headings and pages are packed as a whole.
+    """The sentences of each section, packed into chunks of at most `size` tokens (or characters).
+
+    A section extends from one Markdown heading or end of a page to the next. `SentencePacking` packs each section like
+    a document. A heading right above another heading belongs to its section. Texts without headings and pages are
+    packed as a whole.
     """
 
     size: int = 256
@@ -31,23 +32,23 @@ class SectionPacking:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """What is wrong with size and overlap."""
+        """Return errors in size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:
-        """None when sizes are characters."""
+        """The tokenizer that counts sizes, or None for sizes in characters."""
         return None if self.unit is Unit.CHAR else self.tokenizer
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start)."""
+        """Return spans sorted by (document, start)."""
         rows = [(i, *span) for i, text in enumerate(documents.texts) for span in _sections(text)]
         sections = Spans(*np.array(rows, dtype=np.int32).reshape(-1, 3).T)
         packing = SentencePacking(self.size, self.overlap, self.unit, self.tokenizer)
         return packed_within(sections, packing, documents, segments)
 
     def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
-        """Of each chunk, its `section` (the headings that it is under) and its `page`, where there are any."""
+        """Return the `section` (the headings above it) and the `page` of each chunk, each only if it has one."""
         found = []
         outline, read = Outline(""), -1
         for document, start, end in zip(*(part.tolist() for part in _columns(chunks)), strict=True):
@@ -64,7 +65,7 @@ def _columns(chunks: Spans) -> tuple[np.ndarray, ...]:
 
 
 def _sections(text: str) -> Iterator[tuple[int, int]]:
-    """Characters [start, end) of each section, with the headings alone that stand right above its own."""
+    """Yield the characters [start, end) of each section, joined with headings without text right above it."""
     start = -1
     sections = Outline(text).sections
     for section, following in zip_longest(sections, sections[1:]):

@@ -16,9 +16,10 @@ from components.tokenizers.cl100k import Cl100k
 class TokenWindow:
     """Windows of `size` tokens (or characters), each beginning `size * (1 - overlap)` tokens after the previous one.
 
-    The last window of a document may be shorter. A window never ends inside a character: a token that does so is left
-    to the next window. Windows of white space alone are dropped. Tokens are those of the whole document: a window
-    tokenised by itself can have one or two more, since its edges may fall where the tokenizer would have read on.
+    The last window of a document may be shorter. A window never ends inside a character: a token that ends there
+    belongs to the next window. Windows of white space are dropped. Tokens are counted in the whole document. A window
+    tokenised by itself can have one or two more, because its edges may split what the tokenizer would read as one
+    token.
     """
 
     size: int = 128
@@ -29,19 +30,19 @@ class TokenWindow:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """What is wrong with size and overlap."""
+        """Return errors in size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:
-        """None when sizes are characters."""
+        """The tokenizer that counts sizes, or None for sizes in characters."""
         return None if self.unit is Unit.CHAR else self.tokenizer
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start)."""
+        """Return spans sorted by (document, start)."""
         step = self.size - overlap_tokens(self.size, self.overlap)
         n_tokens = np.diff(segments.token_offsets)
-        # Another window is needed only as long as the previous one does not reach the end. -(-a // b) rounds up.
+        # Windows are added until one reaches the end of the document. -(-a // b) rounds up.
         n_windows = np.where(n_tokens > 0, np.maximum(0, -((self.size - n_tokens) // step)) + 1, 0)
         document = np.repeat(np.arange(len(n_tokens)), n_windows)
         nth = np.arange(len(document)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
@@ -56,14 +57,15 @@ class TokenWindow:
 
 
 def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Character offset before the nth token of each document."""
+    """Return the character offset before the nth token of each document."""
     before = segments.token_offsets[document] + token - 1
     return np.where(token > 0, segments.token_ends[np.maximum(before, 0)], 0).astype(np.int32)
 
 
 def tidy(documents: Documents, spans: Spans) -> Spans:
-    """Drops spans of nothing but white space, and spans inside the one before or after them, which arise where several
-    tokens share a character. `spans` are sorted by (document, start).
+    """Drop spans of white space, and spans inside the span before or after them.
+
+    The latter arise where several tokens share a character. `spans` are sorted by (document, start).
     """
     rows = zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
     kept = np.array([bool(documents.texts[d][start:end].strip()) for d, start, end in rows], dtype=bool)

@@ -1,4 +1,4 @@
-"""Documents as they are."""
+"""Whole documents as chunks, without any cutting."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,13 +11,13 @@ from components.records import Documents, Segments, Spans
 
 @dataclass(frozen=True)
 class WholeDocuments:
-    """Each document is one chunk: for passages that were cut already, as those that come with a question."""
+    """Documents that are one chunk each, for passages that are already cut, such as passages given with a question."""
 
     version: ClassVar[int] = 1
     length_tokenizer: ClassVar[None] = None
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """One span per document that is not blank."""
+        """Return one span per document that is not blank."""
         n_documents = len(documents)
         lengths = np.array([len(text) for text in documents.texts], dtype=np.int32)
         whole = Spans(np.arange(n_documents, dtype=np.int32), np.zeros(n_documents, dtype=np.int32), lengths)

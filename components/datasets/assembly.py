@@ -1,4 +1,4 @@
-"""The last step of every loader: documents and samples, as they were read, become a checked Benchmark.
+"""The last step of every loader: check documents and samples, and join them in a Benchmark.
 
 All errors are DataError. `source` says where the data came from, for the error messages.
 """
@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from unicodedata import normalize
 
-from components.datasets.sampling import limit_samples
-from components.datasets.smaller_corpus import limit_documents
+from components.datasets.sampling import limit_documents, limit_samples
 from components.errors import DataError
 from components.records import LARGEST_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
@@ -24,23 +23,27 @@ def assemble(
     *,
     references_required: bool = True,
 ) -> Benchmark:
-    """Checks everything, drops empty documents (counted in the notes) and sorts the documents by id.
+    """Check everything, drop empty documents (counted in the notes) and sort the documents by id.
 
-    Raises DataError for an empty corpus, no samples at all, a duplicate id, a sample with a blank question or without a
-    reference (unless these are optional, as for retrieval alone), half a character, a gold span outside its document,
-    and a subset, topic or task whose name the results reserve for themselves. Gold documents that are missing from the
-    corpus are legal: see `limit_and_count`. Samples without a reference are counted where they are legal.
+    Raise DataError for
+
+    - a corpus without text, no samples, a duplicate id, or a sample with a blank question;
+    - a sample without a reference, if references are required; otherwise such samples are counted;
+    - an unpaired surrogate, or a gold span outside its document;
+    - a subset, topic or task whose name the results reserve.
+
+    Gold documents may be missing from the corpus; see `limit_and_count`.
     """
     kept = _sorted_and_not_empty(documents)
     if not len(kept):
         raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones).")
     if not samples:
-        raise DataError(f"{source}: no samples were found. Check which subsets and files are there.")
+        raise DataError(f"{source}: no samples were found. Check the subsets and the files.")
     require_unique(kept.ids, source, "document")
     require_unique([sample.id for sample in samples], source, "sample")
     for an_id, title, text in zip(kept.ids, kept.titles, kept.texts, strict=True):
         _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
-    for an_id, facts in zip(kept.ids, kept.metadata, strict=False):  # there may be none at all
+    for an_id, facts in zip(kept.ids, kept.metadata, strict=False):  # a corpus may have no metadata
         _require_whole_characters(source, f"the metadata of document '{an_id}'", *facts, *facts.values())
     for sample in samples:
         _check_texts(sample, source, references_required)
@@ -55,13 +58,14 @@ def assemble(
 
 
 def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_documents: int | None = None) -> Benchmark:
-    """The benchmark with at most `limit` samples and `max_documents` documents (all of their gold is kept), and in its
-    notes how many samples lack gold in the corpus.
+    """Return the benchmark with at most `limit` samples and `max_documents` documents, and with counts in its notes.
 
-    `n_samples_without_gold_in_corpus` counts the samples that have no gold unit in the corpus (or no unit at all),
-    `n_gold_units_not_in_corpus` the units of all samples that are not in it, `n_documents_left_aside` the documents
-    beyond the maximum. The limit on samples leaves the corpus as it is: with fewer documents, retrieval is an easier
-    task.
+    The gold of the samples is always kept. The limit on samples does not shrink the corpus, because retrieval from
+    fewer documents is easier. The counts are
+
+    - `n_samples_without_gold_in_corpus`: samples without a gold unit in the corpus, or without any gold;
+    - `n_gold_units_not_in_corpus`: gold units of all samples that are not in the corpus;
+    - `n_documents_left_aside`: documents beyond the maximum.
     """
     samples = limit_samples(benchmark.samples, limit, seed)
     documents = limit_documents(benchmark.documents, samples, max_documents, seed)
@@ -80,22 +84,23 @@ def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_docu
 
 
 def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = "") -> None:
-    """For data sets in which all gold must be in the corpus. Raises DataError naming the units that are not, and what
-    of the corpus was `not_read`, in words.
+    """Raise DataError if gold is missing from the corpus. The error names each missing unit.
+
+    `not_read` describes the files of the corpus that were not read; "" for none.
     """
     ids = benchmark.documents.ids
     known, by_stem = set(ids), {_stem(an_id): an_id for an_id in reversed(ids)}
     composed = {normalize("NFC", an_id) for an_id in ids}
-    left_out = f" Not read, for want of a reader: {not_read}." if not_read else ""
+    left_out = f" Files that were not read: {not_read}." if not_read else ""
 
     def mistake(sample: Sample, unit: Evidence) -> str:
         alike = by_stem.get(_stem(unit.document_id))
         hint = f"did you mean '{alike}'?" if alike else f"its ids are like '{ids[0]}'."
         if normalize("NFC", unit.document_id) in composed:
-            hint = "one that looks the same is written in another Unicode normalization form (NFC or NFD)."
+            hint = "an id that looks the same is in another Unicode normalization form (NFC or NFD)."
         return (
             f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
-            f"'{unit.document_id}' with text; {hint}{left_out} Mend the id, or add the document."
+            f"'{unit.document_id}' with text; {hint}{left_out} Correct the id, or add the document."
         )
 
     if lost := [mistake(*each) for each in _units(benchmark.samples) if each[1].document_id not in known]:
@@ -103,8 +108,9 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
 
 
 def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) -> None:
-    """For data sets in which some gold may be missing. Raises DataError if there is gold but none of it is in the
-    corpus, because then the samples belong to another corpus. `remedy` says what to do.
+    """Raise DataError if the samples have gold, but none of it is in the corpus: they belong to another corpus.
+
+    `remedy` tells the user what to do.
     """
     named = {unit.document_id for _, unit in _units(benchmark.samples)}
     if named and named.isdisjoint(benchmark.documents.ids):
@@ -115,7 +121,7 @@ def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) 
 
 
 def _stem(document_id: str) -> str:
-    """What of an id does not differ in case, in its folders or in its extension."""
+    """Return an id in lower case, without folders and extension."""
     return PurePosixPath(document_id.lower()).stem
 
 
@@ -125,7 +131,7 @@ def _sorted_and_not_empty(documents: Documents) -> Documents:
 
 
 def require_unique(ids: Sequence[str], source: str, what: str) -> None:
-    """Raises DataError naming the first id that occurs twice; `what` has these ids ("document")."""
+    """Raise DataError for the first id that occurs twice. `what` names the things with these ids ("document")."""
     first: dict[str, int] = {}
     for position, an_id in enumerate(ids, start=1):
         if an_id in first:
@@ -137,14 +143,14 @@ def require_unique(ids: Sequence[str], source: str, what: str) -> None:
 
 
 def _require_whole_characters(source: str, where: str, *texts: str) -> None:
-    """A JSON escape of a single surrogate is half a character, which no UTF-8 file, and so no result, can hold."""
+    """Raise DataError for an unpaired surrogate, which a JSON escape can contain but a UTF-8 file cannot."""
     for text in texts:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise DataError(
-                f"{source}: {where} holds half a character, {text[error.start]!a}, at {error.start}. "
-                "Mend the escape in the file, or remove it."
+                f"{source}: {where} contains half of a character (an unpaired surrogate), {text[error.start]!a}, at "
+                f"{error.start}. Correct the escape in the file, or remove it."
             ) from error
 
 
@@ -161,14 +167,14 @@ def _check_texts(sample: Sample, source: str, references_required: bool) -> None
 
 
 def _check_names(sample: Sample, source: str) -> None:
-    """A subset "macro" would be taken for the mean over subsets, a topic "all" for the average row of the matrix."""
+    """Raise DataError for a reserved name: a subset "macro", for example, would be confused with the macro mean."""
     taken = {"subset": (OVERALL, MACRO, *GROUPINGS), "topic": (AVERAGE,), "task": (AVERAGE,)}
     names = {"subset": sample.subset.split("/")[0], "topic": sample.topic, "task": sample.task}
     for what, name in names.items():
         if name in taken[what]:
             raise DataError(
-                f"{source}: the {what} of sample '{sample.id}' is '{name}', which the results use for another thing. "
-                f"Expected: any other name than {', '.join(taken[what])}. Rename it."
+                f"{source}: the {what} of sample '{sample.id}' is '{name}', a name that the results reserve. "
+                f"Expected: any name except {', '.join(taken[what])}. Rename it."
             )
 
 

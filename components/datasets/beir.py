@@ -1,4 +1,4 @@
-"""Any data set in BEIR's layout: a folder with a corpus, queries and relevance judgements."""
+"""Data sets in BEIR's layout: a folder with a corpus, queries and relevance judgements."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import ClassVar
 from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
-from components.datasets.beir_set import BeirFiles, labelled, read_set
+from components.datasets.beir_set import BeirFiles, label_counts, read_set
 from components.datasets.labels import name_mistakes
 from components.datasets.reading import optional_file, require_folder, sha256_of_files
 from components.datasets.sampling import limit_mistakes
@@ -23,7 +23,7 @@ _QRELS = ("qrels.tsv", "qrels/test.tsv")
 
 
 class Gold(StrEnum):
-    """Whether a question needs all of its relevant documents, or any one of them suffices."""
+    """The relevant documents that a question needs: all of them, or any one."""
 
     ALL = "all"
     ANY = "any"
@@ -31,18 +31,18 @@ class Gold(StrEnum):
 
 @dataclass(frozen=True)
 class Beir:
-    """The folder `root`, with corpus.jsonl, `queries_file`, `qrels_file` ("" for qrels.tsv or qrels/test.tsv, whichever
-    is there) and, if there is one, answers.jsonl with reference answers. Without it the data set is for retrieval
-    alone.
+    """The folder `root` with corpus.jsonl, `queries_file` and `qrels_file`, and answers.jsonl if it has one.
 
-    A document's text, which is chunked and searched, begins with its title (if it has one) and `title_separator`; None
-    keeps titles out of the text. All samples belong to the subset `subset`. Queries without a relevant document are
-    kept. Judgements do not say whether a query needs all of its relevant documents: `gold` does.
+    Without answers.jsonl, which holds reference answers, the data set tests retrieval only. An empty `qrels_file`
+    means qrels.tsv or qrels/test.tsv. A document's text, which is chunked and searched, begins with its title (if it
+    has one) and `title_separator`; None keeps titles out of the text. All samples belong to the subset `subset`.
+    Queries without a relevant document are kept. `gold` says whether a query needs all of its relevant documents,
+    because judgements do not.
     """
 
     version: ClassVar[int] = 1
 
-    root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     subset: str = UNNAMED
     queries_file: str = QUERIES
     qrels_file: str = ""
@@ -50,33 +50,33 @@ class Beir:
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None
-    name: str = runtime_only("beir", "what the data set is called changes nothing about it")
+    name: str = runtime_only("beir", "the name of a data set does not change its content")
     gold: Gold = added_later(Gold.ALL)
     groups: Groups = groups_field()
 
     def check(self) -> list[str]:
-        """What is wrong with the fields; reads no file."""
+        """Return errors in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder of {_EXPECTED}"]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
-            mistakes.append(f"subset: came '{self.subset}'; expected a name of a-z, 0-9 and _, such as nfcorpus")
+            mistakes.append(f"subset: got '{self.subset}', expected a name of a-z, 0-9 and _, such as nfcorpus")
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
 
     def fingerprint(self) -> str:
-        """SHA-256 over the files that are read."""
+        """Return the SHA-256 of the files that `load` reads."""
         return sha256_of_files(self._files().by_part(), _EXPECTED)
 
     def load(self) -> Benchmark:
-        """All documents, and one sample per query up to the limit. The notes count queries without judgements, and
-        judgements that are not relevant, repeated, or about unknown queries and documents.
+        """Return all documents, and one sample per query up to the limit.
 
-        Raises ConfigError if `check` finds a mistake, DataError for the files.
+        The notes count queries without judgements, and judgements that are not relevant, repeated, or about unknown
+        queries and documents. Raise ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
         own = read_set(self._files(), self.subset, self.title_separator, any_suffices=self.gold is Gold.ANY)
-        notes = {**labelled(own.samples), **own.counts}
+        notes = {**label_counts(own.samples), **own.counts}
         benchmark = assemble(self.root, own.documents, own.samples, {}, notes, references_required=False)
-        require_some_gold_in_corpus(benchmark, self.root, "Choose the judgements of this corpus by qrels_file.")
+        require_some_gold_in_corpus(benchmark, self.root, "Choose the judgements of this corpus with qrels_file.")
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _files(self) -> BeirFiles:
@@ -88,7 +88,7 @@ class Beir:
 def _find_qrels(root: Path) -> Path:
     found = [root / name for name in _QRELS if (root / name).is_file()]
     if not found:
-        raise DataError(f"{root}: neither {' nor '.join(_QRELS)} is there. Expected here: {_EXPECTED}.")
+        raise DataError(f"{root}: has neither {' nor '.join(_QRELS)}. Expected here: {_EXPECTED}.")
     if len(found) > 1:
-        raise DataError(f"{root}: both {' and '.join(_QRELS)} are there. Choose one by dataset.qrels_file.")
+        raise DataError(f"{root}: has both {' and '.join(_QRELS)}. Choose one with dataset.qrels_file.")
     return found[0]

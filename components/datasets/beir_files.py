@@ -24,17 +24,20 @@ _HEADERS = (["query-id", "corpus-id", "score"], ["query_id", "corpus_id", "score
 
 @dataclass(frozen=True)
 class Qrels:
-    """`scores` by query id and document id, including those below 1 (not relevant); `n_repeated` duplicate lines."""
+    """Relevance judgements: `scores` by query id and document id, and the number `n_repeated` of duplicate lines.
+
+    A score below 1 means not relevant.
+    """
 
     scores: Mapping[str, Mapping[str, int]]
     n_repeated: int
 
 
 def read_corpus(file: Path, title_separator: str | None) -> Documents:
-    """The documents in the order of the file; each text begins with its title and the separator.
+    """Return the documents in the order of the file. Each text begins with its title and the separator.
 
-    A blank title or text is left out together with the separator. With None no text begins with its title, which is
-    then kept only as the document's title. Raises DataError if no document has a text.
+    A blank title or text is left out together with the separator. With the separator None, the title is not part of
+    the text. Raise DataError if no document has a text.
     """
     ids, titles, texts = [], [], []
     for where, record in read_records(file, _EXPECTED_CORPUS):
@@ -48,20 +51,20 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
 
 
 def read_queries(file: Path) -> dict[str, str]:
-    """Texts by id, in the order of the file. Raises DataError for a duplicate id, and if there is no query at all."""
+    """Return texts by id, in the order of the file. Raise DataError for a duplicate id and a file without queries."""
     queries: dict[str, str] = {}
     for where, record in read_records(file, _EXPECTED_QUERIES):
         queries[_new_id(record, queries, where)] = required_text(record, "text", where)
     if not queries:
-        raise DataError(f"{file}: it holds no query. Expected: {_EXPECTED_QUERIES}.")
+        raise DataError(f"{file}: contains no query. Expected: {_EXPECTED_QUERIES}.")
     return queries
 
 
 def read_qrels(file: Path) -> Qrels:
-    """The judgements, with either header or none; {} for an empty file.
+    """Return the judgements of a file with one of BEIR's headers or without a header. An empty file has no scores.
 
-    Raises DataError with the line for a row that is not a judgement, and for a document with two different scores for
-    one query.
+    Raise DataError with the line for a row that is not a judgement, and for two different scores of a document for one
+    query.
     """
     scores: dict[str, dict[str, int]] = {}
     n_repeated = 0
@@ -74,8 +77,8 @@ def read_qrels(file: Path) -> Qrels:
         of_query = scores.setdefault(query_id, {})
         if of_query.get(document_id, score) != score:
             raise DataError(
-                f"{where}: document '{document_id}' has the score {score} for query '{query_id}', and had "
-                f"{of_query[document_id]} before. Expected: one score. Remove a line."
+                f"{where}: document '{document_id}' has the score {score} for query '{query_id}', but an earlier line "
+                f"says {of_query[document_id]}. Expected: one score. Remove a line."
             )
         n_repeated += document_id in of_query
         of_query[document_id] = score
@@ -84,20 +87,20 @@ def read_qrels(file: Path) -> Qrels:
 
 def _judgement(cells: list[str], where: str) -> tuple[str, str, int]:
     if len(cells) != 3:
-        raise DataError(f"{where}: {len(cells)} columns came, three were wanted. Expected: {_EXPECTED_QRELS}.")
+        raise DataError(f"{where}: got {len(cells)} column(s). Expected: {_EXPECTED_QRELS}.")
     query_id, document_id, score = (cell.strip() for cell in cells)
     try:
         return query_id, document_id, int(score)
     except ValueError as error:
-        raise DataError(f"{where}: the score {score!r} came, a whole number was wanted. Mend the line.") from error
+        raise DataError(f"{where}: got the score {score!r}, expected a whole number. Correct the line.") from error
 
 
 def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
-    """References by query id, () for a blank answer.
+    """Return references by query id, () for a blank answer.
 
-    A list is one answer in several parts (the spans of a TAT-QA answer are parts, not alternatives), joined by commas;
-    a number becomes a text. If the answer does not name its `scale` ("percent", "thousand"), there is a second
-    reference with the scale after the answer. Raises DataError for a duplicate id.
+    A list is one answer in several parts, joined by commas: the spans of a TAT-QA answer are parts, not alternatives.
+    A number becomes a string. If the answer lacks its `scale` ("percent", "thousand"), a second reference has the scale
+    after the answer. Raise DataError for a duplicate id.
     """
     answers: dict[str, tuple[str, ...]] = {}
     for where, record in read_records(file, _EXPECTED_ANSWERS):
@@ -110,7 +113,7 @@ def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
 def _new_id(record: Record, known: Mapping[str, object], where: str) -> str:
     query_id = required_id(record, where, "_id")
     if query_id in known:
-        raise DataError(f"{where}: the query id '{query_id}' occurred before. Ids must be unique: remove one.")
+        raise DataError(f"{where}: an earlier line has the query id '{query_id}' too. Ids must be unique: remove one.")
     return query_id
 
 
@@ -119,5 +122,5 @@ def _answer(record: Record, where: str) -> str:
     parts = value if isinstance(value, list) else [value]
     for part in parts:
         if isinstance(part, bool) or not isinstance(part, str | int | float):
-            raise DataError(f"{where}: field 'answer' holds {part!r}, expected a string, a number, or a list of them.")
+            raise DataError(f"{where}: field 'answer' is {part!r}, expected a string, a number, or a list of them.")
     return ", ".join(filter(str.strip, map(str, parts)))

@@ -1,4 +1,4 @@
-"""The documents and samples of one set in BEIR's layout; a data set is one such set, or several side by side."""
+"""The documents and samples of one set in BEIR's layout. A data set consists of one such set, or of several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from components.records import Documents, Evidence, Kind, Sample
 
 @dataclass(frozen=True)
 class BeirFiles:
-    """Where the parts of a set are; None for a part that it lacks. `prepared` holds search texts by query id."""
+    """The files of a set, None for a part that it lacks. `prepared` holds search texts by query id."""
 
     corpus: Path
     queries: Path
@@ -20,13 +20,13 @@ class BeirFiles:
     prepared: Path | None = None
 
     def by_part(self) -> dict[str, Path]:
-        """The files that are read, by the name of the part: what a fingerprint covers."""
+        """Return the files that exist by the name of their part, for the fingerprint."""
         return {part: file for part, file in vars(self).items() if file is not None}
 
 
 @dataclass(frozen=True)
 class BeirSet:
-    """What was read. `counts` say what was left out or is missing; the counts of several sets can be added up."""
+    """The content of a set. `counts` report what is missing or left out; counts of several sets can be added."""
 
     documents: Documents
     samples: Sequence[Sample]
@@ -36,18 +36,18 @@ class BeirSet:
 def read_set(
     files: BeirFiles, subset: str, title_separator: str | None, corpus_prefix: str = "", *, any_suffices: bool = False
 ) -> BeirSet:
-    """All documents, and one sample per query, in the order of the files.
+    """Return all documents, and one sample per query, in the order of the files.
 
     `corpus_prefix` is prepended to the ids of documents and samples, and limits the samples' search to documents with
-    this prefix. A document is gold if its score is 1 or more, whether or not it is in the corpus; a query without gold
-    is kept. With `any_suffices` the gold of a query are alternatives. A query without a prepared text is searched for
-    as it is. Raises DataError, also if there are judgements, but none of them is about a query of the
-    file, and if no query has gold or an answer.
+    this prefix. A document is gold if its score is at least 1, even if it is not in the corpus. Queries without gold
+    are kept. With `any_suffices`, the gold documents of a query are alternatives. A query without a prepared text is
+    searched for as it is. Raise DataError for errors in the files, if all judgements are about unknown queries, and if
+    no query has gold or an answer.
     """
     documents = read_corpus(files.corpus, title_separator)
     queries, qrels = read_queries(files.queries), read_qrels(files.qrels)
     if qrels.scores and qrels.scores.keys().isdisjoint(queries):
-        raise _of_other_queries(files, qrels, queries)
+        raise _foreign_judgements(files, qrels, queries)
     answers = read_answers(files.answers) if files.answers else {}
     prepared = read_queries(files.prepared) if files.prepared else {}
     samples = [
@@ -65,8 +65,8 @@ def read_set(
     ]
     if not any(sample.gold or sample.references for sample in samples):
         raise DataError(
-            f"{files.qrels}: it names no relevant document (score 1 or more) for any of the {len(queries)} queries, "
-            f"and no query has an answer, so nothing could be scored. Fetch the judgements again, or add {ANSWERS}."
+            f"{files.qrels}: names no relevant document (score 1 or more) for any of the {len(queries)} queries, and "
+            f"no query has an answer, so nothing can be scored. Fetch the judgements again, or add {ANSWERS}."
         )
     counts = {**_qrels_counts(qrels, queries, documents), "n_answers_of_unknown_queries": len(answers.keys() - queries)}
     if files.prepared:
@@ -76,18 +76,21 @@ def read_set(
     return BeirSet(Documents(ids, documents.titles, documents.texts), samples, counts)
 
 
-def _of_other_queries(files: BeirFiles, qrels: Qrels, queries: Mapping[str, str]) -> DataError:
-    """The error for judgements that belong to other queries: without it, no query would have gold."""
+def _foreign_judgements(files: BeirFiles, qrels: Qrels, queries: Mapping[str, str]) -> DataError:
+    """Return the error for judgements that all belong to other queries."""
     judged, asked = next(iter(qrels.scores)), next(iter(queries))
     return DataError(
-        f"{files.qrels}: it judges none of the {len(queries)} queries in {files.queries.name}, whose ids are like "
+        f"{files.qrels}: judges none of the {len(queries)} queries in {files.queries.name}, whose ids are like "
         f"'{asked}'; the query ids of the judgements are like '{judged}'. Expected: lines of query id, document id and "
         "score, in this order. Swap the columns, or choose the judgements of these queries."
     )
 
 
-def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:
-    """How many queries there are (at least one), how many have gold, and that share, rounded to four digits."""
+def label_counts(samples: Sequence[Sample]) -> dict[str, int | float]:
+    """Return the number of queries, the number with gold, and their share, rounded to four digits.
+
+    `samples` must not be empty.
+    """
     n_labelled = sum(bool(sample.gold) for sample in samples)
     return {
         "n_queries": len(samples),
@@ -97,7 +100,7 @@ def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:
 
 
 def _gold(scores: Mapping[str, int], corpus_prefix: str, any_suffices: bool) -> tuple[Evidence, ...]:
-    """The relevant documents of one query, whole, by decreasing grade."""
+    """Return the relevant documents of one query, each as a whole, by decreasing grade."""
     relevant = [(document_id, score) for document_id, score in scores.items() if score >= 1]
     ordered = sorted(relevant, key=lambda pair: (-pair[1], pair[0]))
     one_of = int(any_suffices and len(ordered) > 1)

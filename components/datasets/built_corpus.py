@@ -1,4 +1,4 @@
-"""The documents of a user, made ready to make evaluation data of: cleaned, without copies, everything counted."""
+"""The documents of a user, prepared for making evaluation data: cleaned and without duplicates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,23 +17,27 @@ from components.text.near_duplicates import repeated_texts
 
 _N_EXAMPLES = 3
 LEFT_OUT = ("empty", "too_short", "too_long", "copy", "near_duplicate")
-"""Why a document is left out, in the order in which it is looked at."""
+"""The reasons for leaving out a document, in the order of the checks."""
 
 
 @dataclass(frozen=True)
 class BuiltCorpus:
     """A folder or a file of documents (see `read_documents` and `ReadingOptions`), cleaned and without duplicates.
 
-    The text that remains is the text of the document from then on: gold is counted in its characters. Left out are
-    documents with fewer than `min_characters` or more than `max_characters`; then, `without_copies`, those whose text
-    repeats another but for white space; then, `without_near_duplicates`, those whose runs of 5 characters have a
-    Jaccard similarity of `similarity` or more with those of another; rows of tables have the same words around other
-    facts, and are none of these. Of equal ones the first by id is kept.
+    The cleaned text is the text of the document from then on, and positions of gold count its characters. The corpus
+    leaves out, in this order,
+
+    - documents with fewer than `min_characters` or more than `max_characters`;
+    - with `without_copies`, documents whose text equals another, ignoring white space;
+    - with `without_near_duplicates`, documents whose runs of 5 characters have a Jaccard similarity of at least
+      `similarity` with another document. Rows of tables are exempt: they repeat words around different facts.
+
+    Of equal or similar documents, the first by id is kept.
     """
 
     version: ClassVar[int] = 1
 
-    path: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    path: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     keep_structure: bool = True
     one_per_line: bool = False
     tables: tuple[str, ...] = ()
@@ -47,11 +51,11 @@ class BuiltCorpus:
 
     @property
     def source(self) -> DocumentSource:
-        """The documents as they are in the files."""
+        """Return the documents as they are in the files."""
         return DocumentSource(self.path, self.keep_structure, self.one_per_line, self.tables, self.text_columns)
 
     def check(self) -> list[str]:
-        """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
+        """Return errors in the fields, and missing libraries that the documents need. Reads no file."""
         mistakes = too_small(self, min_characters=0, max_characters=max(self.min_characters, 1))
         if not 0.5 <= self.similarity <= 1:
             mistakes.append(f"similarity: got {self.similarity}, expected a similarity in [0.5, 1]")
@@ -65,29 +69,31 @@ class BuiltCorpus:
             return [*mistakes, f"path: {error}"]
 
     def fingerprint(self) -> str:
-        """That of the files."""
+        """Return the fingerprint of the files; see `DocumentSource`."""
         return self.source.fingerprint()
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
-        """The documents that remain, sorted by id, and counts: what was read, what each step of the cleaning changed,
-        and how many documents were left out for each reason, with examples. Raises DataError, also if none remains.
+        """Return the remaining documents, sorted by id, and counts.
+
+        The counts say how many documents were read, changed by each step of the cleaning, and left out for each reason,
+        with examples. Raise DataError for errors in the files, and if no document remains.
         """
         read, notes = self.source.read()
         require_unique(read.ids, self.path, "document")
         documents = read.at(sorted(range(len(read)), key=read.ids.__getitem__))
         cleaned = self.cleaning.clean(documents.ids, documents.texts)
-        left_out = self._left_out(documents.ids, cleaned.texts)
+        left_out = self._find_left_out(documents.ids, cleaned.texts)
         rows = [row for row in range(len(documents)) if row not in left_out]
         counts: dict[str, int | str] = {"n_documents_read": len(documents), **notes}
         for step, changed in cleaned.changed.items():
             counts[f"n_cleaned_{step}"] = len(changed)
-            counts[f"examples_cleaned_{step}"] = _listed([documents.ids[row] for row in changed])
+            counts[f"examples_cleaned_{step}"] = _first_examples([documents.ids[row] for row in changed])
         for reason in LEFT_OUT:
             examples = [_example(documents.ids, row, of) for row, (why, of) in left_out.items() if why == reason]
             counts[f"n_left_out_{reason}"] = len(examples)
-            counts[f"examples_left_out_{reason}"] = _listed(examples)
+            counts[f"examples_left_out_{reason}"] = _first_examples(examples)
         if not rows:
-            raise DataError(_nothing_left(self, counts))
+            raise DataError(_no_documents_left(self, counts))
         counts["n_documents_kept"] = len(rows)
         kept = replace(
             documents.at(rows),
@@ -96,8 +102,8 @@ class BuiltCorpus:
         )
         return kept, counts
 
-    def _left_out(self, ids: Sequence[str], texts: Sequence[str]) -> dict[int, tuple[str, int | None]]:
-        """By row why, and the row that it repeats."""
+    def _find_left_out(self, ids: Sequence[str], texts: Sequence[str]) -> dict[int, tuple[str, int | None]]:
+        """Return the rows that are left out: row -> (reason, the row that it repeats or None)."""
         left_out: dict[int, tuple[str, int | None]] = {}
         first: dict[str, int] = {}
         for row, text in enumerate(texts):
@@ -121,16 +127,16 @@ def _example(ids: Sequence[str], row: int, of: int | None) -> str:
     return ids[row] if of is None else f"{ids[row]} (as {ids[of]})"
 
 
-def _listed(examples: list[str]) -> str:
+def _first_examples(examples: list[str]) -> str:
     more = len(examples) - _N_EXAMPLES
     return ", ".join(examples[:_N_EXAMPLES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _nothing_left(corpus: BuiltCorpus, counts: Mapping[str, int | str]) -> str:
+def _no_documents_left(corpus: BuiltCorpus, counts: Mapping[str, int | str]) -> str:
     found = [f"{counts[f'n_left_out_{reason}']} {reason.replace('_', ' ')}" for reason in LEFT_OUT]
     other_files = counts.get("files_of_other_kinds") or "none"
     return (
-        f"{corpus.path}: no document is left of {counts['n_documents_read']} that were read ({', '.join(found)}; files "
+        f"{corpus.path}: none of the {counts['n_documents_read']} documents remains ({', '.join(found)}; files "
         f"of other kinds: {other_files}). Expected: documents of {corpus.min_characters} to {corpus.max_characters:,} "
         "characters. Add some, or change corpus.min_characters."
     )

@@ -1,4 +1,4 @@
-"""Which traces of their files are taken out of the texts of a corpus."""
+"""The steps that clean the texts of a corpus of traces of their files."""
 
 import unicodedata
 from collections import defaultdict
@@ -13,7 +13,7 @@ from components.text.shared_lines import without_running_heads, without_shared_e
 
 
 class Cleaned(NamedTuple):
-    """The texts, and for each step that was taken the places of those that it changed."""
+    """Cleaned texts, and for each step that ran the positions of the texts that it changed."""
 
     texts: list[str]
     changed: dict[str, list[int]]
@@ -21,14 +21,14 @@ class Cleaned(NamedTuple):
 
 @dataclass(frozen=True)
 class Cleaning:
-    """The steps, in the order in which they are taken. Each depends on nothing but the corpus.
+    """The steps of cleaning, in their order. Each depends on the corpus only.
 
-    - `unseen_characters`: control characters, marks of writing direction and invisible tags go away;
-    - `unicode_nfc`: characters that are written in several ways are written in one (NFC);
-    - `running_heads`: lines that many pages of a PDF have at their top or bottom go away, with page numbers;
-    - `broken_words`: words that were broken at the end of a line are joined;
-    - `shared_edges`: lines that many documents of one folder begin or end with go away; rows of tables keep theirs;
-    - `white_space`: runs of blanks become one, and two or more empty lines one.
+    - `unseen_characters`: remove control characters, marks of writing direction and invisible tags;
+    - `unicode_nfc`: convert characters to Unicode's normal form NFC;
+    - `running_heads`: remove lines that many pages of a PDF have at their top or bottom, and page numbers;
+    - `broken_words`: join words that were hyphenated at the end of a line;
+    - `shared_edges`: remove lines with which many documents of one folder begin or end, except in rows of tables;
+    - `white_space`: replace each run of blanks by one blank, and each run of empty lines by one empty line.
     """
 
     unseen_characters: bool = True
@@ -41,7 +41,7 @@ class Cleaning:
     version: ClassVar[int] = 1
 
     def clean(self, ids: Sequence[str], texts: Sequence[str]) -> Cleaned:
-        """The texts of the documents with these ids, cleaned."""
+        """Clean the texts of the documents with these ids."""
         steps: dict[str, Callable[[list[str]], list[str]]] = {
             "unseen_characters": _each(without_unseen_characters),
             "unicode_nfc": _each(_nfc),
@@ -59,7 +59,7 @@ class Cleaning:
         return cleaned
 
     def clean_title(self, title: str) -> str:
-        """A title by the steps that are about characters, on one line."""
+        """Return a title cleaned by the steps for characters. With `white_space`, it is on one line."""
         title = without_unseen_characters(title) if self.unseen_characters else title
         title = _nfc(title) if self.unicode_nfc else title
         return " ".join(title.split()) if self.white_space else title

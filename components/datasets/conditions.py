@@ -1,4 +1,4 @@
-"""Conditions that a user's questions bring, on the metadata of the documents that may be found."""
+"""Conditions in a user's questions on the metadata of the documents that a search may return."""
 
 import json
 from math import isfinite
@@ -11,8 +11,9 @@ Value = str | int | float
 
 
 def read_conditions(record: Record, where: str) -> tuple[tuple[str, Condition], ...]:
-    """Of the field `conditions`: by name a value, a list of values, or {"equals", "at_least", "at_most"}; () if the
-    record has none. Raises DataError.
+    """Read the field `conditions`, which maps names of metadata to conditions; see `read_condition`.
+
+    Return () for a record without the field. Raise DataError.
     """
     where = f"{where}, field 'conditions'"
     raw = {} if record.get("conditions") is None else as_record(record["conditions"], where)
@@ -20,26 +21,26 @@ def read_conditions(record: Record, where: str) -> tuple[tuple[str, Condition], 
 
 
 def read_condition(value: object, where: str) -> Condition:
-    """One of these. Raises DataError."""
+    """Read a condition: a value, a list of values, or {"equals", "at_least", "at_most"}. Raise DataError."""
     asked = as_record(value, where) if isinstance(value, dict) else {"equals": value}
     equals = [] if asked.get("equals") is None else asked["equals"]
     bounds = {name: _value(asked[name], where) for name in ("at_least", "at_most") if asked.get(name) is not None}
     values = [_value(each, where) for each in (equals if isinstance(equals, list | tuple) else [equals])]
     if not (values or bounds) or not set(asked) <= {"equals", "at_least", "at_most"}:
-        raise _not_wanted(value, where)
+        raise _bad_condition(value, where)
     return Condition(tuple(values), bounds.get("at_least"), bounds.get("at_most"))
 
 
 def _value(value: object, where: str) -> Value:
     is_finite = not isinstance(value, float) or isfinite(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not is_finite:
-        raise _not_wanted(value, where)
+        raise _bad_condition(value, where)
     return value
 
 
-def _not_wanted(value: object, where: str) -> DataError:
-    came = json.dumps(value, ensure_ascii=False, default=repr)
+def _bad_condition(value: object, where: str) -> DataError:
+    got = json.dumps(value, ensure_ascii=False, default=repr)
     return DataError(
-        f"{where}: {came} came, expected a text or a number, a list of them, or an object of `equals`, `at_least` and "
+        f"{where}: got {got}, expected a string or a number, a list of them, or an object with `equals`, `at_least` or "
         "`at_most`."
     )

@@ -1,4 +1,4 @@
-"""Finds the evidence for CRUD-RAG's gold texts: where they occur in the corpus, or a document added for them."""
+"""The evidence for CRUD-RAG's gold texts: places in the corpus, or documents that are added to it."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,17 +11,17 @@ from components.records import Documents, Evidence, Kind
 
 @dataclass(frozen=True)
 class CrudGold:
-    """Every distinct gold text -> its evidence (at least one unit), and the documents (id -> text) to add."""
+    """The evidence of each distinct gold text (at least one unit), and the documents to add as `added`, id -> text."""
 
     evidence: Mapping[str, tuple[Evidence, ...]]
     added: Mapping[str, str]
 
     def of(self, item: CrudItem) -> tuple[Evidence, ...]:
-        """The distinct units of an item's gold texts, in order."""
+        """Return the distinct units of an item's gold texts, in order."""
         return tuple(dict.fromkeys(unit for text in item.gold_texts for unit in self.evidence[text]))
 
     def counts(self) -> dict[str, int]:
-        """Numbers of distinct gold texts: in total, and by what became of them, each under exactly one."""
+        """Return the number of distinct gold texts, in total and by result. Each counts under exactly one result."""
         found = list(self.evidence.values())
         in_added = sum(any(unit.document_id in self.added for unit in units) for units in found)
         absent = sum(units[0].start is None and units[0].document_id not in self.added for units in found)
@@ -35,16 +35,16 @@ class CrudGold:
 
 
 def match_gold(documents: Documents, items: Sequence[CrudItem], min_overlap: float, add_gold: bool) -> CrudGold:
-    """Looks up every gold text in the corpus and, with `add_gold`, adds those of QA items that are not in it.
+    """Look up every gold text in the corpus. With `add_gold`, add the texts of QA items that are not in it.
 
-    The longest are added first, so that a text contained in another is found there and not added again. A text that is
-    nowhere has one unit, a document that is not in the corpus: a miss that no retriever can avoid, and that is counted.
+    The longest texts are added first, so that a text contained in another is not added again. A text that is found
+    nowhere has one unit, a document that is not in the corpus. No retriever can find it, and the notes count it.
     """
     texts = list(dict.fromkeys(text for item in items for text in item.gold_texts))
     in_corpus = PassageFinder(texts, min_overlap)
     in_corpus.add(documents.ids, documents.texts)
     evidence = {text: in_corpus.find(text) for text in texts}
-    added = _to_add(_missing_texts_of_qa(items, evidence), min_overlap) if add_gold else {}
+    added = _new_documents(_missing_texts_of_qa(items, evidence), min_overlap) if add_gold else {}
     missing = [text for text in texts if not evidence[text]]
     in_added = PassageFinder(missing, min_overlap)
     in_added.add(list(added), list(added.values()))
@@ -54,8 +54,8 @@ def match_gold(documents: Documents, items: Sequence[CrudItem], min_overlap: flo
     return CrudGold(evidence, added)
 
 
-def _to_add(texts: Sequence[str], min_overlap: float) -> dict[str, str]:
-    """The texts, the longest first, that none of those before them holds, by the ids of their documents."""
+def _new_documents(texts: Sequence[str], min_overlap: float) -> dict[str, str]:
+    """Return the texts that no earlier text contains, by the ids of their documents."""
     finder = PassageFinder(texts, min_overlap)
     added: dict[str, str] = {}
     for text in texts:
@@ -66,7 +66,7 @@ def _to_add(texts: Sequence[str], min_overlap: float) -> dict[str, str]:
 
 
 def gold_id(text: str) -> str:
-    """The id of the document that holds just this gold text."""
+    """Return the id of the document that consists of this gold text."""
     return f"gold:{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 

@@ -1,7 +1,7 @@
 """CRUD-RAG in its published layout: a folder of Chinese news, one document per line, and a file with lists of items.
 
 Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for Retrieval-Augmented Generation of LLMs".
-Gold is matched to the corpus by text (see `crud_gold`); most gold news texts are not in the published corpus.
+Gold is matched to the corpus by text; see `crud_gold`. Most gold news texts are not in the published corpus.
 """
 
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ class CrudRag:
 
     With `add_gold`, gold news texts of QA items that do not occur in the corpus are added to it as "gold:<hash>". A
     text occurs if at least the share `gold_overlap` of its characters does, in one document or in two. With
-    `merge_duplicates`, only the first of several documents with the same text is kept; without, the first is the gold.
-    `accept_truncated` uses the complete records of a split file that was cut off. The notes count what was read,
-    merged, found and added.
+    `merge_duplicates`, only the first of several documents with the same text is kept. Otherwise all are kept, and the
+    first is the gold. `accept_truncated` uses the complete records of a split file that was cut off. The notes count
+    documents and gold texts that were read, merged, found and added.
     """
 
     version: ClassVar[int] = 3
 
-    root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     subsets: tuple[str, ...] = tuple(SUBSETS)
     add_gold: bool = True
     merge_duplicates: bool = True
@@ -55,25 +55,25 @@ class CrudRag:
         return "crud_rag"
 
     def check(self) -> list[str]:
-        """What is wrong with the fields; reads no file."""
+        """Return errors in the fields. Reads no file."""
         mistakes = [] if self.root else ["root: is empty; expected the folder that holds CRUD-RAG's data"]
         unknown = [subset for subset in self.subsets if subset not in SUBSETS]
         if unknown or not self.subsets or len(set(self.subsets)) < len(self.subsets):
             known = ", ".join(SUBSETS)
-            mistakes.append(f"subsets: came {list(self.subsets)}; expected one or more, each once, of {known}")
+            mistakes.append(f"subsets: got {list(self.subsets)}, expected one or more, each once, of {known}")
         if not 0 < self.gold_overlap <= 1:
-            mistakes.append(f"gold_overlap: came {self.gold_overlap}; expected a share above 0 and up to 1")
+            mistakes.append(f"gold_overlap: got {self.gold_overlap}, expected a share above 0 and up to 1")
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
-        """SHA-256 over the names and contents of the split file and the corpus files."""
+        """Return the SHA-256 of the names and contents of the split file and the corpus files."""
         files = {f"corpus/{file.name}": file for file in self._corpus_files()}
         return sha256_of_files({"split": self._split_path, **files}, EXPECTED_SPLIT)
 
     def load(self) -> Benchmark:
-        """The corpus with the added gold, and the samples of the chosen subsets.
+        """Return the corpus with the added gold, and the samples of the chosen subsets.
 
-        Raises ConfigError if `check` finds a mistake, DataError for the files.
+        Raise ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
@@ -96,12 +96,12 @@ class CrudRag:
         return Path(self.root) / self.split_file
 
     def _corpus_files(self) -> list[Path]:
-        """All but folders and hidden files. A link that leads nowhere is one: reading it is an error, not a gap."""
+        """Return all files that are not hidden. A broken link is included: reading it must fail, not be skipped."""
         folder = require_folder(Path(self.root) / self.corpus_folder, _EXPECTED_CORPUS)
         return sorted(file for file in folder.iterdir() if not file.is_dir() and not file.name.startswith("."))
 
     def _read_corpus(self) -> Documents:
-        """All lines, in the order of files and lines. Line numbers have six digits, so that ids sort as lines do."""
+        """Return all lines in order. Line numbers in ids have six digits, so that ids sort like lines."""
         ids: list[str] = []
         texts: list[str] = []
         for file in self._corpus_files():
@@ -112,7 +112,7 @@ class CrudRag:
 
 
 def _merge_duplicates(documents: Documents) -> tuple[Documents, int]:
-    """The documents without those that repeat an earlier text, and the number of these. Empty ones are kept."""
+    """Return the documents without repetitions of earlier texts, and their number. Empty documents stay."""
     first: dict[str, str] = {}
     kept = [
         (an_id, text)

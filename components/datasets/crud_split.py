@@ -18,7 +18,7 @@ EXPECTED = "CRUD-RAG's split, a JSON object of lists of records such as 'event_s
 
 @dataclass(frozen=True)
 class SubsetFormat:
-    """How the records of one list become samples. `gold` fields may be missing; the others may not."""
+    """The fields of one list of records that become samples. Only `gold` fields may be missing."""
 
     list_name: str
     kind: Kind
@@ -45,7 +45,7 @@ SUBSETS: Mapping[str, SubsetFormat] = {
 
 @dataclass(frozen=True)
 class CrudItem:
-    """A sample without its gold, and the texts by which the gold will be found."""
+    """A sample without its gold, and the gold texts that are to be found in the corpus."""
 
     sample: Sample
     gold_texts: tuple[str, ...]
@@ -53,24 +53,27 @@ class CrudItem:
 
 @dataclass(frozen=True)
 class CrudSplit:
-    """The items of the chosen subsets, in the order of the subsets and their lists; `cut_off` if the file was."""
+    """The items of the chosen subsets, in the order of the subsets and their lists.
+
+    `cut_off` is True if the end of the file is missing.
+    """
 
     items: tuple[CrudItem, ...]
     cut_off: bool
 
 
 def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> CrudSplit:
-    """Reads the lists of some of SUBSETS; a list that is not in the file has no items.
+    """Read the lists of some of SUBSETS. A list that is not in the file has no items.
 
-    A file that is a bare list holds the records of the one chosen subset. Raises DataError.
+    A file may also be a bare list, with the records of the one chosen subset. Raise DataError.
     """
     value, cut_off = read_json(file, EXPECTED, accept_truncated)
     if isinstance(value, list) and len(subsets) == 1:
         value = {SUBSETS[subsets[0]].list_name: value}
     if isinstance(value, list):
         raise DataError(
-            f"{file}: a bare list came, which is the records of one subset, and {len(subsets)} are chosen. Choose "
-            f"the one that it holds, e.g. dataset.subsets=[{subsets[0]}]; expected otherwise: {EXPECTED}."
+            f"{file}: got a bare list, which holds the records of one subset, but {len(subsets)} subsets are chosen. "
+            f"Choose that subset, e.g. dataset.subsets=[{subsets[0]}]. Expected otherwise: {EXPECTED}."
         )
     lists = as_record(value, f"{file} (expected: {EXPECTED})")
     _require_spelling(file, lists)
@@ -78,12 +81,12 @@ def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> Cr
 
 
 def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
-    """Raises DataError for a name that looks like that of a missing list: its records would be lost in silence."""
+    """Raise DataError for a misspelled name of a list: its records would be lost silently."""
     known = [form.list_name for form in SUBSETS.values()]
     absent = [name for name in known if name not in lists]
     for name in lists:
         if name not in known and (near := get_close_matches(name.lower(), absent, n=1, cutoff=0.8)):
-            raise DataError(f"{file}: has a list {name!r}; did you mean {near[0]!r}? Known are: {', '.join(known)}.")
+            raise DataError(f"{file}: has a list {name!r}; did you mean {near[0]!r}? Known lists: {', '.join(known)}.")
 
 
 def _read_list(file: Path, lists: Mapping[str, object], subset: str) -> Iterator[CrudItem]:

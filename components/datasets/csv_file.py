@@ -1,4 +1,4 @@
-"""CSV files: each row a document."""
+"""CSV files, in which each row is a document."""
 
 import csv
 from collections import Counter
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
 from components.datasets.reading import LONGEST_LINE, read_lines
-from components.datasets.table_rows import bounded, row_document, text_columns_in
+from components.datasets.table_rows import limit_text, row_document, text_columns_in
 from components.errors import DataError
 
 _EXPECTED = "a CSV file in UTF-8, with the names of its columns in the first row"
@@ -16,8 +16,10 @@ _SEPARATORS = frozenset(",;\t|")
 
 
 def read_csv(file: Path, options: ReadingOptions) -> FileContent:
-    """A document per row, with its number from 1 as its part; columns are parted by commas, or by tabs in `.tsv`. A
-    table without the columns that are to become the text is left out and counted. Raises DataError.
+    """Return a document per row, whose part is the number of the row from 1.
+
+    Columns are separated by commas, or by tabs in `.tsv` files. A table without the columns that become the text is
+    left out and counted. Raise DataError.
     """
     rows = _rows(file)
     _, columns = next(rows, (0, []))
@@ -27,13 +29,13 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
         raise DataError(f"{file}: two columns are named {repeated!r}. Expected: {_EXPECTED}. Rename one.")
     if len(columns) == 1 and (others := [sign for sign in _SEPARATORS - {_separator(file)} if sign in columns[0]]):
         raise DataError(
-            f"{file}: the first row names one column, {columns[0]!r}, which holds {others[0]!r}. Columns are separated "
-            f"by {_separator(file)!r} in {file.suffix} files. Convert the file, or rename the column."
+            f"{file}: the first row names one column, {columns[0]!r}, which contains {others[0]!r}. Columns are "
+            f"separated by {_separator(file)!r} in {file.suffix} files. Convert the file, or rename the column."
         )
     of_text = text_columns_in(columns, options)
     if options.text_columns and not of_text:
         return FileContent([], {"n_tables_without_text_columns": 1})
-    entries = list(bounded(_documents(rows, columns, file, options), file))
+    entries = list(limit_text(_documents(rows, columns, file, options), file))
     return FileContent(entries, {"n_tables_without_rows": int(not entries)}, of_text)
 
 
@@ -43,8 +45,8 @@ def _documents(
     for number, (line, row) in enumerate(rows, start=1):
         if len(row) != len(columns):
             raise DataError(
-                f"{file}, line {line}: {len(row)} values came where the first row names {len(columns)} columns. "
-                "Mend the row: a value with commas or line breaks stands in double quotes."
+                f"{file}, line {line}: got {len(row)} value(s), but the first row names {len(columns)} columns. "
+                "Correct the row, and put values with commas or line breaks in double quotes."
             )
         values = {column: value for column, value in zip(columns, row, strict=True) if value.strip()}
         yield row_document(f"/{number:06d}", values, options)
@@ -55,11 +57,11 @@ def _separator(file: Path) -> str:
 
 
 def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, with the number of the line on which each ends."""
+    """Yield the rows that are not blank, each with the number of the line on which it ends."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # the default refuses articles of 128 Ki characters
     lines = (f"{line}\n" for _, line in read_lines(file, _EXPECTED))
     reader = csv.reader(lines, delimiter=_separator(file), strict=True)
     try:
         yield from ((reader.line_num, row) for row in reader if row)
     except csv.Error as error:
-        raise DataError(f"{file}, line {reader.line_num}: {error}. Expected: {_EXPECTED}. Mend the file.") from error
+        raise DataError(f"{file}, line {reader.line_num}: {error}. Expected: {_EXPECTED}. Correct the file.") from error

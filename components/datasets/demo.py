@@ -1,8 +1,10 @@
 """The bundled benchmark: fictional Chinese news (CRUD-RAG's subsets) and finance texts (OmniEval's topics and tasks).
 
-documents.jsonl: {"id", "title", "text"}. samples.jsonl: {"id", "subset", "topic", "task", "question", "history":
-[{"question", "answer"}], "references": [str], "gold": [{"document", "quote"}]}; a quote occurs exactly once in its
-document's text and is the evidence; null makes it the whole document.
+Lines of documents.jsonl: {"id", "title", "text"}.
+
+Lines of samples.jsonl: {"id", "subset", "topic", "task", "question", "history": [{"question", "answer"}],
+"references": [str], "gold": [{"document", "quote"}]}. A quote is the evidence, and occurs exactly once in its
+document's text. A quote of null means the whole document.
 """
 
 from contextlib import ExitStack
@@ -39,7 +41,7 @@ _KINDS = {
     "conversational": Kind.CONVERSATION,
     "long_form": Kind.LONG_FORM,
 }
-"""By subset, or by task within finance; everything else is QA."""
+"""Kinds of samples by subset, or by task for the subset finance. All other samples are QA."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,17 @@ class Demo:
         return "demo"
 
     def check(self) -> list[str]:
-        """What is wrong with the fields."""
+        """Return errors in the two limits."""
         return limit_mistakes(self.limit, self.max_documents)
 
     def fingerprint(self) -> str:
-        """SHA-256 over both files."""
+        """Return the SHA-256 of the files of documents and samples."""
         with ExitStack() as stack:
             found = {name: packaged(name, stack) for name in ("documents.jsonl", "samples.jsonl")}
             return sha256_of_files(found, EXPECTED)
 
     def load(self) -> Benchmark:
-        """All documents, and the samples up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
+        """Return all documents, and the samples up to the limit. Raise ConfigError if `check` finds an error."""
         if mistakes := self.check():
             raise ConfigError(mistakes)
         with ExitStack() as stack:
@@ -77,7 +79,7 @@ class Demo:
 
 
 def read_demo(documents_file: Path, samples_file: Path) -> Benchmark:
-    """Reads files in the format of the bundled ones. Raises DataError, also for gold that is not in the corpus."""
+    """Read files in the format of the bundled files. Raise DataError, also for gold that is not in the corpus."""
     documents = read_demo_documents(documents_file)
     texts = dict(zip(documents.ids, documents.texts, strict=True))
     samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, EXPECTED)]
@@ -87,12 +89,12 @@ def read_demo(documents_file: Path, samples_file: Path) -> Benchmark:
 
 
 def packaged(name: str, stack: ExitStack) -> Path:
-    """A bundled file, while the stack is open."""
+    """Return the path of a bundled file, which exists while the stack is open."""
     return stack.enter_context(as_file(files("components.datasets") / "demo_data" / name))
 
 
 def read_demo_documents(file: Path) -> Documents:
-    """Documents in the format of the bundled ones. Raises DataError."""
+    """Read documents in the format of the bundled file. Raise DataError."""
     records = list(read_records(file, EXPECTED))
     ids, titles, texts = (
         [required_text(record, key, where) for where, record in records] for key in ("id", "title", "text")
@@ -120,7 +122,7 @@ def _read_sample(record: Record, texts: dict[str, str], where: str) -> Sample:
 
 
 def _evidence(gold: Record, texts: dict[str, str], where: str) -> Evidence:
-    """The evidence that a quote marks. Raises DataError unless the quote occurs exactly once in its document."""
+    """Return the place of a quote. Raise DataError unless the quote occurs exactly once in its document."""
     document_id = required_text(gold, "document", where)
     quote = optional_text(gold, "quote", where)
     if not quote or document_id not in texts:

@@ -1,4 +1,4 @@
-"""The bundled documents by themselves."""
+"""The bundled documents without their questions."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -12,16 +12,16 @@ from components.records import Documents
 
 @dataclass(frozen=True)
 class DemoDocuments:
-    """Those of the bundled benchmark, without its questions."""
+    """The documents of the bundled benchmark, from which new questions can be made."""
 
     version: ClassVar[int] = 1
 
     def fingerprint(self) -> str:
-        """SHA-256 over the file."""
+        """Return the SHA-256 of the file of documents."""
         with ExitStack() as stack:
             return sha256_of_files({"documents.jsonl": packaged("documents.jsonl", stack)}, EXPECTED)
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
-        """All of them."""
+        """Return all documents, and no counts."""
         with ExitStack() as stack:
             return read_demo_documents(packaged("documents.jsonl", stack)), {}

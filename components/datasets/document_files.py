@@ -1,6 +1,6 @@
-"""The documents of a user: a file of JSON Lines, or a folder of files of many kinds, or one such file.
+"""The documents of a user: a file of JSON Lines, a folder of files of many kinds, or one file of such a kind.
 
-HTML is read by Beautiful Soup and PDF by pypdf, the libraries behind llama-index's file readers. That package itself
+Beautiful Soup reads HTML and pypdf reads PDF; llama-index's file readers use the same libraries. llama-index's package
 requires an older pandas than this project, so the two cannot be installed together.
 """
 
@@ -33,8 +33,9 @@ _PLAIN = ReadingOptions()
 
 
 def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Path]:
-    """The files to read, by the names that count: the file itself, or every readable file of a folder (hidden ones left
-    out) by its path in it. Raises DataError if there are none.
+    """Return the files to read by name: the file itself, or every readable file of a folder by its path in the folder.
+
+    Hidden files are left out. Raise DataError if no file can be read.
     """
     if is_there(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
@@ -44,26 +45,25 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
         )
     found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not found:
-        there = said(other_files(path, options)) or "no file at all"
-        raise DataError(f"{path}: no file in it can be read; there is {there}. Expected: {EXPECTED_FOLDER}.")
+        content = kinds_in_words(other_files(path, options)) or "none"
+        raise DataError(f"{path}: no file in it can be read; its files: {content}. Expected: {EXPECTED_FOLDER}.")
     return found
 
 
 def missing_extras(path: Path, options: ReadingOptions = _PLAIN) -> list[str]:
-    """A message about the libraries for files under `path` that are not installed; none if all are."""
+    """Return one message that names the missing libraries for files under `path`; [] if all are installed."""
     suffixes = {file.suffix.lower() for file in document_files(path, options).values()}
-    wanted = {_PACKAGES[suffix] for suffix in suffixes & _PACKAGES.keys()}
-    missing = [package for package in sorted(wanted) if find_spec(package) is None]
+    needed = {_PACKAGES[suffix] for suffix in suffixes & _PACKAGES.keys()}
+    missing = [package for package in sorted(needed) if find_spec(package) is None]
     return [str(MissingExtraError(missing, "readers", f"documents: {path}"))] if missing else []
 
 
 def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Documents, dict[str, int | str]]:
-    """The documents, and counts for the notes.
+    """Return the documents, and counts for the notes.
 
-    In a folder, a document's id is its path in it, and behind that which document of the file it is, where it holds
-    several. In a single file of JSON it is the document's `id`; if there is none, it is derived from the text, so that
-    it stays the same when documents are added, and repeated texts are left out and counted; `metadata` is an object of
-    texts or numbers. Raises DataError for what cannot be read, and MissingExtraError.
+    In a folder, a document's id is its path, followed by its part of the file if a file has several documents. In a
+    single file of JSON, it is the document's `id`; see `read_json_documents`. `metadata` is an object of strings or
+    numbers. Raise DataError for files that cannot be read, and MissingExtraError for a missing library.
     """
     files = document_files(path, options)
     if path.is_file() and _is_json(path, options):
@@ -81,31 +81,32 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
         )
     return documents, {
         "n_files_of_other_kinds": others.total(),
-        "files_of_other_kinds": said(others),
+        "files_of_other_kinds": kinds_in_words(others),
         **{name: n for name, n in sorted(counts.items()) if n},
     }
 
 
 def _require_columns(path: Path, contents: Collection[FileContent], options: ReadingOptions) -> None:
-    """Raises DataError for a column of `text_columns` that no table has: its text would be missing from the corpus.
-    There may be no tables at all.
+    """Raise DataError for a column of `text_columns` that no table has: its text would be missing from the corpus.
+
+    A folder without tables is legal.
     """
     found = frozenset[str]().union(*(content.text_columns for content in contents))
     lacking = [column for column in options.text_columns if column not in found]
     if lacking and (found or any(content.counts.get("n_tables_without_text_columns") for content in contents)):
-        wanted = " or ".join(map(repr, lacking))
-        raise DataError(f"{path}: no table in it has a column {wanted}. Mend `text_columns`.")
+        names = " or ".join(map(repr, lacking))
+        raise DataError(f"{path}: no table in it has a column {names}. Correct `text_columns`.")
 
 
 def is_row(document_id: str) -> bool:
-    """True for the id of a document that is a row of a table: such documents are alike by their making."""
-    return any(parent.suffix.lower() in _OF_ROWS for parent in PurePosixPath(document_id).parents)
+    """Return True for the id of a row of a table. The rows of a table are similar documents by design."""
+    return any(parent.suffix.lower() in _TABLE_SUFFIXES for parent in PurePosixPath(document_id).parents)
 
 
 def _is_json(file: Path, options: ReadingOptions) -> bool:
-    """Whether a file that is read by itself holds JSON, as one with an unknown extension does."""
+    """Return True if a file that is read by itself is read as JSON. Files with unknown extensions are."""
     suffix = file.suffix.lower()
-    return suffix in _JSON if suffix in _READERS else not options.one_per_line
+    return suffix in _JSON_SUFFIXES if suffix in _READERS else not options.one_per_line
 
 
 def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
@@ -125,16 +126,18 @@ def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
 
 
 def other_files(path: Path, options: ReadingOptions = _PLAIN) -> Counter[str]:
-    """How many files of a folder are left out, by extension: those without a reader, links to files outside it, to
-    folders and to nothing, and special files.
+    """Return the number of files of a folder that are not read, by kind: an extension without a reader, links out of
+    the folder, links to folders, broken links, and special files.
     """
     files = _visible_files(path).values() if path.is_dir() else ()
     return Counter(kind for file in files if (kind := _unread_kind(file, path, options)))
 
 
 def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
-    """What to call a file that is not read; "" for one that is. A link must not lead out: a folder that came from
-    somebody else would bring other files of this machine into prompts and results.
+    """Return the kind of a file that is not read; "" for a file that is read.
+
+    Links out of the folder are not read: a folder from another author could bring any file of this machine into
+    prompts and results.
     """
     if is_there(file, Path.is_dir, EXPECTED_FOLDER):
         return _LINK_TO_FOLDER
@@ -148,15 +151,16 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     return "" if suffix in _READERS or options.one_per_line else suffix or _NO_SUFFIX
 
 
-def said(files: Counter[str]) -> str:
-    """Numbers of files by extension, the commonest first, in words."""
+def kinds_in_words(files: Counter[str]) -> str:
+    """Return the numbers of files by kind as a string such as "3 .docx, 1 .xls", the most frequent first."""
     ordered = sorted(files.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{n} {suffix}" for suffix, n in ordered)
 
 
 def _visible_files(folder: Path) -> dict[str, Path]:
-    """Everything that is no folder, and the links to folders, which are not followed. Raises DataError for a folder
-    that cannot be listed: its documents would be missing from the corpus.
+    """Return all files and all links to folders that are not hidden, by their path. Links are not followed.
+
+    Raise DataError for a folder that cannot be listed: its documents would be missing from the corpus.
     """
     found: list[Path] = []
     for parent, folders, files in os.walk(folder, onerror=_refuse):
@@ -169,13 +173,12 @@ def _visible_files(folder: Path) -> dict[str, Path]:
 
 def _refuse(error: OSError) -> None:
     raise DataError(
-        f"{error.filename}: cannot be listed ({error.strerror}). Make the folder readable, or move it out of the "
-        "documents."
+        f"{error.filename}: cannot be listed ({error.strerror}). Make the folder readable, or move it elsewhere."
     ) from error
 
 
 def _name(file: Path, folder: Path) -> str:
-    """Its path in the folder, which becomes the document's id."""
+    """Return the path of a file in the folder, which becomes the document's id."""
     name = file.relative_to(folder).as_posix()
     try:
         name.encode()
@@ -208,6 +211,6 @@ _READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {
     ".sqlite3": read_database,
     ".db": read_database,
 }
-_JSON = frozenset((".json", ".jsonl"))
-_OF_ROWS = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
+_JSON_SUFFIXES = frozenset((".json", ".jsonl"))
+_TABLE_SUFFIXES = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
 _PACKAGES = {".html": "bs4", ".htm": "bs4", ".pdf": "pypdf"}

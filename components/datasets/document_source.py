@@ -1,4 +1,4 @@
-"""The documents of a user as a part of their own."""
+"""The documents of a user as a component that several data sets can share."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from components.datasets.document_files import document_files, other_files, read_documents, said
+from components.datasets.document_files import document_files, kinds_in_words, other_files, read_documents
 from components.datasets.file_content import ReadingOptions
 from components.datasets.reading import sha256_of_files
 from components.fields import added_later, runtime_only
@@ -19,7 +19,7 @@ class DocumentSource:
 
     version: ClassVar[int] = 3
 
-    path: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    path: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     keep_structure: bool = added_later(False)
     one_per_line: bool = added_later(False)
     tables: tuple[str, ...] = added_later(())
@@ -27,16 +27,16 @@ class DocumentSource:
 
     @property
     def options(self) -> ReadingOptions:
-        """How the files are read."""
+        """Return the options for reading the files."""
         return ReadingOptions(self.keep_structure, self.one_per_line, self.tables, self.text_columns)
 
     def fingerprint(self) -> str:
-        """SHA-256 over all files that are read and the numbers of those that are not, which the counts report."""
+        """Return the SHA-256 of all files that are read, and of the counts of other files, which the notes report."""
         place = Path(self.path)
         files = {f"documents/{name}": file for name, file in document_files(place, self.options).items()}
         content = sha256_of_files(files, "documents")
-        return hashlib.sha256(f"{content} {said(other_files(place, self.options))}".encode()).hexdigest()
+        return hashlib.sha256(f"{content} {kinds_in_words(other_files(place, self.options))}".encode()).hexdigest()
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
-        """The documents, and counts for the notes. Raises DataError."""
+        """Return the documents, and counts for the notes. Raise DataError."""
         return read_documents(Path(self.path), self.options)

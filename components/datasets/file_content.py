@@ -1,4 +1,4 @@
-"""What is read of a file of documents, and how a user wants it read."""
+"""The content of a file of documents, and the options for reading it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,13 @@ from components.records import LazySequence
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How files become documents.
+    """Options for turning files into documents.
 
-    With `keep_structure` headings and tables of HTML are written as those of Markdown, and a form feed ends each page
-    of PDF. With `one_per_line` every line of a text file is a document, and files with an unknown extension, or none,
-    are such text files. `tables` are the tables and views of databases that are read, () for all tables. Of rows (of
-    databases and of CSV) `text_columns` become the text, and the others metadata; () for all columns in the text.
+    - `keep_structure`: headings and tables of HTML are written as in Markdown, and a form feed ends each page of PDF;
+    - `one_per_line`: every line of a text file is a document, and files with an unknown or no extension are text files;
+    - `tables`: the tables and views of databases to read, () for all tables without views;
+    - `text_columns`: the columns of databases and CSV files that become the text, while the others become metadata; ()
+      puts all columns into the text.
     """
 
     keep_structure: bool = False
@@ -24,7 +25,7 @@ class ReadingOptions:
 
 
 class FileEntry(NamedTuple):
-    """One document of a file. `part` says which, behind the file's name in its id: "" for the whole file."""
+    """One document of a file. Its id is the file's name followed by `part`, which is "" for the whole file."""
 
     part: str
     title: str
@@ -34,7 +35,7 @@ class FileEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class EntryColumns(LazySequence[FileEntry]):
-    """Many documents of a file as columns of equal length, whose texts may lie on the disk."""
+    """Many documents of a file as columns of equal length. Texts may be on disk."""
 
     parts: Sequence[str]
     titles: Sequence[str]
@@ -50,8 +51,9 @@ class EntryColumns(LazySequence[FileEntry]):
 
 @dataclass(frozen=True)
 class FileContent:
-    """The documents of a file, and what there was to count meanwhile, for the notes. `text_columns` are those of
-    `ReadingOptions` that its tables have.
+    """The documents of a file, and counts for the notes.
+
+    `text_columns` are the columns of `ReadingOptions.text_columns` that its tables have.
     """
 
     entries: Sequence[FileEntry]

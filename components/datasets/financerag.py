@@ -1,6 +1,6 @@
 """The seven sets of the FinanceRAG challenge, each with its own corpus, as subsets of one benchmark.
 
-Source: the ACM-ICAIF '24 FinanceRAG challenge; the expanded queries are those of the Multi-Reranker system.
+Source: the ACM-ICAIF '24 FinanceRAG challenge. The expanded queries come from the Multi-Reranker system.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import ClassVar
 from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
-from components.datasets.beir_set import BeirFiles, BeirSet, labelled, read_set
+from components.datasets.beir_set import BeirFiles, BeirSet, label_counts, read_set
 from components.datasets.reading import optional_file, require_folder, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
@@ -26,8 +26,11 @@ _PREPARED, _QRELS, _FULL_QRELS = "queries_prep.jsonl", "qrels.tsv", "qrels_full.
 
 
 class QueriesFile(StrEnum):
-    """What is searched for: the question, or the question with the keywords of a query expansion; or both are read, and
-    the expander says which.
+    """The text to search for.
+
+    - original: the question;
+    - prepared: the question with the keywords of a query expansion;
+    - both: both are read, and the expander chooses.
     """
 
     ORIGINAL = "original"
@@ -36,7 +39,7 @@ class QueriesFile(StrEnum):
 
 
 class QrelsFile(StrEnum):
-    """The published judgements of about 30 % of the queries, or all that are there."""
+    """The published judgements of about 30 % of the queries, or all judgements of the sets that have them."""
 
     PUBLISHED = "published"
     FULL = "full"
@@ -44,18 +47,21 @@ class QrelsFile(StrEnum):
 
 @dataclass(frozen=True)
 class FinanceRag:
-    """The `sets` under `root`, each a subset named like it in lower case. A query searches its own set only.
+    """The `sets` under `root`. Each is a subset, with its name in lower case. A query searches its own set only.
 
     Every set has corpus.jsonl, queries.jsonl and qrels.tsv in BEIR's layout, and some have answers.jsonl. Ids begin
-    with the subset's name. `queries` prepared searches for the texts of queries_prep.jsonl, but still asks the original
-    question; both keeps these texts as expansions, for expander=published. `qrels` full reads qrels_full.tsv of the
-    sets that have it, and names those that do not. A set without a corpus is an error; with `skip_missing` it is left
-    out, named and counted. `title_separator` is as in `Beir`.
+    with the subset's name.
+
+    - `queries`: `prepared` searches for the texts of queries_prep.jsonl, but still asks the original question. `both`
+      keeps these texts as expansions, for expander=published.
+    - `qrels`: `full` reads qrels_full.tsv where a set has it, and the notes name the sets that do not.
+    - `skip_missing`: sets without a corpus are skipped, and the notes name them. Otherwise they are errors.
+    - `title_separator`: as in `Beir`.
     """
 
     version: ClassVar[int] = 1
 
-    root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     sets: tuple[str, ...] = SETS
     queries: QueriesFile = QueriesFile.ORIGINAL
     qrels: QrelsFile = QrelsFile.PUBLISHED
@@ -71,24 +77,24 @@ class FinanceRag:
         return "financerag"
 
     def check(self) -> list[str]:
-        """What is wrong with the fields; reads no file."""
+        """Return errors in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_EXPECTED}"]
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)
-            mistakes.append(f"sets: came {list(self.sets)}; expected one or more, each once, of {known}")
+            mistakes.append(f"sets: got {list(self.sets)}, expected one or more, each once, of {known}")
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
-        """SHA-256 over the files of all sets that are read."""
+        """Return the SHA-256 of the files of all sets that `load` reads."""
         parts = {name: self._files(name).by_part() for name in self._present()}
         files = {f"{name}/{part}": file for name, of_set in parts.items() for part, file in of_set.items()}
         return sha256_of_files(files, _EXPECTED)
 
     def load(self) -> Benchmark:
-        """The documents of all sets, and their queries up to the limit. The notes hold every set's size and share of
-        labelled queries and, over all sets, the same counts as in `Beir`.
+        """Return the documents of all sets, and their queries up to the limit.
 
-        Raises ConfigError if `check` finds a mistake, DataError for the files.
+        The notes hold the size of each set and its share of queries with gold and, over all sets, the counts of `Beir`.
+        Raise ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
@@ -100,14 +106,13 @@ class FinanceRag:
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _present(self) -> list[str]:
-        """The sets that have a corpus. Raises DataError for one without (unless those are skipped), or if none has."""
+        """Return the sets with a corpus. Raise DataError if one is missing (unless skipped), or if all are missing."""
         root = require_folder(Path(self.root), _EXPECTED)
         missing = [name for name in self.sets if not (root / name / CORPUS).is_file()]
         if missing and not self.skip_missing:
             raise DataError(
                 f"{root / missing[0] / CORPUS}: no such file (the corpus of {', '.join(missing)} is missing). Fetch "
-                "it, or choose the sets that are there by dataset.sets=[...], or leave it out by "
-                "dataset.skip_missing=true."
+                "it, choose other sets with dataset.sets=[...], or skip missing sets with dataset.skip_missing=true."
             )
         present = [name for name in self.sets if name not in missing]
         if not present:
@@ -138,19 +143,19 @@ class FinanceRag:
         notes: dict[str, int | float | str] = {}
         for name, part in loaded.items():
             n_documents = sum(bool(text.strip()) for text in part.documents.texts)
-            sizes = {"n_documents": n_documents, **labelled(part.samples)}
+            sizes = {"n_documents": n_documents, **label_counts(part.samples)}
             notes |= {f"{size}_{name.lower()}": value for size, value in sizes.items()}
         for count in next(iter(loaded.values())).counts:
             notes[count] = sum(part.counts[count] for part in loaded.values())
-        notes |= labelled([sample for part in loaded.values() for sample in part.samples])
-        notes |= _named("sets_skipped", [name for name in self.sets if name not in loaded])
+        notes |= label_counts([sample for part in loaded.values() for sample in part.samples])
+        notes |= _as_notes("sets_skipped", [name for name in self.sets if name not in loaded])
         if self.qrels is QrelsFile.FULL:
-            notes |= _named("sets_without_full_qrels", [name for name in loaded if not self._has_full_qrels(name)])
+            notes |= _as_notes("sets_without_full_qrels", [name for name in loaded if not self._has_full_qrels(name)])
         return notes
 
 
-def _named(what: str, names: Sequence[str]) -> dict[str, int | str]:
-    """How many there are, and which if there are any."""
+def _as_notes(what: str, names: Sequence[str]) -> dict[str, int | str]:
+    """Return the number of names, and the names if there are any, as notes."""
     return {f"n_{what}": len(names), **({what: ", ".join(names)} if names else {})}
 
 

@@ -1,4 +1,4 @@
-"""Passages that come with a question, as documents of the corpus."""
+"""Passages that a user gives with a question, as documents of the corpus."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,61 +13,61 @@ _ID_DIGITS = 12
 
 
 class GivenPassages:
-    """Reads the field `passages` of one question after the other; equal texts are one document."""
+    """Reader of the field `passages` of all questions. Equal texts become one document."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        """`texts` are those of the corpus by id: a passage with the text of a document is that document."""
+        """Read passages against the corpus's `texts` by id: a passage with the text of a document is that document."""
         self._texts = texts
         self._added: dict[str, tuple[str, str]] = {}
 
     @cached_property
-    def _id_of(self) -> dict[str, str]:
-        """Of the corpus, once a passage comes as a text."""
+    def _ids_by_text(self) -> dict[str, str]:
+        """The ids of documents by their text. It is built when the first passage is given as a text."""
         return {text.strip(): document_id for document_id, text in self._texts.items()}
 
     @property
     def added(self) -> Documents:
-        """The passages so far that were no documents of the corpus."""
+        """Return the passages read so far that are not documents of the corpus."""
         titles, texts = [title for title, _ in self._added.values()], [text for _, text in self._added.values()]
         return Documents(list(self._added), titles, texts)
 
     def read(self, record: Record, where: str) -> tuple[tuple[str, ...], list[list[str]]]:
-        """Ids of the documents that the passages are, in order, and the relevant ones as sets of alternatives.
+        """Return the document ids of the passages, in order, and the relevant ids as sets of alternatives.
 
-        A passage is a text, or {"text"} with a "title" if it has one, or {"document"}, the id of a document. The last
-        two may be "relevant": true, or the number from 1 of the set of alternatives that the passage belongs to.
-        Raises DataError.
+        A passage is a text, or {"text"} with an optional "title", or {"document"}, the id of a document. The last two
+        may have "relevant": true, or the number (from 1) of a set of alternatives that the passage belongs to. Raise
+        DataError.
         """
         where = f"{where}, field 'passages'"
         passages: dict[str, set[int]] = {}
         for item in as_list(record.get("passages") or [], where):
             passage = {"text": item} if isinstance(item, str) else as_record(item, where)
             if unknown := [name for name in passage if name not in _FIELDS]:
-                raise DataError(f"{where}: holds the field '{unknown[0]}'. Known are: {', '.join(_FIELDS)}.")
+                raise DataError(f"{where}: unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
             document_id = self._document(passage, where)
-            passages.setdefault(document_id, set()).update(_sets_of(passage, where))
+            passages.setdefault(document_id, set()).update(_set_numbers(passage, where))
         sets = sorted(set().union(*passages.values()))
         return tuple(passages), [[an_id for an_id, own in passages.items() if number in own] for number in sets]
 
     def _document(self, passage: Record, where: str) -> str:
-        """The id of the document that a passage is."""
+        """Return the id of a passage's document, and add the document if it is new."""
         if "document" in passage:
             document_id = required_id(passage, where, "document")
             if document_id not in self._texts:
-                raise DataError(f"{where}: names the document '{document_id}', which is not there. Give its text.")
+                raise DataError(f"{where}: the corpus has no document '{document_id}'. Give its text.")
             return document_id
         text = required_text(passage, "text", where).strip()
         if not text:
             raise DataError(f"{where}: a passage is blank. Give its text, or leave it out.")
-        if text not in self._id_of:
+        if text not in self._ids_by_text:
             document_id = f"passage-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_ID_DIGITS]}"
-            self._id_of[text] = document_id
+            self._ids_by_text[text] = document_id
             self._added[document_id] = (optional_text(passage, "title", where), text)
-        return self._id_of[text]
+        return self._ids_by_text[text]
 
 
-def joined(documents: Documents, passages: Documents) -> Documents:
-    """The documents with passages behind them, which have no metadata."""
+def with_passages(documents: Documents, passages: Documents) -> Documents:
+    """Return the documents, followed by the passages, which have no metadata."""
     if not len(passages):
         return documents
     metadata = [*documents.metadata, *({} for _ in passages.ids)] if documents.metadata else ()
@@ -79,12 +79,12 @@ def joined(documents: Documents, passages: Documents) -> Documents:
     )
 
 
-def _sets_of(passage: Record, where: str) -> list[int]:
-    """The number of the set of alternatives that a passage belongs to, if it is relevant; `true` is the first."""
+def _set_numbers(passage: Record, where: str) -> list[int]:
+    """Return the number of a relevant passage's set of alternatives, 1 for `true`; [] for an irrelevant passage."""
     relevant = passage.get("relevant", False)
     if not isinstance(relevant, bool) and not (isinstance(relevant, int) and relevant >= 1):
         raise DataError(
-            f"{where}: 'relevant' is {relevant!r}, expected true or false, or the number of a set of alternatives "
-            "from 1."
+            f"{where}: 'relevant' is {relevant!r}, expected true or false, or the number (from 1) of a set of "
+            "alternatives."
         )
     return [int(relevant)] if relevant else []

@@ -1,8 +1,7 @@
-"""Finds where gold texts occur in a corpus.
+"""Search for the places of gold texts in a corpus.
 
-CRUD-RAG gives its gold as text, not as document ids, and its passages are windows that may begin and end anywhere, lose
-or gain line breaks, and span two documents. So a passage is looked up by the runs of characters that it shares with
-every document.
+CRUD-RAG gives its gold as text, not as document ids. Its passages may begin and end anywhere, lose or gain line breaks,
+and span two documents. Therefore a passage is found by the runs of characters that it shares with documents.
 """
 
 from collections.abc import Sequence
@@ -14,16 +13,16 @@ from components.records import Evidence
 from components.text.shared_passages import Coverage, SharedPassages, segments
 
 _MOST_ALIKE = 5
-"""What more documents than these could add equally well is boilerplate, such as a notice at the end of a page: none of
-them is evidence.
+"""Most documents that add equally much to the best document. Text in more documents is boilerplate, such as a notice at
+the end of a page, and is not evidence.
 """
 
 
 class PassageFinder:
-    """Documents in which `passages` can be found."""
+    """Index of documents in which to find `passages`."""
 
     def __init__(self, passages: Sequence[str], min_overlap: float) -> None:
-        """`min_overlap` in (0, 1] is the share of a passage's characters that must occur, white space apart."""
+        """Set `min_overlap`, in (0, 1]: the share of a passage's characters, without white space, that must occur."""
         self._number = {passage: number for number, passage in enumerate(passages)}
         self._shared = SharedPassages(passages)
         self._min_overlap = min_overlap
@@ -31,15 +30,17 @@ class PassageFinder:
         self._texts: list[str] = []
 
     def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Adds documents. Of equally good ones, `find` takes the one that was added first."""
+        """Add documents. Of equally good documents, `find` returns the one that was added first."""
         self._shared.add(texts)
         self._ids += ids
         self._texts += texts
 
     def find(self, passage: str) -> tuple[Evidence, ...]:
-        """Where one of the `passages` occurs: a span of one document that holds enough of it, or else spans of two
-        documents that do so together (unless boilerplate is all that the second adds), or else nothing. A span goes
-        from the first to the last shared character.
+        """Return the place of one of the `passages`.
+
+        This is a span of one document that contains enough of it. Otherwise, it is spans of two documents that together
+        contain enough of it, or the first of them if the second adds only boilerplate. Otherwise, it is (). A span
+        extends from the first to the last shared character.
         """
         coverage = self._shared.coverage(self._number[passage])
         needed = self._min_overlap * coverage.n_characters
@@ -48,8 +49,8 @@ class PassageFinder:
         best = int(np.argmax(coverage.n_covered))
         if coverage.n_covered[best] >= needed:
             return (self._span(passage, int(coverage.documents[best])),)
-        # The passage may straddle two documents: the second is the one that adds most to the first.
-        added = _added_to(coverage, best)
+        # The passage may span two documents: the second is the document that adds most to the first.
+        added = _n_added(coverage, best)
         second = int(np.argmax(added))
         if coverage.n_covered[best] + added[second] >= needed:
             if np.count_nonzero(added == added[second]) > _MOST_ALIKE:
@@ -65,8 +66,8 @@ class PassageFinder:
         return Evidence(self._ids[document], first, last)
 
 
-def _added_to(coverage: Coverage, best: int) -> NDArray[np.int64]:
-    """Characters of the passage that each document covers and the best one does not: int64[n_documents]."""
+def _n_added(coverage: Coverage, best: int) -> NDArray[np.int64]:
+    """Return how many characters of the passage each document covers and the best one does not, int64[n_documents]."""
     is_new = np.ones(coverage.n_characters, dtype=np.int64)
     of_best = coverage.document_of_piece == coverage.documents[best]
     for start, end in zip(coverage.position[of_best].tolist(), coverage.end[of_best].tolist(), strict=True):

@@ -1,12 +1,11 @@
-"""The text of an HTML page as a reader sees it: one line per block, words unbroken."""
+"""The text of an HTML page as a reader sees it: one line per block."""
 
 import re
 from codecs import lookup
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from components.datasets.markdown_rows import MarkdownRows
-from components.datasets.parsing_time import page_time_limited
+from components.datasets.parsing_time import limit_parsing_time
 from components.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -25,24 +24,28 @@ _CELLS = ("td", "th")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
-"""What browsers read instead of a declared encoding, following the WHATWG's encoding standard."""
+"""Declared encoding -> the encoding that browsers read instead, by the WHATWG's encoding standard."""
 _SHOWN = 60
 _PYTHON_ONLY = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"))
-"""Python's encodings that no browser reads: some take quadratic time, some yield lone surrogates."""
+"""Python's encodings that no browser reads. Some take quadratic time, some yield unpaired surrogates."""
 
 
 class HtmlPage(NamedTuple):
-    """`title` is "" where the page has none."""
+    """The title and the text of a page. A page without a title has the title ""."""
 
     title: str
     text: str
 
 
 def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> HtmlPage:
-    """Blocks (paragraphs, list items, table rows) become lines, the cells of a row are separated by a space, and inline
-    elements (links, bold text) by nothing. With `keep_structure` headings and tables are written as in Markdown, save
-    tables that only lay a page out: with tables in them, or a single column. Raises DataError if the bytes are not in
-    the encoding that the page declares (UTF-8 if none) or if it takes a minute to parse, and MissingExtraError.
+    """Return the text of a page. `place` names the page in errors.
+
+    Blocks (paragraphs, list items, table rows) become lines. A space separates the cells of a row, nothing separates
+    inline elements (links, bold text). With `keep_structure`, headings and tables are written as in Markdown, except
+    for tables that only lay out a page: those with a table inside, or with a single column.
+
+    Raise DataError if the bytes are not in the encoding that the page declares (UTF-8 by default), or if the page takes
+    more than a minute to parse. Raise MissingExtraError without Beautiful Soup.
     """
     try:
         from bs4 import BeautifulSoup
@@ -50,43 +53,92 @@ def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> Ht
     except ImportError as error:
         raise MissingExtraError("bs4", "readers", place) from error
     try:
-        with page_time_limited(place):  # the parser takes quadratic time for tags that are never closed
-            soup = BeautifulSoup(_without_open_comment(_decoded(content, place)), "html.parser")
+        with limit_parsing_time(place):  # the parser takes quadratic time for tags that are never closed
+            soup = BeautifulSoup(_without_open_comment(_decode(content, place)), "html.parser")
     except ParserRejectedMarkup as error:
-        cause = str(error).splitlines()[-1].strip()  # what the parser said; before it the library's advice
-        raise DataError(f"{place}: cannot be read as HTML ({cause}). Mend the page, or remove it.") from error
+        cause = str(error).splitlines()[-1].strip()  # the parser's message, below the library's advice
+        raise DataError(f"{place}: cannot be read as HTML ({cause}). Repair the page, or remove it.") from error
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
     lines = (line.strip() for line in "".join(_pieces(soup, keep_structure)).split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
 
 
 def _without_open_comment(markup: str) -> str:
-    """A comment that is never closed goes to the end of the page. The parser knows, but looks for the end of each."""
+    """Remove a comment that is never closed, which extends to the end of the page.
+
+    The parser would remove it too, but search the whole page for the end of every "<!--" in it.
+    """
     start = markup.find("<!--", markup.rfind("-->") + 1)
     return markup if start < 0 else markup[:start]
 
 
+class _MarkdownRows:
+    """The cells of one table of HTML, collected tag by tag and written as rows of Markdown.
+
+    The first row with cells is the head, because Markdown requires one.
+    """
+
+    def __init__(self) -> None:
+        self._cells: list[list[str]] = []
+        self._n_open = 0
+        self._has_head = False
+
+    @property
+    def is_in_cell(self) -> bool:
+        """True if the following text belongs to a cell."""
+        return self._n_open > 0
+
+    def add(self, text: str) -> None:
+        """Add text to the last cell."""
+        if not self._cells:  # a row that began in the cell has ended the cell's row
+            self._cells.append([])
+        self._cells[-1].append(text)
+
+    def pass_tag(self, tag: str, has_ended: bool) -> str:
+        """Return the text that replaces the beginning or the end of a row (tr) or a cell."""
+        if tag == "tr":
+            return self.end_row() if has_ended else "\n"
+        self._n_open += -1 if has_ended else 1
+        if not has_ended:
+            self._cells.append([])
+        return ""
+
+    def end_row(self) -> str:
+        """Return the current row as a line, followed by the separator line below the head; "" without cells."""
+        written = [" ".join("".join(cell).split()).replace("|", r"\|") for cell in self._cells]
+        lines = [_row(written)] if written else []
+        if written and not self._has_head:
+            lines.append(_row(["---"] * len(written)))
+            self._has_head = True
+        self._cells = []
+        return "\n".join(["", *lines, ""]) if lines else ""
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
 def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
-    """Texts with the line breaks and spaces between them."""
+    """Yield the texts of a page, and the line breaks and spaces between them."""
     from bs4.element import Tag
 
     n_pre = 0
-    rows: MarkdownRows | None = None
+    rows: _MarkdownRows | None = None
     for node, has_ended in _walk(soup):
         if not isinstance(node, Tag):
             text = str(node)
             if rows and rows.is_in_cell:
                 rows.add(text)
             else:
-                yield text if n_pre else _WHITE_SPACE.sub(" ", text)  # line breaks in the source are spaces to a reader
+                yield text if n_pre else _WHITE_SPACE.sub(" ", text)  # a browser shows line breaks as spaces
             continue
         n_pre += (node.name == "pre") * (-1 if has_ended else 1)
         if keep_structure and node.name == "table":
-            if rows:  # there is no table in one that holds data
-                yield rows.ended()
-            rows = MarkdownRows() if not has_ended and _holds_data(node) else None
+            if rows:  # a table with data contains no other table
+                yield rows.end_row()
+            rows = _MarkdownRows() if not has_ended and _holds_data(node) else None
         if rows and node.name in ("tr", *_CELLS):
-            yield rows.passed(node.name, has_ended)
+            yield rows.pass_tag(node.name, has_ended)
         elif rows and rows.is_in_cell:
             rows.add(" " if node.name in _BREAKS else "")
         else:
@@ -94,15 +146,16 @@ def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
 
 
 def _walk(soup: "BeautifulSoup") -> "Iterator[tuple[PageElement, bool]]":
-    """Texts, and every element that is seen at its beginning and, with True, at its end. Without recursion: pages can
-    be deep.
+    """Yield each text with False, and each visible element twice: with False at its beginning, with True at its end.
+
+    There is no recursion, because pages can be deeply nested.
     """
     from bs4.element import CData, NavigableString, Tag
 
     stack: list[tuple[PageElement, bool]] = [(soup, False)]
     while stack:
         node, has_ended = stack.pop()
-        if type(node) in (NavigableString, CData):  # no comments, nor what else is a kind of string to the parser
+        if type(node) in (NavigableString, CData):  # comments and other unseen strings are subclasses
             yield node, False
         elif isinstance(node, Tag) and node.name not in _UNSEEN:
             yield node, has_ended
@@ -112,7 +165,7 @@ def _walk(soup: "BeautifulSoup") -> "Iterator[tuple[PageElement, bool]]":
 
 
 def _between(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
-    """What stands in the place of the beginning or the end of an element."""
+    """Return the white space, or mark of a heading, that replaces the beginning or the end of an element."""
     if node.name in _CELLS and not has_ended:
         return " "
     if node.name not in _BREAKS:
@@ -122,16 +175,16 @@ def _between(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
 
 
 def _holds_data(table: "Tag") -> bool:
-    """True if a table has a row of several cells, and neither a table in it nor a row in a row (that is not closed)."""
-    following = table.find_next("table")  # no `find`, which walks to the end of the table before it begins
+    """Return True for a table with a row of several cells. A table inside it, or an unclosed row, makes it False."""
+    following = table.find_next("table")  # `find` would first walk to the end of the table
     if following and following.find_parent("table") is table:
         return False
     rows = table.find_all("tr")
     return not any(row.find("tr") for row in rows) and any(len(row.find_all(_CELLS, limit=2)) > 1 for row in rows)
 
 
-def _decoded(content: bytes, place: str) -> str:
-    """By byte order mark, declaration, or as UTF-8; never guessed: a wrong guess would change texts unnoticed."""
+def _decode(content: bytes, place: str) -> str:
+    """Decode by byte order mark, declaration, or else as UTF-8. Never guess: a wrong guess changes texts unnoticed."""
     from bs4.dammit import EncodingDetector
 
     content, by_mark = EncodingDetector.strip_byte_order_mark(content)
@@ -145,8 +198,9 @@ def _decoded(content: bytes, place: str) -> str:
     except UnicodeDecodeError as error:
         raise DataError(
             f"{place}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}. "
-            "Expected: a page in UTF-8, or in the encoding that it declares. Convert the file, or mend its declaration."
+            "Expected: a page in UTF-8, or in the encoding that it declares. Convert the file, or correct its "
+            "declaration."
         ) from error
-    except (LookupError, ValueError) as error:  # no encoding of texts, or a name with a NUL
+    except (LookupError, ValueError) as error:  # not an encoding of text, or a name with a NUL
         shown = repr((declared or "")[:_SHOWN])
         raise DataError(f"{place}: declares an unknown encoding, {shown}. Convert it to UTF-8.") from error

@@ -1,4 +1,4 @@
-"""Documents in JSON and in JSON Lines: objects of a text, and what else is known of it."""
+"""Documents in JSON and in JSON Lines: objects with a text, and optionally an id, a title and metadata."""
 
 import hashlib
 import json
@@ -25,25 +25,30 @@ EXPECTED = 'documents as JSON Lines, {"text"} with "id", "title" and "metadata" 
 _EXPECTED_LIST = 'documents as JSON, a list of {"text"} with "id", "title" and "metadata" if there are any'
 _ID_DIGITS = 12
 _NO_FACTS: Mapping[str, str] = {}
-"""One for all documents that say nothing besides."""
+"""One object for all documents without metadata."""
 
 
 @dataclass(frozen=True)
 class JsonContent(FileContent):
-    """Documents that may be many."""
+    """Documents of a file of JSON as columns, because they may be many."""
 
     entries: EntryColumns
 
 
 def read_json_documents(file: Path) -> FileContent:
-    """A document per object, its id as its part. Without an id it is derived from the text, so that it stays the same
-    when documents are added, and repeated texts are left out and counted. Raises DataError.
+    """Return a document per object, with its id as its part.
+
+    A missing id is derived from the text, so that it stays the same when documents are added; repeated texts are then
+    left out and counted. Raise DataError.
     """
     return _documents(_records(file))
 
 
 def read_json_in_folder(file: Path, options: ReadingOptions) -> FileContent:
-    """The same of a file in a folder. One whose first record has no text holds something else, and is counted."""
+    """Read a file in a folder like `read_json_documents`, with "/" before each part.
+
+    A file whose first record has no text contains something else: it is counted and has no documents.
+    """
     records = _records(file)
     first = next(records, None)
     if first is None or "text" not in first[1]:
@@ -53,7 +58,7 @@ def read_json_in_folder(file: Path, options: ReadingOptions) -> FileContent:
 
 
 def _records(file: Path) -> Iterator[tuple[str, Record]]:
-    """(where, record) of JSON Lines, as which many files named `.json` are written too, or of a list of objects."""
+    """Yield (where, record) of JSON Lines or of a list of objects. Many files named `.json` contain JSON Lines."""
     if file.suffix.lower() != ".json" or _begins_with_a_line(file):
         yield from read_records(file, EXPECTED)
         return
@@ -67,7 +72,7 @@ def _begins_with_a_line(file: Path) -> bool:
     first = next((line for _, line in read_lines(file, EXPECTED) if line.strip()), "")
     try:
         return isinstance(json.loads(first), dict)
-    except (ValueError, RecursionError):  # the beginning of a longer text
+    except (ValueError, RecursionError):  # the first line of a JSON value that has several
         return False
 
 

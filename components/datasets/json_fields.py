@@ -1,6 +1,6 @@
-"""Fields of records read from JSON, with their types checked; every error names the record's place.
+"""Fields of JSON records, with their types checked.
 
-`where` is that place in words, e.g. "split.json, list 'event_summary', record 3". All errors are DataError.
+Every error is a DataError that names the record's place `where`, such as "split.json, list 'event_summary', record 3".
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,35 +13,35 @@ Record = Mapping[str, object]
 
 
 def read_records(file: Path, expected: str) -> Iterator[tuple[str, Record]]:
-    """Yields (where, record) for every non-blank line of a JSON Lines file."""
+    """Yield (where, record) for every non-blank line of a JSON Lines file."""
     for line, value in read_jsonl(file, expected):
         where = f"{file}, line {line}"
         yield where, as_record(value, where)
 
 
 def as_record(value: object, where: str) -> Record:
-    """`value`, if it is an object."""
+    """Return `value` if it is an object. Otherwise raise DataError."""
     if not isinstance(value, dict):
-        raise DataError(f"{where}: a {_kind_of(value)} came where an object was wanted.")
+        raise DataError(f"{where}: got a {_kind_of(value)}, expected an object.")
     return value
 
 
 def as_list(value: object, where: str) -> list[object]:
-    """`value`, if it is a list."""
+    """Return `value` if it is a list. Otherwise raise DataError."""
     if not isinstance(value, list):
-        raise DataError(f"{where}: a {_kind_of(value)} came where a list was wanted.")
+        raise DataError(f"{where}: got a {_kind_of(value)}, expected a list.")
     return value
 
 
 def required_text(record: Record, key: str, where: str) -> str:
-    """The string under `key`, which must be there; it may be blank."""
+    """Return the string under `key`, which may be blank but not missing."""
     if key not in record:
         raise DataError(f"{where}: no field '{key}'. Its fields are: {', '.join(record) or 'none'}.")
     return optional_text(record, key, where)
 
 
 def optional_text(record: Record, key: str, where: str) -> str:
-    """The string under `key`; "" if it is missing or null."""
+    """Return the string under `key`; "" if it is missing or null."""
     value = record.get(key)
     if value is None:
         return ""
@@ -51,7 +51,7 @@ def optional_text(record: Record, key: str, where: str) -> str:
 
 
 def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
-    """The non-blank strings under `key`, which may be one string or a list of them; () if it is missing or null."""
+    """Return the non-blank strings under `key`, which may be a string or a list; () if it is missing or null."""
     value = record.get(key)
     entries = value if isinstance(value, list) else [] if value is None else [value]
     texts = []
@@ -65,32 +65,32 @@ def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
 
 
 def optional_facts(record: Record, key: str, where: str) -> dict[str, str]:
-    """The object under `key` as texts by name: numbers as JSON writes them, nulls left out; {} if it is missing."""
+    """Return the object under `key` as strings by name, without nulls; {} if it is missing or null."""
     value = record.get(key)
     facts = as_record({} if value is None else value, f"{where}, field '{key}'")
     for name, fact in facts.items():
         if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
             raise DataError(
-                f"{where}: field '{key}' holds a {_kind_of(fact)} under '{name}', expected a text or a number."
+                f"{where}: field '{key}' holds a {_kind_of(fact)} under '{name}', expected a string or a number."
             )
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
 
 def required_id(record: Record, where: str, key: str = "id") -> str:
-    """The text or whole number under `key`, as a text. Raises DataError if there is none, or a blank one."""
+    """Return the string or whole number under `key` as a string. It must be neither missing nor blank."""
     value = record.get(key)
     if isinstance(value, int) and not isinstance(value, bool):  # to Python, true is a whole number
         return str(value)
     text = required_text(record, key, where)
     if not text.strip():
         raise DataError(
-            f"{where}: field '{key}' is {'null' if value is None else 'blank'}, expected a text or a number."
+            f"{where}: field '{key}' is {'null' if value is None else 'blank'}, expected a string or a number."
         )
     return text
 
 
 def required_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
-    """Like `optional_texts`, but there must be at least one: for the references of an item."""
+    """Return the references of an item like `optional_texts`. There must be at least one."""
     texts = optional_texts(record, key, where)
     if not texts:
         raise DataError(

@@ -1,6 +1,6 @@
-"""Reads a JSON file that may have been cut off: how many records are complete and, on request, those records.
+"""JSON files whose end may be missing: their complete records, and how many there are.
 
-Only a cut at the end can be accepted, such as an interrupted download leaves. A file that is damaged in the middle is
+A missing end, as after an interrupted download, can be accepted on request. A file that is damaged in the middle is
 always an error.
 """
 
@@ -21,24 +21,24 @@ from components.errors import DataError
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _UNFINISHED = re.compile(r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|[eE][-+]?|\\?u?[0-9a-fA-F]{0,4})?\s*")
-"""What a cut can leave of true, false, null, a number or an escape sequence."""
+"""Beginnings of true, false, null, numbers and escape sequences, after which a file may be cut off."""
 
 _DECODER = json.JSONDecoder()
 
 
 class JsonFile(NamedTuple):
-    """The value of a JSON file, and whether the file was cut off (then the value holds only the complete records)."""
+    """The value of a JSON file. If the file is `cut_off`, the value contains only the complete records."""
 
     value: object
     cut_off: bool
 
 
 def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -> JsonFile:
-    """Reads a JSON file: a list of records, an object of such lists, or anything else.
+    """Read a JSON file: a list of records, an object of such lists, or any other value.
 
-    Raises DataError if it is not UTF-8 or not JSON, and if it was cut off: with the byte offsets of the cut and of the
-    record it went through, and the number of complete records before it. With `accept_truncated` these are returned
-    instead; None for a reader without such a setting, whose error does not name it.
+    Raise DataError if it is not UTF-8 or not JSON, or if its end is missing. That error names the byte offsets of the
+    end and of the incomplete record, and the number of complete records. With `accept_truncated`, return the complete
+    records instead. Pass None if the user cannot choose: the error then does not suggest it.
     """
     content = read_bytes(file, expected)
     content = content.removeprefix(BYTE_ORDER_MARK.encode())
@@ -46,29 +46,29 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     try:
         value = parse_json(text)
         if half := half_character(text, value):
-            raise DataError(f"{file}: {half}. Expected: {expected}. Mend the file.")
+            raise DataError(f"{file}: {half}. Expected: {expected}. Correct the file.")
         return JsonFile(value, cut_off=False)
     except json.JSONDecodeError as error:
-        whole = _read_whole_records(text)
+        complete = _read_complete_records(text)
         if not (cut_off or _is_cut(text, error)):
-            raise _malformed(file, text, error, whole, expected) from error
+            raise _malformed_error(file, text, error, complete, expected) from error
         if not accept_truncated:
-            remedy = _TAKE_THE_WHOLE if accept_truncated is False else ""
-            raise _cut(file, content, text, whole, f"{expected}. Fetch the file again{remedy}.") from error
-        return JsonFile(whole.value, cut_off=True)
+            remedy = _TAKE_COMPLETE if accept_truncated is False else ""
+            raise _cut_error(file, content, text, complete, f"{expected}. Fetch the file again{remedy}.") from error
+        return JsonFile(complete.value, cut_off=True)
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{file}: {beyond_limits(error)}. Expected: {expected}. Mend the file.") from error
+        raise DataError(f"{file}: {beyond_limits(error)}. Expected: {expected}. Correct the file.") from error
 
 
-class _WholeRecords(NamedTuple):
+class _CompleteRecords(NamedTuple):
     value: object
     n_records: int
     end: int
-    """Where, in characters, the first incomplete record begins."""
+    """Position in characters at which the first incomplete record begins."""
 
 
 def _decode(file: Path, content: bytes) -> tuple[str, bool]:
-    """The text, and whether its last character was cut in two."""
+    """Return the text, and True if the bytes of its last character are incomplete."""
     try:
         return content.decode("utf-8"), False
     except UnicodeDecodeError as error:
@@ -79,22 +79,22 @@ def _decode(file: Path, content: bytes) -> tuple[str, bool]:
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
-    """True if the error is at the end of the text, so that more text could have completed it."""
+    """Return True if the error is at the end of the text, so that more text could complete it."""
     if error.msg.startswith("Extra data"):
         return False
     return error.msg.startswith("Unterminated string") or _UNFINISHED.fullmatch(text, error.pos) is not None
 
 
-def _read_whole_records(text: str) -> _WholeRecords:
-    """The records before the first incomplete one, of a list or of an object that holds lists."""
+def _read_complete_records(text: str) -> _CompleteRecords:
+    """Return the records before the first incomplete one, of a list or of an object that holds lists."""
     start = _skip_blanks(text, 0)
     if text[start : start + 1] == "{":
         return _read_lists(text, start)
     records, end, _ = _read_list(text, start)
-    return _WholeRecords(records, len(records), end)
+    return _CompleteRecords(records, len(records), end)
 
 
-def _read_lists(text: str, position: int) -> _WholeRecords:
+def _read_lists(text: str, position: int) -> _CompleteRecords:
     values: dict[str, object] = {}
     n_records = 0
     closed = True
@@ -116,11 +116,11 @@ def _read_lists(text: str, position: int) -> _WholeRecords:
             except json.JSONDecodeError:
                 break
             position = _skip_blanks(text, end)
-    return _WholeRecords(values, n_records, position)
+    return _CompleteRecords(values, n_records, position)
 
 
 def _read_list(text: str, position: int) -> tuple[list[object], int, bool]:
-    """The complete elements of the list at `position`, where they end, and whether the list is closed."""
+    """Return the complete elements of the list at `position`, the position after them, and True for a closed list."""
     records: list[object] = []
     if text[position : position + 1] != "[":
         return records, position, False
@@ -143,20 +143,23 @@ def _skip_blanks(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _cut(file: Path, content: bytes, text: str, whole: _WholeRecords, wanted: str) -> DataError:
-    begins = len(text[: whole.end].encode())
+def _cut_error(file: Path, content: bytes, text: str, complete: _CompleteRecords, expected: str) -> DataError:
+    begins = len(text[: complete.end].encode())
     return DataError(
-        f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, inside what begins at byte "
-        f"offset {begins}; the {whole.n_records} records before it are whole. Expected: {wanted}"
+        f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, in a part that begins at "
+        f"byte offset {begins}; the {complete.n_records} records before it are complete. Expected: {expected}"
     )
 
 
-_TAKE_THE_WHOLE = ", or set dataset.accept_truncated=true to use the whole records alone"
+_TAKE_COMPLETE = ", or set dataset.accept_truncated=true to use only the complete records"
 
 
-def _malformed(file: Path, text: str, error: json.JSONDecodeError, whole: _WholeRecords, expected: str) -> DataError:
+def _malformed_error(
+    file: Path, text: str, error: json.JSONDecodeError, complete: _CompleteRecords, expected: str
+) -> DataError:
     offset = len(text[: error.pos].encode())
     return DataError(
         f"{file}: not JSON at byte offset {offset} (line {error.lineno}): {error.msg}; "
-        f"{whole.n_records} records before it are whole. Expected: {expected}. Mend the file, or fetch it again."
+        f"{complete.n_records} records before it are complete. Expected: {expected}. Correct the file, or fetch it "
+        "again."
     )

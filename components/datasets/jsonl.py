@@ -10,7 +10,7 @@ from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
 from components.datasets.document_files import EXPECTED_FOLDER, missing_extras
 from components.datasets.document_source import DocumentSource
-from components.datasets.given_passages import joined
+from components.datasets.given_passages import with_passages
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.labels import name_mistakes
 from components.datasets.reading import require_file, sha256_of_files
@@ -26,23 +26,21 @@ _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 
 @dataclass(frozen=True)
 class Jsonl:
-    """`documents` is a JSON Lines file or a folder (see `read_documents`), `samples` a JSON Lines file of questions.
+    """A user's data: `documents`, a JSON Lines file or a folder, and `samples`, a JSON Lines file of questions.
 
-    A sample has `id` and `question`, and may have `references` (a text or a list), `gold` and `gold_any` (see
-    `read_gold`), `passages`, `answer_parts`, `answerable`, `subset`, `topic`, `task`, `history` and `kind`. Relevant
-    passages are alternatives. Where the questions bring passages, `documents` may be "": the passages are the corpus.
-    Questions without references are answered too, and scored by the metrics that need none. The other fields are as in
-    `ReadingOptions`.
+    See `read_documents` for the documents and `read_samples` for the fields of a question. If the questions bring
+    passages, `documents` may be "": the passages are then the corpus. Questions without references are answered too,
+    and scored by the metrics that need no reference. The other fields are as in `ReadingOptions`.
     """
 
     version: ClassVar[int] = 6
 
-    documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
-    samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")
+    documents: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    samples: str = runtime_only("", "the fingerprint covers the content of the file; its place does not count")
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None
-    name: str = runtime_only("jsonl", "what the data set is called changes nothing about it")
+    name: str = runtime_only("jsonl", "the name of a data set does not change its content")
     keep_structure: bool = added_later(False)
     one_per_line: bool = added_later(False)
     tables: tuple[str, ...] = added_later(())
@@ -50,7 +48,7 @@ class Jsonl:
     groups: Groups = groups_field()
 
     def check(self) -> list[str]:
-        """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
+        """Return errors in the fields, and missing libraries that the documents need. Reads no file."""
         mistakes = [] if self.samples else [f"samples: is empty; expected {_EXPECTED}"]
         if not self.samples and not self.documents:
             mistakes.insert(0, f"documents: is empty; expected {_EXPECTED_DOCUMENTS}")
@@ -64,7 +62,7 @@ class Jsonl:
 
     @property
     def source(self) -> DocumentSource | None:
-        """The documents; None where the samples bring their passages."""
+        """Return the documents, or None if the passages of the samples are the corpus."""
         return self._documents if self.documents else None
 
     @property
@@ -72,27 +70,30 @@ class Jsonl:
         return DocumentSource(self.documents, self.keep_structure, self.one_per_line, self.tables, self.text_columns)
 
     def fingerprint(self) -> str:
-        """SHA-256 over the documents and the questions."""
+        """Return the SHA-256 of the documents and the questions."""
         of_samples = sha256_of_files({"samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, _EXPECTED)
         of_documents = self.source.fingerprint() if self.source else ""
         return hashlib.sha256(f"{of_documents} {of_samples}".encode()).hexdigest()
 
     def load(self) -> Benchmark:
-        """All documents, and questions up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
+        """Return all documents, and questions up to the limit.
+
+        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        """
         if mistakes := self.check():
             raise ConfigError(mistakes)
         return self.load_over(*self.source.read()) if self.source else self.load_over(Documents((), (), ()), {})
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
-        """The questions up to the limit, over documents that were read before. Raises DataError."""
+        """Return the questions up to the limit, over documents that `source` has read. Raise DataError."""
         own = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
         if not self.documents and not own.passages:
             raise DataError(
-                f"{self.samples}: dataset.documents is empty, and no question brings passages; expected "
+                f"{self.samples}: dataset.documents is empty, and no question has passages; expected "
                 f"dataset.documents={_EXPECTED_DOCUMENTS}"
             )
         notes = {**counts, **own.counts}
-        corpus = joined(documents, own.passages)
+        corpus = with_passages(documents, own.passages)
         benchmark = assemble(self.samples, corpus, own.samples, own.labels, notes, references_required=False)
         require_gold_in_corpus(benchmark, self.samples, str(counts.get("files_of_other_kinds", "")))
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)

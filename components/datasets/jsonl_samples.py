@@ -34,8 +34,9 @@ _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "r
 
 @dataclass(frozen=True)
 class OwnSamples:
-    """The samples in the order of the file, labels of subsets, topics and tasks, and counts for the notes. `passages`
-    are those of the samples that are no documents yet.
+    """The samples in the order of the file, labels of subsets, topics and tasks, and counts for the notes.
+
+    `passages` are the passages of the samples that are not yet documents of the corpus.
     """
 
     samples: Sequence[Sample]
@@ -45,19 +46,26 @@ class OwnSamples:
 
 
 def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
-    """Reads all lines; `texts` are the documents' texts by id, in which quotes are looked up.
+    """Read all lines. `texts` are the documents' texts by id, in which quotes are located.
 
-    `gold` and `gold_any` name the evidence: see `read_gold`. `passages` come with the question: see `GivenPassages`.
-    `history` is a list of {"question", "answer"}. `references` and `answer_parts` say what is right: see
-    `read_answers`. `fake_answers` are what false passages say in its place. `answerable` is false for a question that
-    the documents do not answer. `conditions` are on the metadata of the documents that may be found: see
-    `read_conditions`. `expansion` is what an expander may search for in the place of the question.
-    `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown
-    fields are ignored and named, unless they look like a misspelling of a known one.
-    Raises DataError with file and line of all mistakes.
+    A sample has `id` and `question`. It may have
+
+    - `gold`, `gold_any`: the evidence; see `read_gold`;
+    - `passages`: passages given with the question; see `GivenPassages`. Relevant passages are alternatives;
+    - `references`, `answer_parts`: the correct answer; see `read_answers`;
+    - `fake_answers`: false answers that misleading passages give;
+    - `answerable`: false if the documents do not answer the question;
+    - `history`: earlier turns, a list of {"question", "answer"};
+    - `conditions`: conditions on the metadata of the documents to find; see `read_conditions`;
+    - `expansion`: a text that an expander may search for instead of the question;
+    - `kind`: a `Kind`, by default qa, or conversation with a history;
+    - `subset`, `topic`, `task`: free text, which becomes the label of a slug (for a subset, of a path of slugs).
+
+    Unknown fields are ignored and named in the notes, unless they look like a misspelling of a known field. Raise one
+    DataError with the file and line of every error.
     """
     lines = list(read_records(file, _EXPECTED))
-    ignored = {name for names in read_each(lambda line: _ignored(line[1], line[0]), lines) for name in names}
+    ignored = {name for names in read_each(lambda line: _unknown_fields(line[1], line[0]), lines) for name in names}
     slugs = {
         field: of_field(optional_text(record, field, where) for where, record in lines)
         for field, of_field in (("subset", slugs_of_paths), ("topic", slugs_of), ("task", slugs_of))
@@ -75,19 +83,22 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
 
 
 def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:
-    """A path of slugs for every name and every group above it; names are split at slashes, blank parts are dropped."""
+    """Return a path of slugs for every name and every group above it.
+
+    Names are split at slashes, and blank parts are dropped.
+    """
     groups = {group for name in names for group in accumulate(name.split("/"), "{}/{}".format) if group.strip("/ ")}
     of_part = slugs_of({part for group in groups for part in group.split("/")})
     return {group: "/".join(of_part[part] for part in group.split("/") if part in of_part) for group in sorted(groups)}
 
 
-def _ignored(record: Record, where: str) -> list[str]:
-    """Fields that have no meaning here. Raises DataError for one that looks like a misspelling."""
+def _unknown_fields(record: Record, where: str) -> list[str]:
+    """Return the unknown fields of a record. Raise DataError for a field that looks like a misspelling."""
     unknown = [name for name in record if name not in _FIELDS]
     for name in unknown:
         meant = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, _FIELDS, n=1, cutoff=0.8)), None)
         if meant and meant not in record:
-            raise DataError(f"{where}: field '{name}' came; did you mean '{meant}'? Known are: {', '.join(_FIELDS)}.")
+            raise DataError(f"{where}: unknown field '{name}'; did you mean '{meant}'? Known: {', '.join(_FIELDS)}.")
     return unknown
 
 
@@ -123,7 +134,7 @@ def _sample(
 
 def _turn(turn: object, where: str) -> Turn:
     if not isinstance(turn, dict) or "question" not in turn:
-        raise DataError(f'{where}: {turn!r} came, {{"question", "answer"}} was wanted.')
+        raise DataError(f'{where}: got {turn!r}, expected {{"question", "answer"}}.')
     return Turn(required_text(turn, "question", where), optional_text(turn, "answer", where))
 
 
@@ -133,4 +144,4 @@ def _kind(name: str, has_history: bool, where: str) -> Kind:
     try:
         return Kind(name)
     except ValueError as error:
-        raise DataError(f"{where}: kind '{name}' came, one of {', '.join(Kind)} was wanted.") from error
+        raise DataError(f"{where}: got kind '{name}', expected one of {', '.join(Kind)}.") from error

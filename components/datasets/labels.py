@@ -1,7 +1,7 @@
 """Slugs and readable English labels of subsets, topics and tasks.
 
-A slug is ASCII in [a-z0-9_], safe in the names of files and metrics. The topics and tasks are OmniEval's
-(topic_tree.json to depth 2, and the names of its task files); any other name gets one from its letters.
+A slug is ASCII in [a-z0-9_], safe in the names of files and metrics. OmniEval's topics (topic_tree.json to depth 2) and
+tasks (the names of its files) have fixed slugs. The slug of any other name is made from its letters.
 """
 
 import re
@@ -46,10 +46,10 @@ _OLDER_TASKS = {"结构化知识问答": ("structured_knowledge", "Structured-kn
 """Topics and a task of earlier releases of OmniEval, which its evaluation leaves out."""
 
 TOPIC_LABELS: dict[str, str] = dict(_TOPICS.values())
-"""The 16 official topics: slug -> label."""
+"""The 16 topics of OmniEval's evaluation: slug -> label."""
 
 TASK_LABELS: dict[str, str] = dict(_TASKS.values())
-"""The 5 official tasks: slug -> label."""
+"""The 5 tasks of OmniEval's evaluation: slug -> label."""
 
 CRUD_LABELS: dict[str, str] = {
     "create": "Create",
@@ -69,9 +69,9 @@ FINANCE_LABELS: dict[str, str] = {"finance": "Finance"}
 
 
 def slugs_of_topics(paths: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-    """(slug, label) for every topic path (level 1 name, level 2 name) of a data set.
+    """Return (slug, label) for every topic path (level 1 name, level 2 name) of a data set.
 
-    The level 2 name decides; if it occurs under several level 1 topics, their full names distinguish them.
+    They are made from the level 2 name, or from both names if several level 1 topics have that level 2 name.
     """
     distinct = set(paths)
     n_areas = Counter(name for _, name in distinct)
@@ -83,19 +83,19 @@ def slugs_of_topics(paths: Iterable[tuple[str, str]]) -> dict[tuple[str, str], t
 
 
 def slug_of_topic(name: str) -> tuple[str, str]:
-    """(slug, label) of a level 2 topic."""
+    """Return (slug, label) of a level 2 topic."""
     return (_TOPICS | _OLDER_TOPICS).get(plain_name(name)) or (make_slug(name), name)
 
 
 def slug_of_task(name: str) -> tuple[str, str]:
-    """(slug, label) of a task, by the name of its file without extension."""
+    """Return (slug, label) of a task from the name of its file without extension."""
     return (_TASKS | _OLDER_TASKS).get(plain_name(name)) or (make_slug(name), name)
 
 
 def name_mistakes(name: str) -> list[str]:
-    """What is wrong with the name that a user gave to a data set: it stands in tables and in MLflow."""
+    """Return an error for a name of a data set that does not suit tables and MLflow."""
     if re.fullmatch(r"\w[\w.-]{0,59}", name):
         return []
     return [
-        f"name: came {name!r}; expected up to 60 letters, digits, hyphens, dots and underscores, such as our_manuals"
+        f"name: got {name!r}, expected up to 60 letters, digits, hyphens, dots and underscores, such as our_manuals"
     ]

@@ -1,4 +1,4 @@
-"""The data set of an exported pipeline, which is not part of it."""
+"""A placeholder for the data set of an exported pipeline, which does not include the data set."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,16 +9,16 @@ from components.records import Benchmark
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """Stands for a data set whose documents, or solved examples, came along as kept stages: nothing is loaded."""
+    """Placeholder for a data set whose documents or solved examples were exported as stored results of stages."""
 
     name: str
 
     version: ClassVar[int] = 1
 
     def fingerprint(self) -> str:
-        """That of nothing."""
+        """Return "", because there is nothing to load."""
         return ""
 
     def load(self) -> Benchmark:
-        """Raises DataError."""
+        """Raise DataError: nothing can be loaded."""
         raise DataError(f"the data set {self.name} is not part of an exported pipeline")

@@ -1,7 +1,7 @@
 """OmniEval in its published folder layout: a corpus of nodes, and items by topic and task.
 
 Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain".
-Nodes are documents here, and gold is mapped to spans of them. The pickle files next to the nodes are never read.
+Nodes become documents, and gold becomes spans of them. The pickle files next to the nodes are never read.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _EXPECTED_CORPUS = "OmniEval's corpus.jsonl, one node {id, title, contents} per 
 
 
 class Split(StrEnum):
-    """The generated items, or the human-annotated ones."""
+    """The origin of the items: generated, or annotated by people."""
 
     AUTO = "auto"
     HUMAN = "human"
@@ -34,17 +34,17 @@ class Split(StrEnum):
 
 @dataclass(frozen=True)
 class OmniEval:
-    """The data under `root`: `corpus_folder` with its corpus.jsonl and, for the `split` auto, `samples_folder` with
-    topics, tasks and items; for human, the flat `human_file`.
+    """The data under `root`: corpus.jsonl in `corpus_folder`, and items.
 
-    Where these are left empty, they are found: the only folder under corpus/nodes_dir, the only gen_datas*_final and
-    the only human_annotated/*/*.jsonl under the root or its data_generator. A sample's id is
-    "<topic>/<task>/<line from 0>", followed by "#<turn from 0>" in conversations.
+    The `split` auto reads items by topic and task from `samples_folder`, the split human reads the flat `human_file`.
+    An empty setting is replaced by the only match: a folder under corpus/nodes_dir; gen_datas*_final, or
+    human_annotated/*/*.jsonl, under the root or its data_generator. A sample's id is "<topic>/<task>/<line from 0>",
+    followed by "#<turn from 0>" in conversations.
     """
 
     version: ClassVar[int] = 2
 
-    root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     corpus_folder: str = ""
     split: Split = Split.AUTO
     samples_folder: str = ""
@@ -59,12 +59,12 @@ class OmniEval:
         return "omnieval"
 
     def check(self) -> list[str]:
-        """What is wrong with the fields; reads no file."""
+        """Return errors in the fields. Reads no file."""
         mistakes = [] if self.root else ["root: is empty; expected the folder that holds OmniEval's data"]
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
-        """SHA-256 over the corpus file, and over the names (topics and tasks) and contents of all item files."""
+        """Return the SHA-256 of the corpus file and of the names (topics and tasks) and contents of all item files."""
         if self.split is Split.HUMAN:
             items = {"human.jsonl": self._find_human_file()}
         else:
@@ -73,9 +73,9 @@ class OmniEval:
         return sha256_of_files({"corpus.jsonl": self._find_corpus_file(), **items}, "OmniEval's data")
 
     def load(self) -> Benchmark:
-        """The nodes as documents, and one sample per item and per turn of a conversation.
+        """Return the nodes as documents, and one sample per item or per turn of a conversation.
 
-        Raises ConfigError if `check` finds a mistake, DataError for the files or if none of the gold is in the corpus.
+        Raise ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
@@ -88,7 +88,7 @@ class OmniEval:
             place = self._find_samples_folder()
             items = read_items(place, texts)
         benchmark = assemble(self.root, documents, items.samples, items.labels, items.counts)
-        require_some_gold_in_corpus(benchmark, str(place), "Choose the corpus of these items by corpus_folder.")
+        require_some_gold_in_corpus(benchmark, str(place), "Choose the corpus of these items with corpus_folder.")
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _find_corpus_file(self) -> Path:
@@ -97,29 +97,29 @@ class OmniEval:
             return Path(self.root) / self.corpus_folder / "corpus.jsonl"
         require_folder(nodes, "OmniEval's corpus, a folder of nodes with a corpus.jsonl in it")
         found = [file.parent for file in nodes.glob("*/corpus.jsonl")]
-        return _the_only(found, nodes, "corpus_folder") / "corpus.jsonl"
+        return _only_match(found, nodes, "corpus_folder") / "corpus.jsonl"
 
     def _find_samples_folder(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and gen_datas*_final/")
         if self.samples_folder:
             return require_folder(root / self.samples_folder, EXPECTED_ITEMS)
         found = [folder for pattern in _PLACES for folder in root.glob(f"{pattern}gen_datas*_final")]
-        return _the_only(found, root, "samples_folder")
+        return _only_match(found, root, "samples_folder")
 
     def _find_human_file(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and human_annotated/")
         if self.human_file:
             return require_file(root / self.human_file, EXPECTED_FLAT)
         found = [file for pattern in _PLACES for file in root.glob(f"{pattern}human_annotated/*/*.jsonl")]
-        return _the_only(found, root, "human_file")
+        return _only_match(found, root, "human_file")
 
 
-def _the_only(found: Sequence[Path], parent: Path, setting: str) -> Path:
+def _only_match(found: Sequence[Path], parent: Path, setting: str) -> Path:
     if not found:
-        raise DataError(f"{parent}: nothing for {setting} was found in it. Check the root, or set {setting}.")
+        raise DataError(f"{parent}: contains nothing for {setting}. Check the root, or set {setting}.")
     if len(found) > 1:
         names = ", ".join(sorted(path.relative_to(parent).as_posix() for path in found))
-        raise DataError(f"{parent}: several came where one was wanted: {names}. Choose one by {setting}.")
+        raise DataError(f"{parent}: contains several candidates for {setting}: {names}. Choose one with {setting}.")
     return found[0]
 
 

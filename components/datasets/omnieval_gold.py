@@ -1,4 +1,4 @@
-"""Maps OmniEval's gold (nodes and passages of text) to evidence in documents, so that any chunking can be scored."""
+"""OmniEval's gold (nodes and passages of text) as evidence in documents, so that any chunking can be scored."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,17 +8,17 @@ from components.records import Evidence
 
 
 class LocatedGold(NamedTuple):
-    """Distinct evidence, at least one unit per node, and the number of passages that occur in none of these nodes."""
+    """Distinct evidence, at least one unit per node, and the number of passages that occur in no node of the item."""
 
     units: tuple[Evidence, ...]
     n_passages_not_found: int
 
 
 def locate_gold(node_ids: Sequence[str], passages: Sequence[str], texts: Mapping[str, str]) -> LocatedGold:
-    """For each node, the spans of the passages that occur in it; the whole node if none does, or if it is not in
-    `texts`.
+    """Return for each node the spans of the passages that occur in it, or the whole node if no passage does.
 
-    `texts` maps the corpus's ids to texts. A passage is looked up exactly first, then ignoring white space.
+    `texts` maps the corpus's ids to texts; a node that is not in it is gold as a whole. A passage is searched for
+    exactly first, then without regard to white space.
     """
     units: list[Evidence] = []
     found: set[str] = set()
@@ -30,7 +30,7 @@ def locate_gold(node_ids: Sequence[str], passages: Sequence[str], texts: Mapping
 
 
 def find_span(passage: str, text: str) -> tuple[int, int] | None:
-    """[start, end) of the first occurrence of a non-blank passage in a text; None if there is none."""
+    """Return [start, end) of the first occurrence of a non-blank passage in a text, or None."""
     start = text.find(passage)
     if start >= 0:
         return start, start + len(passage)

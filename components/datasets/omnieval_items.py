@@ -1,7 +1,7 @@
 """OmniEval's evaluation items: JSON Lines, in which a list is a conversation.
 
-Generated items are in <level 1 topic>/<level 2 topic>/<task>.jsonl, human-annotated ones in one flat file in which each
-item names its topic and task. Any names are accepted.
+Generated items are in <level 1 topic>/<level 2 topic>/<task>.jsonl. Human-annotated items are in one flat file, in
+which each item names its topic and task. Any names are accepted.
 Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain", and
 its code (RUC-NLPIR/OmniEval).
 """
@@ -42,15 +42,15 @@ class OmniEvalItems:
 
 
 def item_files(folder: Path) -> list[Path]:
-    """The item files under a folder, sorted. Raises DataError if there are none."""
+    """Return the item files under a folder, sorted. Raise DataError if there are none."""
     files = sorted(require_folder(folder, EXPECTED).glob("*/*/*.jsonl"))
     if not files:
-        raise DataError(f"{folder}: no file <topic>/<subtopic>/<task>.jsonl lies in it. Expected here: {EXPECTED}.")
+        raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl. Expected here: {EXPECTED}.")
     return files
 
 
 def read_items(folder: Path, texts: Mapping[str, str]) -> OmniEvalItems:
-    """Reads all items under a folder; gold is located in `texts` (document id -> text). Raises DataError."""
+    """Read all items under a folder. Gold is located in `texts` (document id -> text). Raise DataError."""
     files = item_files(folder)
     topics = slugs_of_topics((file.parent.parent.name, file.parent.name) for file in files)
     reader = _Reader(texts)
@@ -61,16 +61,16 @@ def read_items(folder: Path, texts: Mapping[str, str]) -> OmniEvalItems:
         task, task_label = slug_of_task(file.stem)
         labels |= {topic: topic_label, task: task_label}
         for line, value in read_jsonl(file, EXPECTED):
-            # As in OmniEval's code, an item's number is that of its line, from 0.
+            # The number of an item is its line from 0, as in OmniEval's code.
             samples += reader.samples(value, _Place(f"{file}, line {line}", line - 1, topic, task))
     return OmniEvalItems(samples, labels, dict(reader.counts))
 
 
 def read_flat_items(file: Path, texts: Mapping[str, str]) -> OmniEvalItems:
-    """Reads a flat file, in which `topic_name` ("金融 - 银行业务 - 零售银行") and `task_name` place an item.
+    """Read a flat file, in which items have a `topic_name` ("金融 - 银行业务 - 零售银行") and a `task_name`.
 
-    A conversation is placed by its first turn. Items that lack either name are in no field of the matrix, and are
-    counted. Raises DataError.
+    The first turn names the topic and task of a conversation. Items without a topic or a task are not in the matrix,
+    and are counted. Raise DataError.
     """
     lines = list(read_jsonl(file, EXPECTED_FLAT))
     named = [_first_record(value, f"{file}, line {line}") for line, value in lines]
@@ -91,20 +91,20 @@ def read_flat_items(file: Path, texts: Mapping[str, str]) -> OmniEvalItems:
 
 
 def _first_record(value: object, where: str) -> Record:
-    """The item, or the first turn of a conversation; {} for an empty one."""
+    """Return the item, or the first turn of a conversation; {} for an empty conversation."""
     if isinstance(value, list):
         return as_record(value[0], where) if value else {}
     return as_record(value, where)
 
 
 def _topic_path(record: Record, where: str) -> tuple[str, str] | None:
-    """The last two levels of a topic's name; a single level counts as both."""
+    """Return the last two levels of a topic's name. A single level counts as both."""
     levels = [part.strip() for part in optional_text(record, "topic_name", where).split(" - ") if part.strip()]
     return (levels[-2] if len(levels) > 1 else levels[-1], levels[-1]) if levels else None
 
 
 class _Place(NamedTuple):
-    """Where an item is, in the files and in the matrix."""
+    """The place of an item in the files (`where`, and its line from 0) and in the matrix."""
 
     where: str
     number: int
@@ -118,7 +118,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Reader:
-    """Turns items into samples, and counts along the way."""
+    """Converter of items into samples. It counts the items that it leaves out or that lack gold."""
 
     texts: Mapping[str, str]
     counts: Counter[str] = field(
@@ -128,9 +128,10 @@ class _Reader:
     )
 
     def samples(self, value: object, place: _Place) -> Iterator[Sample]:
-        """The sample of an item, or those of a conversation's turns. Items that OmniEval's quality inspection rejected
-        (`evaluation` 0) are left out and counted, but stay in the history of later turns; those that it could not judge
-        (-1) are kept and counted.
+        """Yield the sample of an item, or a sample per turn of a conversation.
+
+        Items that OmniEval's quality inspection rejected (`evaluation` 0) are left out and counted, but stay in the
+        history of later turns. Items that it could not judge (-1) are kept and counted.
         """
         if isinstance(value, list):
             yield from self._conversation(value, place)

@@ -1,4 +1,4 @@
-"""What a user's question says of its right answer, and of the false one that its passages may suggest."""
+"""The correct answers in a user's questions: references, the parts that an answer must contain, and answerability."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -11,16 +11,16 @@ from components.text.languages import detect_language
 Part = tuple[str, ...]
 """The wordings of a part of an answer."""
 _MOST = 256
-"""References that one answer in parts may stand for, and parts that several such answers may come to."""
+"""Most references that one answer in parts may produce, and most parts that several such answers may produce."""
 
 
 def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Part, ...]]:
-    """The references of a question, and the parts that an answer must contain.
+    """Return the references of a question, and the parts that an answer must contain.
 
-    `references` is a text or a list of alternatives. An alternative is a text, or a list of parts, each a text or a
-    list of its wordings: it stands for a reference of every combination of wordings. Where such lists come without
-    `answer_parts`, these follow from them: an answer contains all parts if it contains all those of some alternative.
-    Raises DataError.
+    `references` is a text or a list of alternatives. An alternative is a text, or a list of parts. A part is a text or
+    a list of its wordings. Every combination of wordings becomes a reference. Without `answer_parts`, the parts are
+    derived from such alternatives: an answer contains them all if it contains all parts of one alternative. Raise
+    DataError.
     """
     value = record.get("references")
     parts = read_answer_parts(record, where)
@@ -29,18 +29,18 @@ def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Par
     of_field = f"{where}, field 'references'"
     alternatives = [_alternative(entry, of_field) for entry in value if entry != ""]
     _require_few([prod(map(len, alternative)) for alternative in alternatives], of_field)
-    references = (text for alternative in alternatives for text in map(_joined, product(*alternative)))
-    return tuple(dict.fromkeys(references)), parts or _of_any(alternatives, of_field)
+    references = (text for alternative in alternatives for text in map(_join, product(*alternative)))
+    return tuple(dict.fromkeys(references)), parts or _parts_of_any(alternatives, of_field)
 
 
 def read_answer_parts(record: Record, where: str) -> tuple[Part, ...]:
-    """What an answer must contain, each part with its wordings; () if the record does not say. Raises DataError."""
+    """Return the parts that an answer must contain, each with its wordings; () without the field. Raise DataError."""
     where = f"{where}, field 'answer_parts'"
     return _parts(as_list(record.get("answer_parts") or [], where), where)
 
 
 def read_answerable(record: Record, where: str) -> bool:
-    """Whether the question can be answered; it can if the record does not say. Raises DataError."""
+    """Return True if the documents answer the question, which is the default. Raise DataError."""
     value = record.get("answerable")
     if value is not None and not isinstance(value, bool):
         raise DataError(f"{where}: field 'answerable' is {value!r}, expected true or false.")
@@ -69,13 +69,14 @@ def _require_few(counts: Sequence[int], where: str) -> None:
         )
 
 
-def _joined(parts: Sequence[str]) -> str:
+def _join(parts: Sequence[str]) -> str:
     return ("、" if detect_language(parts) in ("zh", "ja") else ", ").join(parts)
 
 
-def _of_any(alternatives: Sequence[tuple[Part, ...]], where: str) -> tuple[Part, ...]:
-    """Parts of which an answer contains all if and only if it contains all parts of one alternative: one part of each
-    alternative, in every combination, whose wordings count together.
+def _parts_of_any(alternatives: Sequence[tuple[Part, ...]], where: str) -> tuple[Part, ...]:
+    """Return parts that an answer contains if and only if it contains all parts of at least one alternative.
+
+    Each returned part combines one part of each alternative: its wordings are the wordings of them all.
     """
     _require_few([prod(map(len, alternatives))], where)
     combined = (tuple(dict.fromkeys(text for part in chosen for text in part)) for chosen in product(*alternatives))

@@ -1,4 +1,4 @@
-"""The gold of a user's question: documents or parts of them, and which of these are alternatives."""
+"""The gold of a user's question: documents or parts of documents, some of which may be alternatives."""
 
 import re
 import unicodedata
@@ -18,11 +18,14 @@ def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list
     """Read `gold` and `gold_any` as sets of alternatives: a question needs one unit of every set.
 
     `gold` is a unit or a list. Each entry of the list is needed; an entry that is itself a list is a set of
-    alternatives. `gold_any` is one such set. A unit is the id of a document (a text or a whole number), or {"document"}
-    with a "quote" (which occurs in it once, ignoring line breaks) or "start" and "end" (in characters, end exclusive)
-    or both, and a "grade" if relevance is graded. `texts` are the documents' texts by id. Returns [] for a question
-    without either field.
-    Raises DataError.
+    alternatives. `gold_any` is one such set. A unit is the id of a document (a string or a whole number), or an object:
+
+    - "document": the id;
+    - "quote": a text that occurs in the document once, ignoring line breaks;
+    - "start" and "end": characters, end exclusive. If a quote is given too, both must agree;
+    - "grade": the grade of relevance, 1 or more.
+
+    `texts` are the documents' texts by id. Return [] for a question without either field. Raise DataError.
     """
     sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", where)]
     if any_of := _entries(record, "gold_any", where):
@@ -33,7 +36,7 @@ def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list
 
 
 def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
-    """The units of all sets in order. Those of a set with several distinct units are marked as alternatives."""
+    """Return the units of all sets in order. In a set of several distinct units, they are marked as alternatives."""
     units: list[Evidence] = []
     n_choices = 0
     for alternatives in map(dict.fromkeys, sets):
@@ -43,7 +46,7 @@ def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
 
 
 def _entries(record: Record, name: str, where: str) -> list[object]:
-    """The field as a list; a single unit counts as a list of one."""
+    """Return the field as a list. A single unit becomes a list of one."""
     value = record.get(name)
     if value is None or value == "":
         return []
@@ -55,16 +58,16 @@ def _unit(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
         return Evidence(str(unit))
     record = as_record(unit, f"{where}, field 'gold'")
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{where}: gold holds the field '{unknown[0]}'. Known are: {', '.join(_FIELDS)}.")
+        raise DataError(f"{where}: gold has the unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
     document_id = required_id(record, where, "document")
     start, end = (_whole_number(record, name, where) for name in ("start", "end"))
     grade = _whole_number(record, "grade", where)
     if grade is not None and grade < 1:
-        raise DataError(f"{where}: the grade {grade} came, 1 or more was wanted: leave out what is not relevant.")
+        raise DataError(f"{where}: got the grade {grade}, expected 1 or more. Leave out irrelevant documents.")
     if "quote" in record:
         quote = required_text(record, "quote", where)
         if not quote.strip():
-            raise DataError(f"{where}: field 'quote' of gold is blank; for the whole document leave it out.")
+            raise DataError(f"{where}: field 'quote' of gold is blank. Leave it out for the whole document.")
         start, end = _place(quote, document_id, start, end, texts.get(document_id), where)
     return Evidence(document_id, start, end, 1 if grade is None else grade)
 
@@ -77,31 +80,31 @@ def _whole_number(record: Record, name: str, where: str) -> int | None:
 
 
 def _is_number(value: object) -> bool:
-    """True for a whole number, which stands for the text of an id as in documents."""
+    """Return True for a whole number, which can be an id, as in documents."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _place(
     quote: str, document_id: str, start: int | None, end: int | None, text: str | None, where: str
 ) -> tuple[int, int]:
-    """The place of the quote in its document, ignoring white space. Offsets beside it must be one of its places.
+    """Return the place of the quote in its document, ignoring white space. Given offsets select one of its places.
 
-    Raises DataError for a quote that the document lacks, or that it holds several times without offsets to tell which,
-    and for offsets of another text.
+    Raise DataError for a quote that the document lacks or, without offsets, contains several times, and for offsets at
+    which the quote does not occur.
     """
     words = r"\s+".join(map(re.escape, quote.split()))
     places = [place.span() for place in re.finditer(words, text or "")]
     if places and (start is not None or end is not None):
-        return _agreed(quote, document_id, (start, end), places, where)
+        return _place_at(quote, document_id, (start, end), places, where)
     if len(places) != 1:
         instead = "give start and end" if start is None and end is None else "leave the quote out"
-        what = "is not there" if text is None else f"holds it {len(places)} times"
+        what = "is not in the corpus" if text is None else f"contains it {len(places)} times"
         if not places and text and (letters := _letters_of(quote)) and letters in _letters_of(text):
             what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if places else "Take it from the text as it was read"
         raise DataError(
             f"{where}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}. Expected: a "
-            f"document of the corpus that holds the quote once. {remedy}, or {instead}."
+            f"document of the corpus that contains the quote once. {remedy}, or {instead}."
         )
     return places[0]
 
@@ -111,19 +114,19 @@ def _letters_of(text: str) -> str:
     return "".join(filter(is_word_character, unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _agreed(
+def _place_at(
     quote: str,
     document_id: str,
     given: tuple[int | None, int | None],
     places: Sequence[tuple[int, int]],
     where: str,
 ) -> tuple[int, int]:
-    """The place that the offsets and the quote agree on. Raises DataError."""
+    """Return the place of the quote that has the given offsets. Raise DataError if there is none."""
     found = next((place for place in places if place == given), None)
     if found is None:
         held = ", ".join(f"{start} to {end}" for start, end in places[:3])
         raise DataError(
             f"{where}: gold of document '{document_id}' has start {given[0]} and end {given[1]}, but its quote "
-            f"{quote[:_N_SHOWN]!r} is at {held}. Mend the offsets, or leave them or the quote out."
+            f"{quote[:_N_SHOWN]!r} is at {held}. Correct the offsets, or leave out the offsets or the quote."
         )
     return found

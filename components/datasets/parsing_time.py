@@ -10,13 +10,14 @@ from components.errors import DataError
 
 LONGEST_PAGE_S = 60.0
 _REPEATED_EVERY_S = 1.0
-"""Seconds until the error is raised again: a parser may swallow it."""
+"""Seconds before the error is raised again, because a parser may swallow it."""
 
 
 @contextmanager
-def page_time_limited(place: str) -> Iterator[None]:
-    """Raises DataError, which names `place`, once the context has computed for a minute of CPU time. There is no limit
-    outside the main thread, and on systems without interval timers (Windows).
+def limit_parsing_time(place: str) -> Iterator[None]:
+    """Raise DataError once the block has used a minute of CPU time. The error names `place`.
+
+    There is no limit outside the main thread, or on systems without interval timers (Windows).
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -25,7 +26,7 @@ def page_time_limited(place: str) -> Iterator[None]:
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise DataError(
             f"{place}: takes more than {LONGEST_PAGE_S:g} s to parse; expected a page of ordinary markup. "
-            "Mend the file, convert it to text, or remove it."
+            "Repair the file, convert it to text, or remove it."
         )
 
     before = signal.signal(signal.SIGVTALRM, stop)

@@ -1,4 +1,4 @@
-"""A part of another data set: what is held out for examples, or all the rest."""
+"""A part of another data set: the samples that are held out for examples, or all others."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ T = TypeVar("T")
 class Part:
     """The samples of the data set `of` that are held out (`is_held_out`), or all others, over the same documents.
 
-    Clusters are drawn by `seed` until they hold `held_out_share` of the samples of every kind, or a little more, for
-    none is parted: samples that share a gold document, and turns of one conversation, are all held out or none is. No
-    kind is held out as a whole. `limit` and `max_documents` are as in other data sets, of this part.
+    Groups of samples are drawn by `seed` until they hold at least `held_out_share` of the samples of every kind. A
+    group is never split: samples that share a gold document, and turns of one conversation, are held out together. No
+    kind is held out completely. `limit` and `max_documents` apply to this part, as in other data sets.
     """
 
     of: Dataset
@@ -38,37 +38,40 @@ class Part:
 
     @property
     def name(self) -> str:
-        """That of the whole."""
+        """Return the name of the whole data set."""
         return self.of.name
 
     def check(self) -> list[str]:
-        """What is wrong with the fields."""
+        """Return errors in the share and the two limits."""
         mistakes = limit_mistakes(self.limit, self.max_documents)
         if not 0 < self.held_out_share < 1:
             mistakes.append(f"held_out_share: got {self.held_out_share}, expected a share in (0, 1)")
         return mistakes
 
     def fingerprint(self) -> str:
-        """That of the whole."""
+        """Return the fingerprint of the whole data set."""
         return self.of.fingerprint()
 
     @property
     def groups(self) -> Groups:
-        """Those of the whole."""
+        """Return the rule of grouping of the whole data set."""
         return groups_of(self.of)
 
     @property
     def source(self) -> Source | None:
-        """That of the whole: its documents are read once for all parts."""
+        """Return the source of the whole data set, whose documents are read once for all parts."""
         return self.of.source if isinstance(self.of, DatasetOverSource) else None
 
     def load(self) -> Benchmark:
-        """Loads the whole, and takes the part. Raises ConfigError if `check` finds a mistake, DataError."""
+        """Load the whole data set and return this part.
+
+        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        """
         return self._part_of(self.of.load())
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
-        """What `load` gives, from what the source read."""
-        assert isinstance(self.of, DatasetOverSource), "it has a source, which was read"
+        """Return the same as `load`, over documents that `source` has read."""
+        assert isinstance(self.of, DatasetOverSource), "the whole data set has a source"
         return self._part_of(self.of.load_over(documents, counts))
 
     def _part_of(self, whole: Benchmark) -> Benchmark:
@@ -81,7 +84,7 @@ class Part:
         return limit_and_count(part, self.limit, self.limit_seed, self.max_documents)
 
     def _held_out(self, samples: Sequence[Sample]) -> set[int]:
-        """Their places. Raises DataError where clusters leave no way to have both parts."""
+        """Return the positions of held-out samples. Raise DataError if the groups allow no division in two parts."""
         clusters = list(_places_by(clusters_of(samples).tolist()).values())
         drawn = [clusters[each] for each in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
         n_left = Counter(kind for places in drawn for kind in {samples[place].kind for place in places})
@@ -101,13 +104,13 @@ class Part:
         if not held_out:
             raise DataError(
                 f"{self.name}: all {len(samples)} samples are connected by gold documents or conversations, so that no "
-                "part of them can be held out; expected a training split of its own: examples=from_dataset"
+                "part of them can be held out. Use a separate training split with examples=from_dataset."
             )
         return held_out
 
 
 def _places_by(names: Sequence[T]) -> dict[T, list[int]]:
-    """The places of each name."""
+    """Return the positions of each name."""
     places: dict[T, list[int]] = defaultdict(list)
     for place, name in enumerate(names):
         places[name].append(place)

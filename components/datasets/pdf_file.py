@@ -1,10 +1,10 @@
-"""The text of PDF files, by pypdf."""
+"""The text of PDF files, read with pypdf."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
-from components.datasets.parsing_time import page_time_limited
+from components.datasets.parsing_time import limit_parsing_time
 from components.errors import DataError, MissingExtraError
 from components.text.normalize import whole_characters
 
@@ -15,8 +15,10 @@ _PAGE_END = "\n\f\n"
 
 
 def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
-    """The text of all pages; those that are pictures have none, and are counted. Raises DataError for a file that is
-    damaged, cannot be opened without a password, or has a page that takes a minute to read.
+    """Return the text of all pages. Pages without text, such as scans, are counted.
+
+    Raise DataError for a file that is damaged, needs a password, or has a page that takes more than a minute to read.
+    Raise MissingExtraError without pypdf.
     """
     try:
         from pypdf import PdfReader
@@ -24,7 +26,7 @@ def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
     except ImportError as error:
         raise MissingExtraError("pypdf", "readers", str(file)) from error
     try:
-        with page_time_limited(str(file)):
+        with limit_parsing_time(str(file)):
             reader = PdfReader(file)
             n_pages = len(reader.pages)
         pages = [_page_text(reader, number, file) for number in range(n_pages)]
@@ -33,13 +35,13 @@ def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
         raise
     except FileNotDecryptedError as error:
         raise DataError(f"{file}: is protected by a password. Save it without one, or remove the file.") from error
-    except Exception as error:  # a damaged file can raise anything, from deep inside the parser
-        raise DataError(f"{file}: cannot be read as PDF ({error}). Mend the file, or remove it.") from error
+    except Exception as error:  # the parser can raise anything for a damaged file
+        raise DataError(f"{file}: cannot be read as PDF ({error}). Repair the file, or remove it.") from error
     text = (_PAGE_END if options.keep_structure else "\n").join(pages)
     n_empty = sum(not page.strip() for page in pages)
     return FileContent([FileEntry("", title, text)], {"n_pdf_pages_without_text": n_empty})
 
 
 def _page_text(reader: "PdfReader", number: int, file: Path) -> str:
-    with page_time_limited(f"{file}, page {number + 1}"):
+    with limit_parsing_time(f"{file}, page {number + 1}"):
         return whole_characters(reader.pages[number].extract_text())

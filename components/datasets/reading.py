@@ -1,7 +1,7 @@
-r"""Reads the files of a data set, and says where they are wrong.
+r"""Reading of data files, with errors that name the place.
 
-Every function takes `expected`, a few words on what the file or folder should hold, which errors repeat. All errors are
-DataError. Lines end at "\n" only: U+2028 and the like are characters of a text, although str.splitlines disagrees.
+The argument `expected` of most functions describes the expected file or folder, and errors quote it. All errors are
+DataError. Lines end at "\n" only. U+2028 and similar characters belong to the text, unlike in str.splitlines.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
 LONGEST_LINE = 1 << 28
-"""Bytes: a longer line is no text, and would fill the memory."""
+"""Most bytes of a line. A longer line is not text, and would fill the memory."""
 LARGEST_WHOLE_FILE = 1 << 30
-"""Bytes of a file that is parsed as a whole, which takes several times its size in memory."""
-_MEND = "Mend or remove the line."
+"""Most bytes of a file that is parsed as a whole, which takes several times its size in memory."""
+_REMEDY = "Correct or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
-    """Return `is_kind(path)`. Raises DataError where the system refuses to look, as into a folder of another user."""
+    """Return `is_kind(path)`. Raise DataError if access is denied, for example to a folder of another user."""
     try:
         return is_kind(path)
     except OSError as error:
@@ -35,57 +35,58 @@ def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool
 
 
 def require_folder(folder: Path, expected: str) -> Path:
-    """`folder` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such folder."""
+    """Return `folder`. If it does not exist, raise DataError with the content of the nearest existing folder."""
     if not is_there(folder, Path.is_dir, expected):
-        raise DataError(f"{folder}: no such folder. Expected here: {expected}. {_what_is_there(folder)}")
+        raise DataError(f"{folder}: no such folder. Expected here: {expected}. {_nearest_content(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
-    """`file` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such file."""
+    """Return `file`. If it does not exist, raise DataError with the content of the nearest existing folder."""
     if not is_there(file, Path.is_file, expected):
-        raise DataError(f"{file}: no such file. Expected here: {expected}. {_what_is_there(file)}")
+        raise DataError(f"{file}: no such file. Expected here: {expected}. {_nearest_content(file)}")
     return file
 
 
 def optional_file(file: Path) -> Path | None:
-    """`file`, or None if nothing has this name. A link that leads nowhere, or a folder of this name, is an error only
-    where it is read: to pass over it would change the data set in silence.
+    """Return `file`, or None if the name does not exist.
+
+    A broken link or a folder of this name is returned, and fails when it is read: skipping it would change the data set
+    silently.
     """
     return file if os.path.lexists(file) else None
 
 
 def read_bytes(file: Path, expected: str) -> bytes:
-    """The whole content of a file. Raises DataError for one that `require_whole_size` refuses."""
+    """Return the content of a file. Raise DataError for a file that `require_whole_size` refuses."""
     require_whole_size(file, expected)
-    with _opened(file, expected) as stream:
+    with _open(file, expected) as stream:
         return stream.read()
 
 
 def require_whole_size(file: Path, expected: str) -> None:
-    """Raises DataError for a missing file, and for one of more than 1 GiB, which cannot be read as a whole."""
+    """Raise DataError for a missing file, and for a file of more than 1 GiB, which is too large to read as a whole."""
     n_bytes = require_file(file, expected).stat().st_size
     if n_bytes > LARGEST_WHOLE_FILE:
         raise DataError(
-            f"{file}: has {n_bytes:,} bytes; expected at most {LARGEST_WHOLE_FILE:,}, as the file is read as a whole. "
+            f"{file}: has {n_bytes:,} bytes; expected at most {LARGEST_WHOLE_FILE:,}, as it is read into memory. "
             "Split it, or convert records and lines to JSON Lines."
         )
 
 
 def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
-    r"""Yields (line number from 1, line without "\n" or "\r\n"), including blank lines; nothing for an empty file. A
-    leading byte order mark is dropped.
+    r"""Yield (line number from 1, line without "\n" or "\r\n"), including blank lines; nothing for an empty file.
 
-    Raises DataError with the line and the byte offset where the file is not UTF-8 or holds a NUL byte, and for a line
-    beyond 256 MiB.
+    A byte order mark at the beginning is dropped. Raise DataError with line and byte offset if the file is not UTF-8 or
+    contains a NUL byte, and for a line of more than 256 MiB.
     """
     offset = 0
-    with _opened(file, expected) as stream:
+    with _open(file, expected) as stream:
         for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
                 raise DataError(
                     f"{file}, line {number}: is longer than {LONGEST_LINE:,} bytes. Expected: {expected}. "
-                    "Mend or split it."
+                    "Correct or split it."
                 )
             try:
                 text = line.decode("utf-8")
@@ -93,7 +94,7 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
                 raise invalid_utf8(file, offset + error.start, number, line[error.start]) from error
             if (place := line.find(b"\0")) >= 0:
                 raise DataError(
-                    f"{file}, line {number}: holds a NUL byte at byte offset {offset + place}, as UTF-16 and binary "
+                    f"{file}, line {number}: contains a NUL byte at byte offset {offset + place}, as UTF-16 and binary "
                     "files do. Expected: a UTF-8 text file. Convert the file, or remove the byte."
                 )
             offset += len(line)
@@ -102,9 +103,9 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
 
 
 def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
-    """Yields (line number from 1, value) for every non-blank line.
+    """Yield (line number from 1, value) for every non-blank line.
 
-    Raises DataError with the line and the byte offset in it for a line that is not JSON.
+    Raise DataError for a line that is not JSON, with its number and the byte offset in it.
     """
     for number, line in read_lines(file, expected):
         if not line.strip():
@@ -115,31 +116,31 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
                 f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
-                f"Expected: {expected}. {_other_format(line) if number == 1 else _MEND}"
+                f"Expected: {expected}. {_other_format(line) if number == 1 else _REMEDY}"
             ) from error
         except (RecursionError, ValueError) as error:
-            raise DataError(f"{file}, line {number}: {beyond_limits(error)}. Mend or remove the line.") from error
+            raise DataError(f"{file}, line {number}: {beyond_limits(error)}. {_REMEDY}") from error
         if half := half_character(line, value):
-            raise DataError(f"{file}, line {number}: {half}. Mend or remove the line.")
+            raise DataError(f"{file}, line {number}: {half}. {_REMEDY}")
         yield number, value
 
 
 def _other_format(line: str) -> str:
-    """What to do about a first line that is no JSON: of a whole file in another format, or of a damaged line."""
+    """Return the advice for a first line that is not JSON: the file has another format, or the line is damaged."""
     if line.strip() in ("[", "{", "[{"):
         path = "." if line.strip() == "{" else ".[]"
-        return f"The file holds JSON over several lines: write each record on a line of its own (jq -c '{path}')."
+        return f"The file is JSON over several lines: write each record on one line (jq -c '{path}')."
     if line.lstrip()[0] in "[{":
-        return _MEND
-    return "If the file is a table or has another format, convert it, one JSON object per line. Else mend the line."
+        return _REMEDY
+    return "If the file has another format, such as a table, convert it to one JSON object per line. Else correct it."
 
 
 class RepeatedKeyError(ValueError):
-    """An object names a key twice: whichever value wins, the other one would be lost in silence."""
+    """An object has a key twice. One of the values would be lost silently."""
 
 
 def parse_json(text: str) -> object:
-    """The value of a JSON text. Raises RepeatedKeyError, and what `json.loads` raises."""
+    """Return the value of a JSON text. Raise RepeatedKeyError, and the errors of `json.loads`."""
     return _DECODER.decode(text)
 
 
@@ -155,48 +156,48 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 def beyond_limits(error: RecursionError | ValueError) -> str:
-    """What is wrong with JSON that is well-formed but cannot be read."""
+    """Return a description of the error in JSON that is well-formed but cannot be read."""
     if isinstance(error, RepeatedKeyError):
         return str(error)
     if isinstance(error, RecursionError):
-        return "lists or objects lie too deep in one another to be read"
+        return "lists or objects are nested too deeply to be read"
     return "a number has too many digits to be read"
 
 
 def half_character(text: str, value: object) -> str:
-    r"""What is wrong with the value of a JSON text where an escape such as "\ud83d" stands alone; "" for any other."""
-    if not _SURROGATE.search(text):  # few texts have one: the others need not be encoded once more
+    r"""Return a description of an unpaired surrogate, such as the escape "\ud83d", in a JSON text; "" without one."""
+    if not _SURROGATE.search(text):  # most texts have no surrogates and need not be encoded
         return ""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
-        return f"{half} is half of a character (a lone surrogate), which no text can hold"
+        return f"{half} is half of a character (an unpaired surrogate), which UTF-8 cannot represent"
     return ""
 
 
 def sha256_of_files(files: Mapping[str, Path], expected: str) -> str:
-    """SHA-256 (hex) over the names and contents of `files`, which maps names that count (not paths) to files.
+    """Return the SHA-256 (hex) of the names and contents of `files`, which maps names to files.
 
-    Does not depend on the order of the mapping; contents are streamed.
+    It depends neither on the paths nor on the order of the mapping. Contents are streamed.
     """
     digest = hashlib.sha256()
     for name in sorted(files):
-        with _opened(files[name], expected) as stream:
+        with _open(files[name], expected) as stream:
             content = hashlib.file_digest(stream, "sha256").hexdigest()
         digest.update(f"{name}\0{content}\n".encode())
     return digest.hexdigest()
 
 
 def invalid_utf8(file: Path, offset: int, line: int, byte: int) -> DataError:
-    """The error for a file that is not UTF-8 at a byte offset (from 0) in a line (from 1)."""
+    """Return the error for a file that is not UTF-8 at a byte offset (from 0) in a line (from 1)."""
     return DataError(
         f"{file}: byte 0x{byte:02x} at byte offset {offset} (line {line}) is not UTF-8. Expected: a UTF-8 text file. "
         "Convert the file, or fetch it again."
     )
 
 
-def _opened(file: Path, expected: str) -> BufferedReader:
+def _open(file: Path, expected: str) -> BufferedReader:
     require_file(file, expected)
     try:
         return file.open("rb")
@@ -204,7 +205,7 @@ def _opened(file: Path, expected: str) -> BufferedReader:
         raise DataError(f"{file}: cannot be read ({error.strerror}). Expected here: {expected}.") from error
 
 
-def _what_is_there(path: Path) -> str:
+def _nearest_content(path: Path) -> str:
     folder = next((parent for parent in path.parents if parent.is_dir()), None)
     if folder is None:
         return "No folder above it exists either."
@@ -213,4 +214,4 @@ def _what_is_there(path: Path) -> str:
     names = sorted(entry.name for entry in folder.iterdir())
     shown = ", ".join(names[:_N_NAMES_SHOWN]) or "nothing"
     more = f" and {len(names) - _N_NAMES_SHOWN} more" if len(names) > _N_NAMES_SHOWN else ""
-    return f"The folder {folder} holds: {shown}{more}. Check the path, or fetch what is missing."
+    return f"The folder {folder} contains: {shown}{more}. Check the path, or fetch the missing files."

@@ -1,30 +1,30 @@
-"""A smaller, representative part of the samples for quick runs."""
+"""Smaller parts of samples and of corpora for quick runs."""
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from components.records import Sample
+from components.records import Documents, Sample
 
 _STRATA: tuple[Callable[[Sample], str], ...] = (
     lambda sample: sample.subset,
     lambda sample: f"{sample.topic}/{sample.task}",
 )
-"""Samples are allocated to subsets first, and within each to the fields of the topic x task matrix."""
+"""The limit is divided among subsets first, and within each among the fields of the topic x task matrix."""
 
 
 def limit_mistakes(limit: int | None, max_documents: int | None) -> list[str]:
-    """What is wrong with the two limits of a data set."""
+    """Return errors in the two limits of a data set."""
     of_what = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
     return [
-        f"{name}: came {value}; expected 1 or more, or null for all {what}"
+        f"{name}: got {value}, expected 1 or more, or null for all {what}"
         for name, (value, what) in of_what.items()
         if value is not None and value < 1
     ]
 
 
 def limit_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tuple[Sample, ...]:
-    """At most `limit` samples (>= 1; None for all), in their original order.
+    """Return at most `limit` samples (>= 1; None for all), in their original order.
 
     Every stratum gets its proportional share by largest remainder, and at least one sample if the limit allows it. The
     choice depends on the ids, the strata and the seed, not on the order of `samples`.
@@ -35,24 +35,50 @@ def limit_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tu
     return tuple(sample for sample in samples if sample.id in chosen)
 
 
-def allocate(sizes: Mapping[str, int], limit: int, seed: int) -> dict[str, int]:
-    """How many of `limit` each stratum gets: in proportion to `sizes`, by largest remainder, never more than its size.
+def limit_documents(documents: Documents, samples: Sequence[Sample], most: int | None, seed: int) -> Documents:
+    """Return at most `most` documents (None for all), in their order.
 
-    Each gets at least one if `limit` suffices; otherwise the largest get one each. Ties are broken by `seed`. `limit`
-    must not exceed the sum of `sizes`.
+    Documents that the samples name, as gold or as passages, are always kept, even if they are more than `most`. The
+    others are drawn one by one by `seed`, so that a smaller corpus is part of a larger one. Of several corpora side by
+    side (see `Sample.corpus_prefix`), each gets its proportional share.
+    """
+    if most is None or most >= len(documents):
+        return documents
+    named = {unit.document_id for sample in samples for unit in sample.gold}
+    named |= {passage for sample in samples for passage in sample.passages}
+    kept = {document_id for document_id in documents.ids if document_id in named}
+    prefixes = sorted({sample.corpus_prefix for sample in samples}, key=len, reverse=True)
+    others: dict[str, list[str]] = {}
+    for document_id in documents.ids:
+        prefix = next((prefix for prefix in prefixes if document_id.startswith(prefix)), None)
+        if document_id not in kept and prefix is not None:
+            others.setdefault(prefix, []).append(document_id)
+    n_others = min(max(most - len(kept), 0), sum(map(len, others.values())))
+    if n_others:
+        shares = allocate({prefix: len(ids) for prefix, ids in others.items()}, n_others, seed)
+        for prefix, n in shares.items():
+            kept.update(sorted(others[prefix], key=lambda document_id: draw(seed, document_id))[:n])
+    return documents.at([row for row, document_id in enumerate(documents.ids) if document_id in kept])
+
+
+def allocate(sizes: Mapping[str, int], limit: int, seed: int) -> dict[str, int]:
+    """Divide `limit` among strata in proportion to their `sizes`, by largest remainder.
+
+    No stratum gets more than its size. Each gets at least one if `limit` suffices; otherwise the largest strata get one
+    each. `seed` breaks ties. `limit` must not exceed the sum of `sizes`.
     """
     if limit <= len(sizes):
         first = sorted(sizes, key=lambda name: (-sizes[name], draw(seed, name)))[:limit]
         return {name: int(name in first) for name in sizes}
     total = sum(sizes.values())
-    wanted = {name: size * limit / total for name, size in sizes.items()}
-    shares = {name: max(1, int(want)) for name, want in wanted.items()}
+    exact = {name: size * limit / total for name, size in sizes.items()}
+    shares = {name: max(1, int(share)) for name, share in exact.items()}
     while sum(shares.values()) < limit:
         open_strata = [name for name in sizes if shares[name] < sizes[name]]
-        shares[max(open_strata, key=lambda name: (wanted[name] - shares[name], draw(seed, name)))] += 1
+        shares[max(open_strata, key=lambda name: (exact[name] - shares[name], draw(seed, name)))] += 1
     while sum(shares.values()) > limit:
         reducible = [name for name in sizes if shares[name] > 1]
-        shares[min(reducible, key=lambda name: (wanted[name] - shares[name], -shares[name], draw(seed, name)))] -= 1
+        shares[min(reducible, key=lambda name: (exact[name] - shares[name], -shares[name], draw(seed, name)))] -= 1
     return shares
 
 
@@ -69,5 +95,5 @@ def _choose(
 
 
 def draw(seed: int, name: str) -> str:
-    """A random-looking text for `name`, the same on every machine; the smallest are drawn."""
+    """Return a pseudo-random string for `name`, the same on every machine. The smallest strings are drawn."""
     return hashlib.sha256(f"{seed}\0{name}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""SQLite databases: each row of each table a document."""
+"""SQLite databases, in which each row of each table is a document."""
 
 import sqlite3
 from collections import Counter
@@ -9,18 +9,21 @@ from pathlib import Path
 from urllib.parse import quote
 
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
-from components.datasets.table_rows import bounded, row_document, text_columns_in
+from components.datasets.table_rows import limit_text, row_document, text_columns_in
 from components.errors import DataError
 
 _HEADER = b"SQLite format 3\0"
 _MOST_MILLIONS_OF_STEPS = 1_000
 _LONGEST_VALUE = 500_000_000
 _UNWRITTEN = ("-wal", "-journal")
-"""Files beside a database, in which a program keeps changes until they are in the database itself."""
+"""Suffixes of files beside a database, in which SQLite keeps changes before it writes them to the database."""
 
 
 def is_database(file: Path) -> bool:
-    """True if the file begins as SQLite's do: other programs use the extension `.db` too. Raises DataError."""
+    """Return True if the file begins like a SQLite database; other programs use the extension `.db` too.
+
+    Raise DataError if it cannot be read.
+    """
     try:
         with file.open("rb") as stream:
             return stream.read(len(_HEADER)) == _HEADER
@@ -29,22 +32,22 @@ def is_database(file: Path) -> bool:
 
 
 def read_database(file: Path, options: ReadingOptions) -> FileContent:
-    """A document per row, with "table/primary key" as its part (the number of the row where there is no such key).
+    """Return a document per row, with "/table/primary key" as its part, or "/table/row number" without a primary key.
 
-    Views are left out and counted unless they are named. So are binary values, and tables without the columns that are
-    to become the text. The file is never written to. Raises DataError for a damaged file, changes that are not yet in
-    it, tables that it does not have, and views that take too long.
+    Views are left out and counted unless `tables` names them. Binary values, and tables without the columns that become
+    the text, are left out and counted too. The file is never written. Raise DataError for a damaged file, for changes
+    that are not yet in it, for missing tables, and for views that take too long.
     """
     for suffix in _UNWRITTEN:
         beside = file.with_name(file.name + suffix)
         if beside.is_file() and beside.stat().st_size:
             raise DataError(
-                f"{file}: some of its changes are still in {beside.name}, so that another program uses it or was "
-                "killed. Close that program (or open and close the database with `sqlite3`), and try again."
+                f"{file}: some of its changes are still in {beside.name}, because a program uses it or was killed. "
+                "Close that program (or open and close the database with `sqlite3`), and try again."
             )
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro&immutable=1", uri=True)) as database:
-            database.execute("PRAGMA trusted_schema = OFF")  # what a view calls must be harmless
+            database.execute("PRAGMA trusted_schema = OFF")  # views may call harmless functions only
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             steps = count(1)
             database.set_progress_handler(lambda: next(steps) > _MOST_MILLIONS_OF_STEPS, 1_000_000)
@@ -53,15 +56,15 @@ def read_database(file: Path, options: ReadingOptions) -> FileContent:
         if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
             raise _unreadable(file, error) from error
         raise DataError(
-            f"{file}: its rows take more than {_MOST_MILLIONS_OF_STEPS:,} million steps of SQLite to compute, so "
-            "that a view may never end. Name other `tables`, or store the rows of the view as a table."
+            f"{file}: its rows take more than {_MOST_MILLIONS_OF_STEPS:,} million steps of SQLite to compute; a view "
+            "may never end. Name other `tables`, or store the rows of the view as a table."
         ) from error
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second for the name of a column
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the name of a column may not be UTF-8
         raise _unreadable(file, error) from error
 
 
 def _unreadable(file: Path, error: Exception) -> DataError:
-    return DataError(f"{file}: cannot be read as a SQLite database ({error}). Mend the file, or remove it.")
+    return DataError(f"{file}: cannot be read as a SQLite database ({error}). Repair the file, or remove it.")
 
 
 def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptions) -> FileContent:
@@ -73,7 +76,7 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
     )
     if unknown := [name for name in options.tables if name not in kinds]:
         raise DataError(
-            f"{file}: has no table {unknown[0]!r}; its tables are {', '.join(kinds) or 'none'}. Mend `tables`."
+            f"{file}: has no table {unknown[0]!r}; its tables are {', '.join(kinds) or 'none'}. Correct `tables`."
         )
     tables = options.tables or [name for name, kind in kinds.items() if kind != "view"]
     counts = Counter(n_views=len(kinds) - len(tables) if not options.tables else 0)
@@ -86,7 +89,7 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
         if options.text_columns and not of_table:
             counts["n_tables_without_text_columns"] += 1
         else:
-            entries += bounded(_rows(database, table, cursor, options, counts), file)
+            entries += limit_text(_rows(database, table, cursor, options, counts), file)
     return FileContent(entries, counts, of_text)
 
 
@@ -112,7 +115,7 @@ def _primary_key(database: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _key_of(values: dict[str, object], key: Sequence[str]) -> str:
-    """The key of a row as a text, its parts joined by commas; "" where it has none, or a part is binary or NULL."""
+    """Return the key of a row, its parts joined by commas; "" if it has no key or a part is binary or NULL."""
     parts = [values[column] for column in key]
     if not all(isinstance(part, str | int | float) for part in parts):
         return ""

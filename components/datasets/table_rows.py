@@ -11,8 +11,10 @@ _MOST_CHARACTERS = 500_000_000
 
 
 def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) -> FileEntry:
-    """A row as a document. `values` are those that are there, by column. Without chosen columns, and of several, the
-    text is a line "column: value" for each; of a single one it is the value. A column `title` is the title besides.
+    """Return a row as a document. `values` are its values that are not empty, by column.
+
+    The text is the value of the only text column or, for several text columns (or all), one line "column: value" for
+    each. A column `title` also becomes the title.
     """
     title = next((value for column, value in values.items() if column.lower() == _TITLE), "")
     chosen = options.text_columns or tuple(values)
@@ -26,18 +28,18 @@ def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) 
 
 
 def text_columns_in(columns: Iterable[str], options: ReadingOptions) -> frozenset[str]:
-    """The columns of a table that are to become the text, of those that the options name."""
+    """Return the columns of `options.text_columns` that a table has."""
     return frozenset(options.text_columns).intersection(columns)
 
 
-def bounded(entries: Iterable[FileEntry], file: Path) -> Iterator[FileEntry]:
-    """The entries as they come. Raises DataError once they hold more text than a corpus should."""
+def limit_text(entries: Iterable[FileEntry], file: Path) -> Iterator[FileEntry]:
+    """Yield the entries unchanged. Raise DataError once they contain more text than fits into memory."""
     n_characters = 0
     for entry in entries:
         n_characters += len(entry.text)
         if n_characters > _MOST_CHARACTERS:
             raise DataError(
                 f"{file}: its rows hold more than {_MOST_CHARACTERS:,} characters, too many to be kept in memory. "
-                "Name the `tables` and `text_columns` that are wanted, or take a part of the file."
+                "Name the `tables` and `text_columns` that you need, or use a part of the file."
             )
         yield entry

@@ -1,4 +1,4 @@
-"""Text files: a document each, or one per line; of Markdown, what stands above it as YAML."""
+"""Text files with one document per file or per line, and the YAML front matter of Markdown."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,14 +16,20 @@ _CLOSINGS = (_FENCE, "...")
 
 
 class FrontMatter(NamedTuple):
-    """`facts` by name as they are written, lists of them with commas between; `n_lines` with both fences."""
+    """Front matter: its `facts` by name, as strings, and its number of lines with both fences.
+
+    Lists of strings are joined by commas.
+    """
 
     facts: Mapping[str, str]
     n_lines: int
 
 
 def read_text(file: Path, options: ReadingOptions) -> FileContent:
-    """The whole text, or one document per line that is not blank: with six digits, ids sort as lines do."""
+    """Return the whole text, or one document per line that is not blank.
+
+    Numbers of lines have six digits, so that ids sort like lines.
+    """
     if not options.one_per_line:
         require_whole_size(file, _EXPECTED)
     lines = [line for _, line in read_lines(file, _EXPECTED)]
@@ -34,8 +40,9 @@ def read_text(file: Path, options: ReadingOptions) -> FileContent:
 
 
 def read_markdown(file: Path, options: ReadingOptions) -> FileContent:
-    """The text below the front matter, if there is any: its first character is the document's first. `title` becomes
-    the title, all other facts metadata.
+    """Return the text below the front matter. Its fact `title` becomes the title, its other facts metadata.
+
+    Positions in the document count from the first character of this text.
     """
     require_whole_size(file, _EXPECTED)
     lines = [line for _, line in read_lines(file, _EXPECTED)]
@@ -48,15 +55,17 @@ def read_markdown(file: Path, options: ReadingOptions) -> FileContent:
 
 
 def front_matter(lines: list[str]) -> FrontMatter:
-    """What stands between a first line "---" and the next one (among 500 lines) as YAML. Anything but a mapping is no
-    front matter, but text below a rule; what lies deeper than a list of plain values is passed over.
+    """Return the YAML between a first line "---" and the next "---" or "..." within 500 lines.
+
+    Anything but a mapping is not front matter, but text below a rule. Nested values are skipped, except lists of plain
+    values.
     """
     nothing = FrontMatter({}, 0)
     if not lines or lines[0].rstrip() != _FENCE:
         return nothing
     end = next((place for place, line in enumerate(lines[1:_MOST_LINES], start=1) if line.rstrip() in _CLOSINGS), 0)
     try:
-        # The base loader makes plain texts, lists and mappings: a date stays as it is written.
+        # The base loader makes strings, lists and mappings only: a date stays as it is written.
         value = yaml.BaseLoader("\n".join(lines[1:end])).get_single_data() if end else None
     except (yaml.YAMLError, RecursionError):
         return nothing

@@ -1,4 +1,4 @@
-"""Texts of a large corpus while it is read: more than fit well into memory lie in a file that goes with them."""
+"""Texts of a large corpus while it is read. Many texts are kept in a temporary file instead of memory."""
 
 import os
 import tempfile
@@ -11,58 +11,58 @@ from numpy.typing import NDArray
 from components.records import LazySequence
 
 MOST_CHARACTERS = 1 << 25
-"""Held in memory: 64 MiB of Chinese."""
+"""Most characters in memory: 64 MiB of Chinese."""
 
 _HALVES = "surrogatepass"
-"""Half a character in a file of JSON is told of later, with the document that holds it."""
+"""Let unpaired surrogates pass: a later check reports them with the document that contains them."""
 
 
-class _OwnFile:
-    """A file without a name, closed when nobody needs it any more."""
+class _TemporaryFile:
+    """A file without a name, which is closed when the object is no longer referenced."""
 
     def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115 - see above
-        weakref.finalize(self, self.file.close)
+        self.stream = tempfile.TemporaryFile()  # noqa: SIM115 - see above
+        weakref.finalize(self, self.stream.close)
 
 
 class GatheredTexts:
-    """Texts that come one by one."""
+    """Collector of texts, in memory or in a temporary file."""
 
     def __init__(self) -> None:
         self._held: list[str] = []
         self._n_characters = 0
         self._lengths: list[int] = []
-        self._own: _OwnFile | None = None
+        self._file: _TemporaryFile | None = None
 
     def append(self, text: str) -> None:
-        """Adds one."""
+        """Add a text. Write all texts in memory to the file if they are more than MOST_CHARACTERS."""
         self._held.append(text)
         self._n_characters += len(text)
         if self._n_characters > MOST_CHARACTERS:
             self._write()
 
-    def _write(self) -> _OwnFile:
-        own = self._own = self._own or _OwnFile()
+    def _write(self) -> _TemporaryFile:
+        file = self._file = self._file or _TemporaryFile()
         for text in self._held:
-            self._lengths.append(own.file.write(text.encode("utf-8", _HALVES)))
+            self._lengths.append(file.stream.write(text.encode("utf-8", _HALVES)))
         self._held, self._n_characters = [], 0
-        return own
+        return file
 
     def all(self) -> Sequence[str]:
-        """The texts in their order: a list, or on the disk if they are many. Nothing is added after that."""
-        if self._own is None:
+        """Return the texts in order: a list, or a sequence on disk if they are many. Add no text after that."""
+        if self._file is None:
             return self._held
-        own = self._write()
-        own.file.flush()
-        return TextsOnDisk(own, np.concatenate([[0], np.cumsum(self._lengths)]))
+        file = self._write()
+        file.stream.flush()
+        return TextsOnDisk(file, np.concatenate([[0], np.cumsum(self._lengths)]))
 
 
 class TextsOnDisk(LazySequence[str]):
-    """Texts in a file, each read when it is asked for."""
+    """Texts in a file, each of which is read on access."""
 
-    def __init__(self, own: _OwnFile, offsets: NDArray[np.int64]) -> None:
-        """Text i is the bytes [offsets[i], offsets[i + 1]) in UTF-8."""
-        self._own, self._offsets = own, offsets
+    def __init__(self, file: _TemporaryFile, offsets: NDArray[np.int64]) -> None:
+        """Read text i from the bytes [offsets[i], offsets[i + 1]) in UTF-8."""
+        self._file, self._offsets = file, offsets
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -70,7 +70,7 @@ class TextsOnDisk(LazySequence[str]):
     def _item(self, index: int) -> str:
         index = range(len(self))[index]
         first, last = int(self._offsets[index]), int(self._offsets[index + 1])
-        return os.pread(self._own.file.fileno(), last - first, first).decode("utf-8", _HALVES)
+        return os.pread(self._file.stream.fileno(), last - first, first).decode("utf-8", _HALVES)
 
 
 class TextsById(Mapping[str, str]):

@@ -29,14 +29,14 @@ def by_marginal_relevance(
     chunk, score = np.full_like(head.chunk, -1), np.full_like(head.score, -np.inf)
     for row, found in enumerate(head.chunk >= 0):
         own = head.chunk[row, found]
-        order, values = _chosen(
+        order, values = _choose(
             relevance_weight * relevance[row, found], (1 - relevance_weight) * similarity(own).round(_RESOLUTION)
         )
         chunk[row, : len(own)], score[row, : len(own)] = own[order], values
     return in_front(Hits(chunk, score), hits.chunk[:, depth:])
 
 
-def _chosen(
+def _choose(
     relevance: NDArray[np.float64], redundancy: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return positions in the order of choice, and the value of each when it was chosen.
@@ -56,8 +56,8 @@ def _chosen(
     return order, values
 
 
-def mistakes_of(depth: int, relevance_weight: float) -> list[str]:
-    """Return errors of numbers out of range."""
+def range_errors(depth: int, relevance_weight: float) -> list[str]:
+    """Return errors for a depth below 1 and a weight outside [0, 1]."""
     mistakes = [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 (for none, use diversity=none)"]
     if not 0 <= relevance_weight <= 1:
         mistakes.append(f"relevance_weight: got {relevance_weight}, expected a share in [0, 1]")

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.diversity.marginal_relevance import by_marginal_relevance, mistakes_of
+from components.diversity.marginal_relevance import by_marginal_relevance, range_errors
 from components.protocols import WordTokenizer
 from components.records import Hits, Passages, Terms
 from components.text.counts import count_matrix, inverse_document_frequency
@@ -29,10 +29,10 @@ class MmrByTerms:
 
     def check(self) -> list[str]:
         """Return errors of numbers out of range."""
-        return mistakes_of(self.depth, self.relevance_weight)
+        return range_errors(self.depth, self.relevance_weight)
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
-        """Return the reordered hits."""
+        """Return the hits, of which the first `depth` per query are reordered and have new scores."""
         terms = chunks.terms
         assert terms is not None, "it has a tokenizer, so terms are filled"
 

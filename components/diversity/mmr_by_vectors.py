@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.diversity.marginal_relevance import by_marginal_relevance, mistakes_of
+from components.diversity.marginal_relevance import by_marginal_relevance, range_errors
 from components.protocols import Embedder
 from components.records import Hits
 
@@ -27,10 +27,10 @@ class MmrByVectors:
 
     def check(self) -> list[str]:
         """Return errors of numbers out of range."""
-        return mistakes_of(self.depth, self.relevance_weight)
+        return range_errors(self.depth, self.relevance_weight)
 
     def diversify_vectors(self, hits: Hits, vectors: NDArray[np.float32]) -> Hits:
-        """Return the reordered hits."""
+        """Return the hits, of which the first `depth` per query are reordered. `vectors` has one row per chunk."""
 
         def similarity(chunks: NDArray[np.int32]) -> NDArray[np.float64]:
             own = np.asarray(vectors[chunks], dtype=np.float64)

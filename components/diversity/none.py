@@ -1,4 +1,4 @@
-"""A cell that keeps every hit."""
+"""No diversity: every hit is kept."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,5 +20,5 @@ class KeepAll:
         return None
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
-        """Return the hits unchanged."""
+        """Return `hits`, the same object."""
         return hits

@@ -67,13 +67,14 @@ class BgeM3:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raises ComponentError if the folder does not exist.
+        Raise ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int:
-        """Return `max_length`, or the model's limit if it is smaller. Raises ComponentError if the model cannot be
-        reached.
+        """Return `max_length`, or the model's limit if it is smaller.
+
+        Raise ComponentError if the model cannot be reached.
         """
         return min(self.max_length, token_limit(self.model, self.revision) or self.max_length)
 
@@ -99,26 +100,26 @@ class BgeM3:
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return the dense vectors, float32[n_chunks, d]. Raises ComponentError as `encode_chunks` does."""
-        return self._encoded(chunks.texts, dense_alone=True).dense
+        """Return the dense vectors, float32[n_chunks, d]. Raise ComponentError as `encode_chunks` does."""
+        return self._encode(chunks.texts, dense_alone=True).dense
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Return the dense vectors of queries; see `embed_chunks`."""
-        return self._encoded(queries.texts, dense_alone=True).dense
+        return self._encode(queries.texts, dense_alone=True).dense
 
     def encode_chunks(self, chunks: Passages) -> Encodings:
         """Return all three representations, computed in one pass.
 
-        Raises ComponentError if the model cannot be loaded, has no heads, computes numbers that are not finite, or does
+        Raise ComponentError if the model cannot be loaded, has no heads, computes numbers that are not finite, or does
         not fit into memory.
         """
-        return self._encoded(chunks.texts)
+        return self._encode(chunks.texts)
 
     def encode_queries(self, queries: Passages) -> Encodings:
         """Return all three representations of queries; see `encode_chunks`."""
-        return self._encoded(queries.texts)
+        return self._encode(queries.texts)
 
-    def _encoded(self, texts: Sequence[str], *, dense_alone: bool = False) -> Encodings:
+    def _encode(self, texts: Sequence[str], *, dense_alone: bool = False) -> Encodings:
         model = load_m3(self.model, self.revision, self.dtype, self.max_length, self.device)
         batch_tokens = self.batch_tokens or suitable_batch_tokens(model.network.device.type)
         read = [row for row, text in enumerate(texts) if text.strip()]
@@ -140,13 +141,13 @@ class BgeM3:
                 f"model {self.model!r}: vectors are not finite with dtype={self.dtype}; float16 overflows in some "
                 "models: try bfloat16 or float32"
             )
-        return _joined(dense, list(heads.values()), model.n_token_dimensions)
+        return _join(dense, list(heads.values()), model.n_token_dimensions)
 
 
 _NO_TOKENS = HeadsOfText(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32), None)
 
 
-def _joined(dense: NDArray[np.float32], texts: list[HeadsOfText], n_token_dimensions: int) -> Encodings:
+def _join(dense: NDArray[np.float32], texts: list[HeadsOfText], n_token_dimensions: int) -> Encodings:
     vectors = [np.zeros((0, n_token_dimensions), dtype=np.float16) if t.vectors is None else t.vectors for t in texts]
     nothing = np.zeros((0, n_token_dimensions), dtype=np.float16)
     return Encodings(

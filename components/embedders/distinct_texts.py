@@ -32,7 +32,8 @@ def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def chunks_per_block(device: str) -> int:
-    """Return the number of chunks that take a model on the device a few minutes. Texts are sorted by length within
-    it.
+    """Return the number of chunks that a model on the device embeds in a few minutes.
+
+    Texts are sorted by length within a block.
     """
     return 2048 if torch_device(device) == "cpu" else 32_768

@@ -36,7 +36,7 @@ _SMALL = ("*.json", "*.txt", "*.model")
 
 
 class FlagPooling(StrEnum):
-    """How the token vectors of a text become one vector. BGE's models use that of the first token."""
+    """The way to one vector from the token vectors of a text: the first, as in BGE's models, or their mean."""
 
     CLS = "cls"
     MEAN = "mean"
@@ -80,13 +80,14 @@ class FlagEmbeddings:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raises ComponentError if the folder does not exist.
+        Raise ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
-        """Return `max_length`, or the model's limit if it is smaller. Raises ComponentError if the model cannot be
-        reached.
+        """Return `max_length`, or the model's limit if it is smaller.
+
+        Raise ComponentError if the model cannot be reached.
         """
         return min(self.max_length, token_limit(self.model, self.revision) or self.max_length)
 
@@ -112,7 +113,7 @@ class FlagEmbeddings:
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run."""
+        """Return float32[n_chunks, d]. Raise ComponentError if the model cannot be loaded or run."""
         return self._embed(chunks.texts, self.passage_prefix)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -133,8 +134,8 @@ class FlagEmbeddings:
 
     def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
         with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
-            made = encoder.encode(texts, batch_size=self.batch_size, max_length=max_length)
-        vectors = np.asarray(made, dtype=np.float32)
+            encoded = encoder.encode(texts, batch_size=self.batch_size, max_length=max_length)
+        vectors = np.asarray(encoded, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: got vectors that are not finite among {len(texts)} with dtype={self.dtype}, "

@@ -34,7 +34,7 @@ class Hashing:
         return too_small(self, n_dimensions=1, max_ngram=1)
 
     def most_dimensions(self) -> int:
-        """Return `n_dimensions`."""
+        """Return `n_dimensions`, which all vectors have."""
         return self.n_dimensions
 
     def fit(self, documents: Passages) -> EmbedderState:

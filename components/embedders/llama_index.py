@@ -22,8 +22,8 @@ _EXAMPLE = "llama_index.embeddings.ollama.OllamaEmbedding"
 class LlamaIndexEmbeddings:
     """An embedding class of llama-index, e.g. `llama_index.embeddings.ollama.OllamaEmbedding`.
 
-    The class must inherit `BaseEmbedding`; that of the example is in the package llama-index-embeddings-ollama. Vectors
-    are scaled to unit length. Equal texts are embedded once; blank texts are zero.
+    The class must inherit `BaseEmbedding`. The class of the example is in the package llama-index-embeddings-ollama.
+    Vectors are scaled to unit length. Equal texts are embedded once; blank texts are zero.
 
     `arguments` are passed to its constructor, and are part of the keys of its vectors. They include the model's name,
     its revision and the prefix of queries. They must not include secrets: `api_key_env` names the environment variable
@@ -54,9 +54,7 @@ class LlamaIndexEmbeddings:
         return self._class.revision
 
     def check(self) -> list[str]:
-        """Return errors about the class, unknown or missing arguments, secrets, and a key that is not set. Imports the
-        class.
-        """
+        """Return errors about the class, unknown or missing arguments, secrets, and an unset key. Imports the class."""
         return self._class.check()
 
     def fit(self, documents: Passages) -> EmbedderState:
@@ -64,7 +62,7 @@ class LlamaIndexEmbeddings:
         return {"dimensions": np.array([len(self._ask(["a"], are_queries=False)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d]. Raises ComponentError if the class cannot be built or its model fails."""
+        """Return float32[n_chunks, d]. Raise ComponentError if the class cannot be built or its model fails."""
         return self._embed(chunks.texts, state, are_queries=False)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -79,8 +77,8 @@ class LlamaIndexEmbeddings:
             found = self._ask(distinct, are_queries=are_queries)
             if found.shape != (len(distinct), n_dimensions) or not np.isfinite(found).all():
                 raise ComponentError(
-                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite ones with "
-                    f"{n_dimensions} dimensions like the first one"
+                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite vectors "
+                    f"with {n_dimensions} dimensions like the first vector"
                 )
         return vectors_of_all(texts, distinct, unit_vectors(found), n_dimensions)
 

@@ -60,7 +60,7 @@ class Lsa:
         n_dimensions = min(self.n_dimensions, counts.shape[0], len(kept))
         projection = np.zeros((counts.shape[1], n_dimensions), dtype=np.float32)
         if n_dimensions:
-            weighted = _weighted(counts, weights)[:, kept]
+            weighted = _tf_idf(counts, weights)[:, kept]
             # For matrices this narrow, several threads take up to ten times as long, and change the last bits.
             with threadpool_limits(1, user_api="blas"):
                 projection[kept] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
@@ -68,7 +68,7 @@ class Lsa:
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Return float32[n_chunks, d], unit length; zero for a chunk without a known term."""
-        return _unit_rows(_weighted(count_matrix(_terms(chunks)), state["weights"]) @ state["projection"])
+        return _unit_rows(_tf_idf(count_matrix(_terms(chunks)), state["weights"]) @ state["projection"])
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Return the vectors of queries; see `embed_chunks`."""
@@ -80,7 +80,7 @@ def _terms(passages: Passages) -> Terms:
     return passages.terms
 
 
-def _weighted(counts: Any, weights: NDArray[np.float32]) -> Any:
+def _tf_idf(counts: Any, weights: NDArray[np.float32]) -> Any:
     """Return (1 + log tf) * weight, with rows of unit length."""
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * weights[weighted.indices]

@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import added_later, runtime_only
+from components.json_value import Json
 from components.limits import too_small
 from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
 from components.openai_server.errors import Malformed
@@ -51,10 +52,10 @@ class OpenAIEmbeddings:
     `query_prefix` and `passage_prefix` precede every query and every chunk, as models such as E5 require. `query_body`
     and `passage_body` are request parameters for queries and for chunks, e.g. `input_type: query`: NIM, Cohere, Voyage,
     Jina and others distinguish the two by a parameter. `extra_body` is sent with both, and `query_body` and
-    `passage_body` override it. `query_model` and `passage_model` are names for servers with separate models; "" stands
-    for `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
+    `passage_body` override it. `query_model` and `passage_model` are names for servers with separate models; "" means
+    `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
 
-    Blank texts are not sent, and their vectors are zero. The other fields and the retries are those of `OpenAIChat`. A
+    Blank texts are not sent, and their vectors are zero. The other fields and the retries are as in `OpenAIChat`. A
     request that fails for good fails the stage, because a corpus without some of its vectors would be a different
     corpus. The vectors received so far are stored, and are not requested again. Most servers reject a text that exceeds
     the model's limit, and some cut it; choose chunks that fit.
@@ -67,8 +68,8 @@ class OpenAIEmbeddings:
     base_url: str = runtime_only("", "the model's name decides the vectors, not the server that runs it")
     api_key_env: str = runtime_only("OPENAI_API_KEY", "a key gives access, and is secret")
     batch_size: int = runtime_only(64, "a vector does not depend on the other texts of its request")
-    timeout_s: float = runtime_only(120.0, "vectors that come too late are asked for again")
-    max_retries: int = runtime_only(5, "failures are retried until the vectors come; without them the stage fails")
+    timeout_s: float = runtime_only(120.0, "vectors that arrive too late are requested again")
+    max_retries: int = runtime_only(5, "retries change no vector; if they do not suffice, the stage fails")
     backoff_s: float = runtime_only(1.0, "waiting changes no vector")
     concurrency: int = runtime_only(8, "requests do not depend on each other")
     max_requests_per_minute: int | None = runtime_only(None, "waiting changes no vector")
@@ -109,7 +110,7 @@ class OpenAIEmbeddings:
         return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
+        """Return float32[n_chunks, d], unit length. Raise ComponentError if a request fails for good."""
         return self._embed(chunks.texts, self._passages, state)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -159,7 +160,7 @@ class OpenAIEmbeddings:
         """Return vectors of unit length in the order of the texts.
 
         Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
-        (None: any number) are not stored. Raises ComponentError.
+        (None: any number) are not stored. Raise ComponentError.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         stored = received.get_all(keys)
@@ -174,21 +175,21 @@ class OpenAIEmbeddings:
             vectors = _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
-                    f"vectors of {vectors.shape[1]} dimensions, and of {n_dimensions} when the corpus was begun; is it "
-                    "another model under the same name? Expected one model for chunks and queries"
+                    f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply; does "
+                    "another model have the same name?"
                 )
             return vectors
 
         with closing(results_of_all(side.server, "/embeddings", batches, send, type(self).__name__)) as results:
-            for batch, came in results:
-                arrived = dict(zip((key for key, _ in batch), came, strict=True))
+            for batch, batch_vectors in results:
+                arrived = dict(zip((key for key, _ in batch), batch_vectors, strict=True))
                 received.add_all(arrived)
                 vectors |= arrived
         return [vectors[key] for key in keys]
 
 
-def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
-    """Return vectors of unit length in the order of the texts, which a server may change. Raises Malformed."""
+def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
+    """Return vectors of unit length in the order of the texts, which a server may change. Raise Malformed."""
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:

@@ -83,14 +83,14 @@ class SentenceTransformers:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raises ComponentError if the folder does not exist.
+        Raise ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
         """Return `max_length`, or the model's limit if it is smaller or `max_length` is None; None if both are unknown.
 
-        Raises ComponentError if the model cannot be reached.
+        Raise ComponentError if the model cannot be reached.
         """
         own = token_limit(self.model, self.revision)
         return min((limit for limit in (self.max_length, own) if limit), default=None)
@@ -118,8 +118,9 @@ class SentenceTransformers:
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run, or for text that is
-        too long.
+        """Return float32[n_chunks, d].
+
+        Raise ComponentError if the model cannot be loaded or run, or if a text is too long for truncation=error.
         """
         return self._embed(chunks.texts, Side.PASSAGE)
 
@@ -158,6 +159,6 @@ class SentenceTransformers:
             side_name = "queries" if side is Side.QUERY else "chunks"
             raise ComponentError(
                 f"model {self.model!r} reads {limit} tokens: {np.count_nonzero(n_tokens > limit):,} of {len(texts):,} "
-                f"{side_name} are longer, up to {n_tokens.max():,} tokens; expected shorter ones (a smaller "
+                f"{side_name} are longer, up to {n_tokens.max():,} tokens; expected shorter texts (a smaller "
                 "chunk.size), a model that reads more, or truncation=cut"
             )

@@ -51,10 +51,10 @@ class DrawnExamples:
         for place in self._usable(pool, documents):
             usable[pool[place].kind].append(place)
         clusters = clusters_of([*samples, *pool]).tolist()
-        asked = [_asked(sample) for sample in pool]
+        asked = [_questions(sample) for sample in pool]
         chosen = np.zeros((len(samples), self.n), dtype=np.int32)
         for row, sample in enumerate(samples):
-            own_question = _asked(sample)
+            own_question = _questions(sample)
             others = (
                 place
                 for place in usable[sample.kind]
@@ -85,6 +85,6 @@ class DrawnExamples:
         return [place for place, own in zip(places, ends, strict=True) if len(own) <= self.max_tokens]
 
 
-def _asked(sample: Sample) -> tuple[str, ...]:
+def _questions(sample: Sample) -> tuple[str, ...]:
     """Return all questions of a sample: a follow-up means something else after other questions."""
     return tuple(answer_form(question) for question in (*(turn.question for turn in sample.history), sample.question))

@@ -1,4 +1,4 @@
-"""Prompts without examples."""
+"""No examples: prompts without solved samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Several query variants together."""
+"""Several expanders together, each with its own query variants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from components.protocols import LLM, AnyVariant, Expander
 class Combined:
     """The variants of all expanders in `use`, selected by name from those in `known`.
 
-    The retriever fuses their rankings. The hits of each variant equal those of a cell that uses it alone. `llm` is the
-    model for all of them.
+    The retriever fuses their rankings. The hits of each variant equal the hits of a cell with only this variant. `llm`
+    is the model for all expanders.
     """
 
     llm: LLM

@@ -9,11 +9,10 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class ConversationHistory:
-    """The question, preceded by the questions of the last `n_turns` turns (None: all), so that "and the year after?"
-    finds something.
+    """The question, preceded by the questions of the last `n_turns` turns (None: all).
 
-    Earlier answers are left out unless `with_answers` is set: they are the references of their turns, which a real
-    system would not have.
+    A question such as "and the year after?" finds nothing by itself. Earlier answers are left out unless `with_answers`
+    is set: they are the references of their turns, which a real system would not have.
     """
 
     n_turns: int | None = 2

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from components.asking.reply import json_values, without_thoughts
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_mistakes
 from components.fields import added_later
+from components.json_value import Json
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Expansion, Kind, Request, Sample, ScoreState
@@ -18,7 +19,7 @@ from components.text.templates import fill
 
 _WORD = re.compile(r"\w")
 
-_SCHEMA: Mapping[str, Any] = {
+_SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {"texts": {"type": "array", "items": {"type": "string"}}},
     "required": ["texts"],
@@ -97,7 +98,7 @@ class WrittenQueries:
         earlier = [turn.question for turn in sample.history[-self.n_turns :]] if self.n_turns else []
         values = {"{question}": "\n".join([*earlier, sample.question]), "{n}": str(self.n_texts)}
         messages = chat(self.system, fill(self.instruction, values))
-        about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend knows the messages only
+        about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend reads the messages only
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
 
     def _read(self, reply: str) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.records import AllowedDocuments, Condition, Documents, Sample
 
-_OF_SOME_CHUNKS = ("section", "page")
+_FACTS_OF_CHUNKS = ("section", "page")
 """Facts that depend on how documents are split into chunks."""
 
 _Conditions = tuple[tuple[str, Condition], ...]
@@ -51,12 +51,12 @@ class ByMetadata:
         """Return errors for names in conditions that no document has, except facts that chunks may have."""
         of_samples = [name for sample in samples for name, _ in sample.conditions] if self.by_sample else []
         asked_for = dict.fromkeys([*self.where, *of_samples])
-        return [_unknown(name, names) for name in asked_for if name not in names and name not in _OF_SOME_CHUNKS]
+        return [_unknown(name, names) for name in asked_for if name not in names and name not in _FACTS_OF_CHUNKS]
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
         """Return the allowed documents; samples with equal conditions share a group.
 
-        Raises ComponentError for a name that no document has.
+        Raise ComponentError for a name that no document has.
         """
         fixed = tuple(self.where.items())
         of_samples = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]
@@ -82,7 +82,7 @@ class _Facts:
     code: NDArray[np.int64]
 
     def satisfying(self, condition: Condition) -> NDArray[np.bool_]:
-        """Return, for every document, True if it satisfies the condition."""
+        """Return bool[n_documents], True for documents that satisfy the condition."""
         verdicts = [value is not None and _satisfies(value, condition) for value in self.values]
         return np.array(verdicts, dtype=bool)[self.code]
 
@@ -101,20 +101,20 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
     return found
 
 
-def _unknown(name: str, there: Sequence[str]) -> str:
-    wanted = f"expected one of: {', '.join(there)}" if there else "no document has any (files in a folder never do)"
-    return f"filter: no document has {name!r} among its metadata; {wanted}"
+def _unknown(name: str, names: Sequence[str]) -> str:
+    expected = f"expected one of: {', '.join(names)}" if names else "no document has any (files in a folder never do)"
+    return f"filter: no document has {name!r} among its metadata; {expected}"
 
 
 def _satisfies(value: str, condition: Condition) -> bool:
     return (
-        (not condition.equals or any(_compared(value, wanted) == 0 for wanted in condition.equals))
-        and (condition.at_least is None or _compared(value, condition.at_least) >= 0)
-        and (condition.at_most is None or _compared(value, condition.at_most) <= 0)
+        (not condition.equals or any(_compare(value, other) == 0 for other in condition.equals))
+        and (condition.at_least is None or _compare(value, condition.at_least) >= 0)
+        and (condition.at_most is None or _compare(value, condition.at_most) <= 0)
     )
 
 
-def _compared(value: str, other: str | int | float) -> int:
+def _compare(value: str, other: str | int | float) -> int:
     """Return -1, 0 or 1 if `value` is before, equal to or after the other."""
     one, two = _as_number(value), _as_number(str(other))
     if one is not None and two is not None:

@@ -1,4 +1,4 @@
-"""A filter that allows every document."""
+"""No filter: every document is allowed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class NoFilter:
     is_open: ClassVar[bool] = True
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
-        """Return all documents."""
+        """Return one group of all samples, which allows all documents."""
         everything = np.arange(len(documents), dtype=np.int32)
         return AllowedDocuments(
             np.zeros(len(samples), dtype=np.int32), np.array([0, len(documents)], dtype=np.int64), everything

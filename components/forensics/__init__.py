@@ -1,1 +1,1 @@
-"""Where and why a sample of a cell failed, determined without a model by rules over the cell's stored results."""
+"""The stage and the reason of a sample's failure, found without a model, by rules over a cell's stored results."""

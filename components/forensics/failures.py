@@ -11,10 +11,10 @@ class Failure(StrEnum):
     """Why a sample failed; NONE if it did not.
 
     - names of stages: the evidence was lost there;
-    - ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, whatever its evidence. A refusal in words is a failure
-      only with the evidence in the prompt: without it, it is honest;
+    - ERROR, EMPTY, REFUSED, TRUNCATED: the way in which the answer ended, with or without evidence. A refusal in words
+      is a failure only if the evidence is in the prompt. Otherwise it is honest;
     - DISTRACTED, UNUSED, WRONG_WITH_EVIDENCE, PARTLY, LOW: failures with the evidence in the prompt;
-    - UNEXPLAINED: an answer that is not right, where the sample names no evidence or the cell retrieves nothing;
+    - UNEXPLAINED: an answer that is not right, if the sample names no evidence or the cell retrieves nothing;
     - FALSE_ANSWER: an answer to an unanswerable question.
     """
 
@@ -38,7 +38,7 @@ class Failure(StrEnum):
     ERROR = "error"
 
 
-_OF_ANY_EVIDENCE = {Outcome.ERROR: Failure.ERROR, Outcome.EMPTY: Failure.EMPTY, Outcome.TRUNCATED: Failure.TRUNCATED}
+_WITH_ANY_EVIDENCE = {Outcome.ERROR: Failure.ERROR, Outcome.EMPTY: Failure.EMPTY, Outcome.TRUNCATED: Failure.TRUNCATED}
 _WITH_EVIDENCE = {Outcome.REFUSED: Failure.REFUSED, Outcome.PARTLY: Failure.PARTLY, Outcome.LOW: Failure.LOW}
 
 
@@ -47,15 +47,15 @@ def failure_of(
 ) -> Failure:
     """Return the failure class of one sample.
 
-    `use` is known for wrong answers with evidence in the prompt, and None elsewhere. `is_filtered` marks an answer that
-    the model's provider refused, whatever the prompt contained.
+    `use` is given for wrong answers with evidence in the prompt, and None otherwise. `is_filtered` marks an answer that
+    the model's provider refused.
     """
     if outcome in (Outcome.RIGHT, Outcome.TYPICAL):
         return Failure.NONE
     if is_filtered:
         return Failure.REFUSED
-    if outcome in _OF_ANY_EVIDENCE:
-        return _OF_ANY_EVIDENCE[outcome]
+    if outcome in _WITH_ANY_EVIDENCE:
+        return _WITH_ANY_EVIDENCE[outcome]
     if not answerable:
         return Failure.NONE if outcome is Outcome.NOT_JUDGED else Failure.FALSE_ANSWER
     if stage in BROKEN:

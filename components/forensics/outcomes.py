@@ -30,8 +30,8 @@ RELATIVE_KINDS = (Kind.LONG_FORM, Kind.CONTINUATION, Kind.SUMMARIZATION)
 class Outcome(StrEnum):
     """The outcome of an answer.
 
-    - ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, or that it says that it has no answer. A truncated answer
-      may be RIGHT, or WRONG by its numbers;
+    - ERROR, EMPTY, REFUSED, TRUNCATED: the way in which the answer ended. REFUSED also covers answers that refuse in
+      words. A truncated answer may be RIGHT, or WRONG by its numbers;
     - RIGHT, PARTLY, WRONG: by the references;
     - TYPICAL, LOW: relative to the answers of a sweep to a subset. LOW is the lowest quarter;
     - NOT_JUDGED: the model was not asked, or no rule decides.
@@ -107,7 +107,7 @@ def _states_another_number(sample: AnsweredSample) -> bool:
     """
     asked = _fact_form(sample.question)
     texts = [wording for wordings in sample.answer_parts for wording in wordings] or sample.references
-    expected = {number for text in texts for number in _added(sample.question, text).numbers}
+    expected = {number for text in texts for number in _addition(sample.question, text).numbers}
     said = _numbers(fact_form(_ITEM.sub("", without_citations(sample.answer))))
     stated = {number for number in said if not contains(asked, number)}
     return bool(expected and stated) and expected.isdisjoint(stated)
@@ -125,7 +125,7 @@ def _by_references(sample: AnsweredSample) -> JudgedOutcome:
     parts = [own for own in ([_fact_form(text) for text in wordings] for wordings in sample.answer_parts) if any(own)]
     if parts:
         n_found = sum(any(contains(form, wording) for wording in wordings) for wordings in parts)
-        return _judged(n_found / len(parts), n_found == len(parts), is_long=False)
+        return _outcome_of_share(n_found / len(parts), n_found == len(parts), is_long=False)
     found = [_compare(form, sample.question, reference) for reference in sample.references if _fact_form(reference)]
     if not found:
         return JudgedOutcome(Outcome.NOT_JUDGED)
@@ -136,7 +136,7 @@ _GOODNESS = {Outcome.WRONG: 0, Outcome.PARTLY: 1, Outcome.RIGHT: 2}
 
 
 def _compare(form: str, question: str, reference: str) -> JudgedOutcome:
-    added = _added(question, reference)
+    added = _addition(question, reference)
     is_long = len(added.words) > LONG_REFERENCE
     if not is_long and contains(form, _fact_form(reference)):
         return JudgedOutcome(Outcome.RIGHT)
@@ -145,11 +145,11 @@ def _compare(form: str, question: str, reference: str) -> JudgedOutcome:
     share = sum(said) / len(said)
     if numbers and not any(numbers):
         return JudgedOutcome(Outcome.WRONG, "long text" if is_long else "")
-    return _judged(share, share >= RIGHT_FROM and all(numbers), is_long=is_long)
+    return _outcome_of_share(share, share >= RIGHT_FROM and all(numbers), is_long=is_long)
 
 
-def _judged(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
-    """Return the outcome for a share of the right words. A paraphrase contains some of them, but hardly ever none."""
+def _outcome_of_share(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
+    """Return the outcome for a share of the right words. A paraphrase usually contains some of them."""
     outcome = Outcome.RIGHT if is_right else Outcome.WRONG if share < WRONG_BELOW else Outcome.PARTLY
     is_other_wording = outcome is not Outcome.RIGHT and share > 0
     return JudgedOutcome(outcome, "long text" if is_long else "paraphrase" if is_other_wording else "")
@@ -160,7 +160,7 @@ _fact_form = lru_cache(maxsize=50_000)(fact_form)
 
 
 @dataclass(frozen=True)
-class _Added:
+class _Addition:
     """Words and numbers that a reference adds to its question, each once."""
 
     words: tuple[str, ...]
@@ -174,7 +174,7 @@ _ITEM = re.compile(r"^\s*\d{1,2}[.)、](?=\s|\D)", re.MULTILINE)
 
 
 @lru_cache(maxsize=20_000)
-def _added(question: str, reference: str) -> _Added:
+def _addition(question: str, reference: str) -> _Addition:
     """Return what the reference adds to its question; all of its words and numbers if it adds nothing.
 
     English function words and single Chinese characters say little. They are left out if anything else is added.
@@ -184,9 +184,9 @@ def _added(question: str, reference: str) -> _Added:
     words = [word for word in dict.fromkeys(_words(form)) if not _NUMBER.fullmatch(word)]
     new_numbers, new_words = ([own for own in owns if not contains(asked, own)] for owns in (numbers, words))
     if not (new_numbers or new_words):
-        return _Added(tuple(words), tuple(numbers))
+        return _Addition(tuple(words), tuple(numbers))
     telling = [word for word in new_words if _is_telling(word)]
-    return _Added(tuple(telling or ([] if new_numbers else new_words)), tuple(new_numbers))
+    return _Addition(tuple(telling or ([] if new_numbers else new_words)), tuple(new_numbers))
 
 
 def _numbers(form: str) -> list[str]:

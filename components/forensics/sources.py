@@ -12,7 +12,7 @@ DISTRACTED_FROM, UNUSED_BELOW = 0.3, 0.1
 
 
 class Use(StrEnum):
-    """How a wrong answer used the evidence in its prompt.
+    """The use that a wrong answer made of the evidence in its prompt.
 
     - DISTRACTED: it follows other passages;
     - UNUSED: it took nothing from the evidence;
@@ -33,7 +33,7 @@ class Shares:
 
 
 def use_of(shares: Shares) -> Use:
-    """Return how the answer used the evidence."""
+    """Return the use of the evidence by its shares."""
     if shares.others >= DISTRACTED_FROM and shares.others > shares.gold:
         return Use.DISTRACTED
     return Use.UNUSED if shares.gold < UNUSED_BELOW else Use.WRONG_WITH_EVIDENCE

@@ -1,8 +1,7 @@
 """The stage of the pipeline at which the evidence of a sample was lost on its way into the prompt.
 
-Evidence is counted in characters, as in passage coverage. A unit of gold has arrived if chunks together contain `theta`
-of its characters, whatever the chunk boundaries. Only the sets of hits within a rank and in the context count, so the
-order of hits inside top_k does not matter.
+Evidence is counted in characters, as in passage coverage. A unit of gold has arrived if chunks together contain the
+share `theta` of its characters, regardless of chunk boundaries. The order of hits within top_k does not matter.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,11 +86,10 @@ class UnitStage:
 
 @dataclass(frozen=True)
 class SampleStage:
-    """The stage of a sample: that of its unit that was lost first.
+    """The stage of a sample: the stage of the unit that was lost first.
 
     `rank_needed` is the rank down to which the hits contain enough of every unit, None if all hits together do not.
-    `is_uncertain` means that a whole document decided. Annotators who label documents rarely mean every sentence of
-    them.
+    `is_uncertain` means that the unit is a whole document. Annotators who label documents rarely mean every sentence.
     """
 
     stage: EvidenceStage
@@ -104,9 +102,9 @@ def stage_of(
 ) -> SampleStage:
     """Return the stage of a sample of a cell that retrieves.
 
-    All units are needed. Of alternatives, only the one that came furthest counts, as in passage coverage. Units without
-    characters do not count. `longest_hit` is the number of characters of the sample's longest hit. A unit with more
-    characters is longer than a chunk. If it is None (unknown), no unit counts as longer than a chunk.
+    All units are needed. Of alternatives, only the unit that came furthest counts, as in passage coverage. Units
+    without characters do not count. `longest_hit` is the number of characters of the sample's longest hit. A unit with
+    more characters is longer than a chunk. If it is None (unknown), no unit counts as longer than a chunk.
     """
     sets: dict[tuple[int, int], list[UnitStage]] = {}
     for place, unit in enumerate(units):
@@ -144,14 +142,14 @@ def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | 
         return UnitStage(EvidenceStage.NOT_IN_CORPUS, None, unit.is_document)
     enough = theta * unit.n_characters
     rank_needed = _rank_needed(unit.found, enough)
-    stage = _lost_at(unit, top_k, enough, rank_needed)
+    stage = _stage_of_loss(unit, top_k, enough, rank_needed)
     is_longer_than_a_chunk = longest_hit is not None and unit.n_characters > longest_hit
     if stage is EvidenceStage.CUT and is_longer_than_a_chunk:
         stage = EvidenceStage.IN_PART
     return UnitStage(stage, rank_needed, unit.is_document)
 
 
-def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
+def _stage_of_loss(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
     if unit.n_in_context and unit.n_in_context >= enough:
         return EvidenceStage.IN_CONTEXT  # possibly only through chunks around the hits
     if not unit.found:

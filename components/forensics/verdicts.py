@@ -62,7 +62,7 @@ class Examined:
         return is_wrong and self.stage.stage is EvidenceStage.IN_CONTEXT
 
     def verdict(self, texts: PromptTexts | None = None) -> Verdict:
-        """Return the verdict. If required texts are missing, it says only that the evidence was in the prompt."""
+        """Return the verdict. If it needs `texts` and they are None, the answer counts as WRONG_WITH_EVIDENCE."""
         use, doubt = self._use(texts) if self.needs_texts else (None, "")
         failure = failure_of(
             self.stage.stage,
@@ -71,10 +71,10 @@ class Examined:
             answerable=self.sample.answerable,
             is_filtered=self.sample.state is AnswerState.REFUSED,
         )
-        of_stage = "whole document" if self.stage.is_uncertain and failure in _OF_STAGES else ""
-        if failure is Failure.IN_PART and not of_stage:
-            of_stage = "long gold"
-        doubts = dict.fromkeys(filter(None, (of_stage, self.judged.doubt, doubt)))
+        stage_doubt = "whole document" if self.stage.is_uncertain and failure in _LOSSES else ""
+        if failure is Failure.IN_PART and not stage_doubt:
+            stage_doubt = "long gold"
+        doubts = dict.fromkeys(filter(None, (stage_doubt, self.judged.doubt, doubt)))
         return Verdict(self.stage.stage, self.judged.outcome, failure, self.stage.rank_needed, tuple(doubts))
 
     def _use(self, texts: PromptTexts | None) -> tuple[Use, str]:
@@ -84,7 +84,7 @@ class Examined:
         return use_of(shares_of(self.sample.answer, texts.gold, texts.others)), "short answer" if is_short else ""
 
 
-_OF_STAGES = frozenset(stage.value for stage in BROKEN)
+_LOSSES = frozenset(stage.value for stage in BROKEN)
 
 
 def examine(

@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion."""
+"""Reciprocal rank fusion, which reads only ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from components.records import Hits
 class ReciprocalRank:
     """The sum over rankings of weight / (k + rank), with rank from 1. Source: Cormack et al. 2009.
 
-    `weights` are those of the retriever's arms in their order, dense and sparse for `hybrid`; empty for equal weights.
+    `weights` has one weight per arm of the retriever, in their order (`hybrid`: dense, sparse); empty for equal
+    weights.
     """
 
     k: int = 60

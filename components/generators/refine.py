@@ -53,12 +53,12 @@ class Refine:
             requests = []
             for row in rows:
                 sample, passages = tasks[row].sample, tasks[row].passages[turn : turn + 1]
-                shown[row] = self._messages(render(sample, passages), _so_far(answers[row]))
+                shown[row] = self._messages(render(sample, passages), _latest_text(answers[row]))
                 requests.append(Request(sample.id, shown[row], sample, passages))
             for row, answer in zip(rows, ask(requests), strict=True):
                 answers[row].append(answer)
         return [
-            GeneratedAnswer(_last_of(own), messages, f"{len(own)} passages" if len(own) > 1 else "single")
+            GeneratedAnswer(_final_answer(own), messages, f"{len(own)} passages" if len(own) > 1 else "single")
             for own, messages in zip(answers, shown, strict=True)
         ]
 
@@ -73,11 +73,11 @@ def _has_failed(answers: Sequence[Answer]) -> bool:
     return bool(answers) and answers[-1].state is AnswerState.ERROR
 
 
-def _so_far(answers: Sequence[Answer]) -> str:
+def _latest_text(answers: Sequence[Answer]) -> str:
     return next((answer.text for answer in reversed(answers) if answer.text), "")
 
 
-def _last_of(answers: Sequence[Answer]) -> Answer:
+def _final_answer(answers: Sequence[Answer]) -> Answer:
     """Return the answer after all passages, with the usage of all replies."""
     whole = answers[0]
     for answer in answers[1:]:

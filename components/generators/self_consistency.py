@@ -54,20 +54,20 @@ class SelfConsistency:
         answers = ask(requests)
         generated = []
         for row, (task, messages) in enumerate(zip(tasks, prompts, strict=True)):
-            answer, path = _elected(answers[row :: len(tasks)])
+            answer, path = _elect(answers[row :: len(tasks)])
             generated.append(GeneratedAnswer(replace(answer, request_id=task.sample.id), messages, path))
         return generated
 
 
-def _elected(drawn: Sequence[Answer]) -> tuple[Answer, str]:
+def _elect(drawn: Sequence[Answer]) -> tuple[Answer, str]:
     if failed := first_failed(drawn):
-        return _chosen(failed, drawn), "failed"
+        return _with_usage(failed, drawn), "failed"
     votes = Counter(answer_form(answer.text) for answer in drawn)
-    form, n_votes = max(votes.items(), key=lambda item: item[1])  # of equally common ones, the first drawn
+    form, n_votes = max(votes.items(), key=lambda item: item[1])  # of equally common forms, the first drawn
     same = [answer for answer in drawn if answer_form(answer.text) == form]
     best = next((answer for answer in same if answer.state is AnswerState.OK), same[0])
-    return _chosen(best, drawn), f"{n_votes} of {len(drawn)}"
+    return _with_usage(best, drawn), f"{n_votes} of {len(drawn)}"
 
 
-def _chosen(answer: Answer, drawn: Sequence[Answer]) -> Answer:
+def _with_usage(answer: Answer, drawn: Sequence[Answer]) -> Answer:
     return chosen_of(answer, [other for other in drawn if other is not answer])

@@ -16,11 +16,11 @@ class Single:
     n_draws: ClassVar[int] = 1
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
-        """Return 1."""
+        """Return 1: one request per sample."""
         return 1
 
     def n_rounds(self, n_passages: int) -> int:
-        """Return 1."""
+        """Return 1: all requests are sent together."""
         return 1
 
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:

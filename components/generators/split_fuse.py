@@ -46,7 +46,7 @@ class SplitFuse:
 
     `instruction` has the places {question} (in a conversation with the earlier turns) and {answers}, numbered from 1.
     Source: Lee and Roh 2024, "Multi-Reranker", section 3.3 and algorithm 1. Their limit includes the query; here it
-    covers the passages alone, like `context.max_tokens`.
+    covers only the passages, like `context.max_tokens`.
     """
 
     system: str

@@ -1,1 +1,1 @@
-"""Write what is searched together with a chunk, and is no part of it."""
+"""Headers: texts that are searched together with a chunk, but are not part of it."""

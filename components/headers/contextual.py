@@ -1,4 +1,4 @@
-"""A language model says where in its document a chunk stands."""
+"""Headers in which a language model describes a chunk's place in its document."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,12 +13,13 @@ from components.text.templates import fill
 
 @dataclass(frozen=True)
 class ContextualHeader:
-    """A sentence or two that a model writes about each chunk, having read its document. Source: Anthropic 2024,
-    "Introducing Contextual Retrieval".
+    """A sentence or two about each chunk, written by a model that reads the whole document.
 
-    `instruction` has places for {document}, {chunk} and {title}; a server that keeps what equal requests begin with
-    reads a document once if {document} stands before {chunk}. A reply that cannot be read is asked for again, with
-    `reminder`, up to `max_attempts` times in all; then, and after a request that failed, the chunk has no header.
+    `instruction` has places for {document}, {chunk} and {title}. Put {document} before {chunk}: a server with a prefix
+    cache then reads each document once. After an unreadable reply the model is asked again with `reminder`, up to
+    `max_attempts` times in all. A chunk without a readable reply has no header.
+
+    Source: Anthropic 2024, "Introducing Contextual Retrieval".
     """
 
     llm: LLM
@@ -30,7 +31,7 @@ class ContextualHeader:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Places that are missing or not known, and no attempt at all."""
+        """Return errors for missing or unknown places, and for fewer than one attempt."""
         return [
             *wording_mistakes(self.instruction, ["{document}", "{chunk}"], ["{title}"]),
             *too_small(self, max_attempts=1),
@@ -38,11 +39,11 @@ class ContextualHeader:
 
     @property
     def writers(self) -> "tuple[ContextualHeader]":
-        """Itself."""
+        """The header itself, the only writer."""
         return (self,)
 
     def write_by_asking(self, documents: Documents, chunks: Spans, ask: Ask) -> list[AskedText]:
-        """All chunks in one call: the model behind `ask` answers many requests at once."""
+        """Return the headers of all chunks. All requests are sent in one call."""
         texts = list(SpanTexts(documents.texts, chunks))
         messages = [
             self._messages(documents, document, text)

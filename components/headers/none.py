@@ -1,4 +1,4 @@
-"""Chunks are searched as they are."""
+"""No header: chunks are searched as they are."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,11 +6,11 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class NoHeader:
-    """Without a writer there is no stage."""
+    """The choice of no header, with which there is no header stage."""
 
     version: ClassVar[int] = 1
 
     @property
     def writers(self) -> tuple[()]:
-        """None."""
+        """Always (), which means no stage."""
         return ()

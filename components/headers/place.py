@@ -1,4 +1,4 @@
-"""Where a chunk stands: the title of its document, and the headings that it is under."""
+"""Headers with the place of a chunk: the title of its document, and the headings above it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,9 @@ from components.text.outline import Outline
 
 @dataclass(frozen=True)
 class Place:
-    """The title of the document (unless `title` is false) and the headings of Markdown that a chunk is under (unless
-    `section` is false), the outermost first, joined by `separator`. A chunk that nothing is known of has no header.
+    """The title of a chunk's document and the Markdown headings above it, the outermost first, joined by `separator`.
+
+    `title` and `section` include the title and the headings. A chunk with neither has the header "".
     """
 
     title: bool = True
@@ -21,16 +22,16 @@ class Place:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Nothing to write."""
+        """Return an error if both `title` and `section` are false."""
         return [] if self.title or self.section else ["title, section: got false for both (for none, header=none)"]
 
     @property
     def writers(self) -> "tuple[Place]":
-        """Itself."""
+        """The header itself, the only writer."""
         return (self,)
 
     def write(self, documents: Documents, chunks: Spans) -> Sequence[str]:
-        """A line per chunk."""
+        """Return a line per chunk; "" for a chunk without title and headings."""
         headers = []
         outline, read = Outline(""), -1
         for document, start in zip(chunks.document.tolist(), chunks.start.tolist(), strict=True):

@@ -12,8 +12,8 @@ from components.records import Sample
 class OwnHistory:
     """A history with the model's own answers: all first turns are answered first, then all second turns, and so on.
 
-    The earlier turns of a sample must also be samples of the data set. Of several samples with the same turns before
-    them and the same question, the first represents all.
+    The earlier turns of a sample must also be samples of the data set. If several samples have the same question after
+    the same turns, the first represents all.
     """
 
     version: ClassVar[int] = 1
@@ -35,7 +35,7 @@ class OwnHistory:
         ]
 
     def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
-        """Return, per sample, the positions of its earlier turns in order. Raises ComponentError if one is missing."""
+        """Return, per sample, the positions of its earlier turns in order. Raise ComponentError if one is missing."""
         if mistakes := self.check_samples(samples):
             raise ComponentError(mistakes[0])
         return [tuple(row for row in rows if row is not None) for rows in _earlier_turns(samples)]

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from components.asking.templates import asked_question, chat, numbered
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.judges.prepared import Prepared, prepared, prepared_for
-from components.judges.verdicts import (
+from components.judges.graded_replies import (
     APPLICABILITY_SCHEMA,
     Applicability,
     GradeVerdict,
@@ -19,6 +18,7 @@ from components.judges.verdicts import (
     read_verdict,
     verdict_schema,
 )
+from components.judges.prepared import Prepared, prepared, prepared_for
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
@@ -30,7 +30,7 @@ _PLACES = ("{answer}", "{passages}", "{passage}")
 
 @dataclass(frozen=True)
 class GradeOutcome:
-    """The outcome of judging one sample: a value or the reason why it has none, and a remark for readers."""
+    """The outcome of judging one sample: a value or the state without one, and a remark for readers."""
 
     value: float | ScoreState
     remark: str
@@ -97,7 +97,7 @@ class Graded:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(name,)."""
+        """The metric's name, its only one."""
         return (self.name,)
 
     @property
@@ -122,9 +122,7 @@ class Graded:
         return 0 if "{passages}" in self.instruction and not n_passages else 1
 
     def lacks(self, item: JudgeInput) -> str:
-        """Return the input that the instruction needs and the item lacks: "reference" or "passages"; "" if it lacks
-        nothing.
-        """
+        """Return "reference" or "passages" if the instruction needs them and the item lacks them; "" otherwise."""
         if _lacks_references(self.instruction, item.sample):
             return "reference"
         return "passages" if "{passage" in self.instruction and not item.passages else ""
@@ -142,10 +140,11 @@ class Graded:
         }
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
-        """Return the value of each sample. The remarks are the grades with the judge's reasons, or why a sample has no
-        value.
+        """Return the value of each sample.
+
+        The remarks are the grades with the judge's reasons, or the reason for a missing value.
         """
-        settled = [self._settled(item, preparation) for item in judged]
+        settled = [self._known_outcome(item, preparation) for item in judged]
         inquiries = [[] if outcome else self._inquiries(item) for item, outcome in zip(judged, settled, strict=True)]
         # All samples go in one call, because the model behind `ask` answers many requests in parallel.
         flat = list(chain.from_iterable(inquiries))
@@ -162,7 +161,7 @@ class Graded:
         """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
+    def _known_outcome(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
         """Return the outcome if no request is needed."""
         if self.applicability:
             known = prepared_for(preparation, item.sample)
@@ -187,7 +186,7 @@ class Graded:
 
     def _inquiry(self, item: JudgeInput, request_id: str, passage: str) -> Inquiry[GradeVerdict]:
         values = {
-            **_shown_of(item.sample),
+            **_shown_values(item.sample),
             "{answer}": item.answer,
             "{passages}": numbered([passage.text for passage in item.passages]),
             "{passage}": passage,
@@ -197,12 +196,13 @@ class Graded:
         return Inquiry(request, lambda text: read_verdict(text, self.grades))
 
     def _applicability_request(self, sample: Sample) -> Request:
-        messages = chat(self.system, fill(self.applicability, _shown_of(sample)))
+        messages = chat(self.system, fill(self.applicability, _shown_values(sample)))
         return Request(sample.id, messages, sample, (), APPLICABILITY_SCHEMA)
 
     def _outcome(self, replies: Sequence[GradeVerdict | Unread]) -> GradeOutcome:
-        """Return a sample's value if all its replies were read: a mean over only some passages would be another
-        metric.
+        """Return a sample's value if all its replies are readable.
+
+        A mean over some of the passages would be a different metric.
         """
         verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
         unread = [reply for reply in replies if isinstance(reply, Unread)]
@@ -221,7 +221,7 @@ def _lacks_references(template: str, sample: Sample) -> bool:
     return "{references}" in template and not any(reference.strip() for reference in sample.references)
 
 
-def _shown_of(sample: Sample) -> dict[str, str]:
+def _shown_values(sample: Sample) -> dict[str, str]:
     return {"{question}": asked_question(sample), "{references}": numbered(sample.references)}
 
 

@@ -1,18 +1,17 @@
 """Facts about a sample that a judge determines before it sees an answer, as JSON that the runner stores."""
 
-from typing import Any
-
 from components.errors import ComponentError
+from components.json_value import Json
 from components.protocols import JudgePreparation
 from components.records import Sample, ScoreState
 
-Prepared = dict[str, Any]
-"""`state`: "value" if answers can be judged, else the state that all of them get. `reason`: why. Other keys hold
-whatever else the judge needs to know about the sample.
+Prepared = dict[str, Json]
+"""Facts about a sample. `state` is "value" if answers can be judged, else the state that all of them get. `reason`
+explains it. Other keys are specific to the judge.
 """
 
 
-def prepared(state: ScoreState, reason: str, **more: Any) -> Prepared:
+def prepared(state: ScoreState, reason: str, **more: Json) -> Prepared:
     """Return the facts about one sample."""
     return {"state": state.value, "reason": reason, **more}
 
@@ -21,7 +20,7 @@ def prepared_for(preparation: JudgePreparation, sample: Sample) -> Prepared:
     """Return the facts about a sample. Raise ComponentError if the preparation lacks it."""
     if sample.id not in preparation:
         raise ComponentError(
-            f"sample {sample.id!r}: got no preparation (only that of {len(preparation)} other samples); "
+            f"sample {sample.id!r}: got no preparation (only for {len(preparation)} other samples); "
             "expected the result of `prepare` for all judged samples"
         )
     found: Prepared = preparation[sample.id]

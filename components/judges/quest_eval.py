@@ -26,11 +26,11 @@ from components.tokenizers.jieba_words import JiebaWords
 
 @dataclass(frozen=True)
 class QuestEval:
-    """Asks questions about the references once, and answers them from the references and from each generated text.
+    """A judge that writes questions about the references, and answers them from the references and the generated texts.
 
     `quest_eval_recall`: of the questions that the reference answers, the share that the generated text answers.
-    `quest_eval_precision`: mean token F1 between the two answers, over the questions that the generated text answers;
-    NOT_APPLICABLE if it answers none. The metrics ending in `_crud_compat` are the published forms: see `quest_scores`.
+    `quest_eval_precision`: mean token F1 between the two answers, over the questions that both answer; NOT_APPLICABLE
+    without such a question. The metrics ending in `_crud_compat` are the published forms: see `quest_scores`.
     Level: sample. Range: [0, 1], no unit, larger is better. Empty answer: no request, recall is 0. Without a reference,
     or without questions about it: NOT_APPLICABLE. Source: Lyu et al. 2024, "CRUD-RAG", section 3.6.
 
@@ -58,9 +58,7 @@ class QuestEval:
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
-        """Return an error for places missing in the prompts, missing phrases, or a questions_file that does not
-        exist.
-        """
+        """Return errors for missing places in prompts, missing phrases, and a missing questions_file."""
         required = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
         mistakes = [
             f"{field}: has no {place}"
@@ -80,8 +78,9 @@ class QuestEval:
         return mistakes
 
     def content_hash(self) -> str:
-        """Return the SHA-256 (hex) of the published questions, "" without any. It is part of the identity. Raise
-        DataError if a file is missing.
+        """Return the SHA-256 (hex) of the published questions, "" without any. It is part of the identity.
+
+        Raise DataError if a file is missing.
         """
         return hash_of_published(Path(self.questions_file)) if self.questions_file else ""
 
@@ -97,7 +96,7 @@ class QuestEval:
 
     @property
     def reads_answers(self) -> bool:
-        """True."""
+        """Always True, because every answer is compared with the references."""
         return True
 
     @property
@@ -110,7 +109,7 @@ class QuestEval:
         return 1
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
-        """Return for each sample id its `questions` and the reference's `answers`, or why there are none.
+        """Return for each sample id its `questions` and the reference's `answers`, or the reason for their absence.
 
         Raise DataError if `questions_file` contains none of the samples.
         """
@@ -119,8 +118,9 @@ class QuestEval:
         return {**taken, **self._ask_about([sample for sample in samples if sample.id not in published], ask)}
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
-        """Return the four scores of each sample. The remarks are its questions with both answers, or why there are
-        none.
+        """Return the four scores of each sample.
+
+        The remarks are its questions with both answers, or the reason for their absence.
         """
         settled = [prepared_for(preparation, item.sample) for item in judged]
         sources = [
@@ -131,9 +131,7 @@ class QuestEval:
         answered = {
             source.sample.id: answers for source, answers in zip(sources, self._answers(sources, ask), strict=True)
         }
-        scored = [
-            self._scored(known, answered.get(item.sample.id)) for item, known in zip(judged, settled, strict=True)
-        ]
+        scored = [self._score(known, answered.get(item.sample.id)) for item, known in zip(judged, settled, strict=True)]
         scores = {name: mean_scores([values[name] for values, _ in scored]) for name in NAMES}
         return Judgements(scores, [remark for _, remark in scored])
 
@@ -199,7 +197,7 @@ class QuestEval:
             n_unanswerable=n_unanswerable,
         )
 
-    def _scored(
+    def _score(
         self, known: Prepared, generated: tuple[str, ...] | Unread | None
     ) -> tuple[dict[str, float | ScoreState], str]:
         """Return the four scores of a sample and its remark. `generated` is None if nothing was asked."""

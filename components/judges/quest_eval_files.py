@@ -16,7 +16,7 @@ _SUBSETS = {
     "QuestAnswer2Docs": "read/qa_2docs",
     "QuestAnswer3Docs": "read/qa_3docs",
 }
-"""The subset of the samples in each file. One ID occurs in several files, with other questions in each."""
+"""The subset of the samples in each file. An ID may occur in several files, with different questions in each."""
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from components.asking.reply import json_values, read_object, whole_number
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry
+from components.json_value import Json
 from components.records import Request, Sample
 from components.text.templates import fill
 
-_QUESTIONS_SCHEMA: Mapping[str, Any] = {
+_QUESTIONS_SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {
         "key_info": {"type": "array", "items": {"type": "string"}},
@@ -21,7 +21,7 @@ _QUESTIONS_SCHEMA: Mapping[str, Any] = {
 }
 """The key facts come first, so that each question asks about one of them."""
 
-_ANSWERS_SCHEMA: Mapping[str, Any] = {
+_ANSWERS_SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {
         "answers": {
@@ -55,9 +55,7 @@ def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tup
 
 
 def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
-    """Return the inquiry for one answer per question. `prompt` has places for {text}, {questions} and
-    {cannot_infer}.
-    """
+    """Return the inquiry for one answer per question. `prompt` has places {text}, {questions} and {cannot_infer}."""
     questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
     values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
     request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)
@@ -80,13 +78,13 @@ def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
     "answers" or at the top level.
     """
     for value in json_values(text):
-        answers = dict(_numbered(value.get("answers", value) if isinstance(value, dict) else value))
+        answers = dict(_numbered_answers(value.get("answers", value) if isinstance(value, dict) else value))
         if all(number in answers for number in range(1, n_questions + 1)):
             return tuple(answers[number] for number in range(1, n_questions + 1))
     return None
 
 
-def _numbered(value: object) -> Iterator[tuple[int, str]]:
+def _numbered_answers(value: object) -> Iterator[tuple[int, str]]:
     """Yield (number, answer) for every valid entry. Blank answers and null are invalid."""
     items: Sequence[tuple[object, object]] = ()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""RAGQuestEval's arithmetic: four scores from two lists of answers, without a model or a file.
+"""The four scores of RAGQuestEval, computed from two lists of answers.
 
 Source: Lyu et al. 2024, "CRUD-RAG", section 3.6, equations 1 and 2.
 """
@@ -22,16 +22,15 @@ NAMES = (
 def quest_scores(
     answers_reference: Sequence[str], answers_generated: Sequence[str], phrases: Phrases, tokenizer: Tokenizer
 ) -> dict[str, float | ScoreState]:
-    """Return each of NAMES for one sample, from the answers to its questions by the reference and by the generated
-    text.
+    """Return the scores of one sample by NAMES, from the answers that the reference and the generated text give.
 
     Both lists follow the order of the questions. Recall is the share of questions that the generated text answers,
-    among those that the reference answers. Precision is the mean token F1 of the answered ones.
+    among the questions that the reference answers. Precision is the mean token F1 of the answers to these questions.
 
     - Plain: `phrases` are recognised after normalisation and among words about the text. Tokens are the `tokenizer`'s
-      without white space. A mean over nothing is NOT_APPLICABLE.
-    - Compat, as published: the first phrase must match exactly. Tokens are jieba's with white space. A mean over
-      nothing is 0.
+      without white space. An empty mean is NOT_APPLICABLE.
+    - Compat, as published: the first phrase must match exactly. Tokens are jieba's with white space. An empty mean
+      is 0.
 
     If the lists are empty or differ in length, all four are NOT_APPLICABLE (the published code gives 0).
     """
@@ -53,7 +52,7 @@ def _means(
     is_unknown: Callable[[str], bool],
     similarity: Callable[[tuple[str, str]], float],
 ) -> tuple[float | None, float | None]:
-    """Return precision and recall over pairs of (reference answer, generated answer); None for a mean over nothing."""
+    """Return precision and recall over pairs of (reference answer, generated answer); None for an empty mean."""
     answerable = [pair for pair in pairs if not is_unknown(pair[0])]
     f1s = [similarity(pair) for pair in answerable if not is_unknown(pair[1])]
     precision = sum(f1s) / len(f1s) if f1s else None

@@ -1,4 +1,4 @@
-"""Answers that say that a text lacks the answer: "根据文本无法推断", "It cannot be inferred from the text."."""
+"""Recognition of answers such as "根据文本无法推断" or "It cannot be inferred from the text."."""
 
 import re
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ class Phrases:
 
 
 def _cores(texts: Iterable[str]) -> frozenset[str]:
-    """Return each text in its form for comparison, with and without the words around a phrase; none empty."""
+    """Return the forms of texts for comparison, with and without the words around a phrase, except empty forms."""
     found = set()
     for text in texts:
         form = answer_form(text)

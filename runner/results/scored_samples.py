@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from components.errors import DataError
 from components.records import ScoreState
-from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, subsets_of
-from components.turns import conversation_turns
+from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, conversation_turns, subsets_of
 from runner.results.cell_result import CellResult
 from runner.results.samples_file import open_samples
 

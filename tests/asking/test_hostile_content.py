@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from components.asking.reply import flag, json_values, read_object, whole_number
+from components.judges.graded_replies import read_applicability, read_verdict
 from components.judges.quest_eval_inquiries import read_answers, read_questions
-from components.judges.verdicts import read_applicability, read_verdict
 from components.rerankers.listwise import read_ranking
 
 GOOD = '{"reason": "because", "grade": 2, "questions": ["a", "b"], "answers": ["x"], "ranking": [1, 2, 3]}'

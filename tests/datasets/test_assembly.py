@@ -102,7 +102,7 @@ def test_gold_that_must_be_in_the_corpus() -> None:
 def test_gold_in_another_unicode_form_is_reported_as_such() -> None:
     composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
     documents = Documents([composed], [""], ["text"])
-    with pytest.raises(DataError, match="looks the same is written in another Unicode normalization form"):
+    with pytest.raises(DataError, match="looks the same is in another Unicode normalization form"):
         require_gold_in_corpus(assembled(documents, replace(SAMPLE, gold=(Evidence(decomposed),))), "the source")
 
 
@@ -150,9 +150,11 @@ def test_corpora_side_by_side_shrink_alike() -> None:
 
 def test_half_a_character_is_named_with_its_place() -> None:
     half = "\ud83d"
-    with pytest.raises(DataError, match=r"document 'a' holds half a character, '\\ud83d', at 1"):
+    with pytest.raises(
+        DataError, match=r"document 'a' contains half of a character \(an unpaired surrogate\), '\\ud83d', at 1"
+    ):
         assembled(Documents(["a"], [""], [f"甲{half}"]), replace(SAMPLE, gold=()))
-    with pytest.raises(DataError, match=r"sample 's1' holds half a character"):
+    with pytest.raises(DataError, match=r"sample 's1' contains half of a character"):
         assembled(DOCUMENTS, replace(SAMPLE, references=(half,)))
 
 
@@ -168,7 +170,7 @@ def test_half_a_character_is_named_with_its_place() -> None:
 )
 def test_names_of_the_results_own_are_refused(fields: dict[str, Any], what: str) -> None:
     name = fields[what].split("/")[0]
-    with pytest.raises(DataError, match=f"the {what} of sample '.*' is '{name}', which the results use for another"):
+    with pytest.raises(DataError, match=f"the {what} of sample '.*' is '{name}', a name that the results reserve"):
         assembled(DOCUMENTS, replace(SAMPLE, **fields))
 
 

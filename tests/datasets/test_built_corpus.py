@@ -131,7 +131,7 @@ def test_an_empty_corpus_says_what_was_found(tmp_path: Path) -> None:
     (tmp_path / "c.docx").write_bytes(b"not read")
     with pytest.raises(
         DataError,
-        match=r"no document is left of 2 that were read \(1 empty, 1 too short, 0 too long, .*other kinds: 1 \.docx\)",
+        match=r"none of the 2 documents remains \(1 empty, 1 too short, 0 too long, .*other kinds: 1 \.docx\)",
     ):
         BuiltCorpus(str(tmp_path)).read()
 

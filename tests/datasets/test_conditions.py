@@ -36,13 +36,13 @@ def test_a_value_a_list_or_bounds() -> None:
     "value", [True, None, [], {}, {"at_least": [1]}, {"at_leats": 1}, [["a"]], nan, {"at_most": inf}]
 )
 def test_what_is_none(value: object) -> None:
-    with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': .* came, expected a text or a number"):
+    with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': got .*, expected a string or a number"):
         read_conditions({"conditions": {"year": value}}, "line 1")
 
 
 @pytest.mark.parametrize("value", [False, 0, "", []])
 def test_only_null_stands_for_no_conditions(value: object) -> None:
-    with pytest.raises(DataError, match=r"line 1, field 'conditions': a .* came where an object was wanted"):
+    with pytest.raises(DataError, match=r"line 1, field 'conditions': got a .*, expected an object"):
         read_conditions({"conditions": value}, "line 1")
 
 

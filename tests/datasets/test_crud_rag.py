@@ -187,7 +187,7 @@ class TestBadInput:
         assert CrudRag("somewhere").check() == []
         mistakes = CrudRag(subsets=("read/qa_9docs",), gold_overlap=0, limit=0).check()
         assert [mistake.split(":")[0] for mistake in mistakes] == ["root", "subsets", "gold_overlap", "limit"]
-        assert "came ['read/qa_9docs']" in mistakes[1]
+        assert "got ['read/qa_9docs']" in mistakes[1]
         with pytest.raises(ConfigError, match="4 errors"):
             CrudRag(subsets=(), gold_overlap=1.5, limit=-1).load()
 
@@ -254,9 +254,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("split", "message"),
         [
-            ([], r"a bare list came, .* and 6 are chosen. Choose .* dataset.subsets="),
-            ({"event_summary": {}}, "list 'event_summary': a JSON object came where a list was wanted"),
-            ({"event_summary": ["x"]}, "record 1: a string came where an object was wanted"),
+            ([], r"got a bare list, .* but 6 subsets are chosen. Choose .* dataset.subsets="),
+            ({"event_summary": {}}, "list 'event_summary': got a JSON object, expected a list"),
+            ({"event_summary": ["x"]}, "record 1: got a string, expected an object"),
             ({"other": []}, "no samples were found"),
         ],
     )
@@ -305,7 +305,7 @@ class TestPublishedData:
     def test_truncated_file_as_the_bare_list_of_one_subset(self, root: Path, shared_data: Path) -> None:
         file = str(shared_data / "crud_rag" / "event_summary_truncated.json")
         crud = CrudRag(str(root), subsets=("delete/summarization",), split_file=file)
-        with pytest.raises(DataError, match="the 1328 records before it are whole"):
+        with pytest.raises(DataError, match="the 1328 records before it are complete"):
             crud.load()
         benchmark = replace(crud, accept_truncated=True).load()
         assert len(benchmark.samples) == 1328

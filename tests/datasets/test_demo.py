@@ -83,8 +83,8 @@ class TestReading:
             read(tmp_path, references=[" "])
 
     def test_wrong_limit(self) -> None:
-        assert Demo(limit=0).check() == ["limit: came 0; expected 1 or more, or null for all samples"]
-        with pytest.raises(ConfigError, match="limit: came 0"):
+        assert Demo(limit=0).check() == ["limit: got 0, expected 1 or more, or null for all samples"]
+        with pytest.raises(ConfigError, match="limit: got 0"):
             Demo(limit=0).load()
 
 

@@ -127,9 +127,7 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path) -> None:
 
 def test_gold_in_a_file_that_is_not_read(folder: Path) -> None:
     write_lines(folder / ".samples", [{"id": "1", "question": "?", "gold": ["e.docx"]}])
-    with pytest.raises(
-        DataError, match=r"no document 'e\.docx' with text.* Not read, for want of a reader: 1 \.docx\."
-    ):
+    with pytest.raises(DataError, match=r"no document 'e\.docx' with text.* Files that were not read: 1 \.docx\."):
         Jsonl(str(folder), str(folder / ".samples")).load()
 
 
@@ -192,7 +190,7 @@ def test_a_line_that_is_no_document(tmp_path: Path) -> None:
 )
 def test_a_damaged_pdf_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.pdf").write_bytes(content)
-    with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF \(.*\)\. Mend the file, or remove it"):
+    with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF \(.*\)\. Repair the file, or remove it"):
         read_documents(tmp_path)
 
 
@@ -208,9 +206,7 @@ def test_a_title_that_is_no_text(tmp_path: Path) -> None:
 def test_documents_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no such file or folder. Expected: documents as JSON Lines"):
         read_documents(tmp_path / "gone")
-    with pytest.raises(
-        DataError, match=r"no file in it can be read; there is no file at all\. Expected: documents as \.txt"
-    ):
+    with pytest.raises(DataError, match=r"no file in it can be read; its files: none\. Expected: documents as \.txt"):
         read_documents(tmp_path)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
     with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF"):

@@ -138,14 +138,14 @@ class TestMissing:
     @pytest.mark.parametrize("sets", [("Finqa",), (), ("FinQA", "FinQA")])
     def test_names_of_sets(self, sets: tuple[str, ...]) -> None:
         (mistake,) = FinanceRag("x", sets=sets).check()
-        assert mistake == f"sets: came {list(sets)}; expected one or more, each once, of {', '.join(SETS)}"
-        with pytest.raises(ConfigError, match="sets: came"):
+        assert mistake == f"sets: got {list(sets)}, expected one or more, each once, of {', '.join(SETS)}"
+        with pytest.raises(ConfigError, match="sets: got"):
             FinanceRag("x", sets=sets).load()
 
     def test_other_settings(self) -> None:
         root, limit = FinanceRag("", limit=0).check()
         assert root.startswith("root: is empty; expected the folder that holds the sets")
-        assert limit == "limit: came 0; expected 1 or more, or null for all samples"
+        assert limit == "limit: got 0, expected 1 or more, or null for all samples"
 
 
 @pytest.fixture

@@ -69,7 +69,9 @@ def test_databases_with_bytes_that_are_no_utf8_are_refused(tmp_path: Path, part:
     database.commit()
     database.close()
     file.write_bytes(file.read_bytes().replace(part, part[:1] + b"\xff" + part[2:]))
-    with pytest.raises(DataError, match=r"a\.db: cannot be read as a SQLite database \(.*Mend the file, or remove it"):
+    with pytest.raises(
+        DataError, match=r"a\.db: cannot be read as a SQLite database \(.*Repair the file, or remove it"
+    ):
         read_database(file, ReadingOptions())
 
 

@@ -90,7 +90,7 @@ def test_what_is_never_closed_is_read_all_the_same(markup: str, expected: str) -
     [
         (
             b"<![foo[x",
-            r"a\.html: cannot be read as HTML \(AssertionError: unknown status keyword 'foo'.*\)\. Mend the page",
+            r"a\.html: cannot be read as HTML \(AssertionError: unknown status keyword 'foo'.*\)\. Repair the page",
         ),
         (b"<meta charset='undefined'>x", r"a\.html: declares an unknown encoding, 'undefined'"),
         (b"<meta charset='rot13'>x", r"a\.html: declares an unknown encoding, 'rot13'"),

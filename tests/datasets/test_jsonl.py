@@ -117,7 +117,7 @@ class TestFields:
 
     def test_neither_documents_nor_passages(self, tmp_path: Path) -> None:
         write(tmp_path, QUESTION)
-        with pytest.raises(DataError, match=r"dataset\.documents is empty, and no question brings passages"):
+        with pytest.raises(DataError, match=r"dataset\.documents is empty, and no question has passages"):
             Jsonl("", str(tmp_path / "samples.jsonl")).load()
 
     def test_a_question_may_have_no_answer(self, tmp_path: Path) -> None:
@@ -127,11 +127,11 @@ class TestFields:
         ("fields", "said"),
         [
             ({"answerable": "no"}, "field 'answerable' is 'no', expected true or false"),
-            ({"answer_parts": "1932"}, "a string came where a list was wanted"),
+            ({"answer_parts": "1932"}, "got a string, expected a list"),
             ({"answer_parts": [["1932"], " "]}, "a part is blank"),
             ({"passages": [" "]}, "a passage is blank"),
-            ({"passages": [{"txt": "x"}]}, "holds the field 'txt'. Known are: text, title, document, relevant"),
-            ({"passages": [{"document": "c.md"}]}, "names the document 'c.md', which is not there"),
+            ({"passages": [{"txt": "x"}]}, "unknown field 'txt'. Known fields: text, title, document, relevant"),
+            ({"passages": [{"document": "c.md"}]}, "the corpus has no document 'c.md'"),
             ({"passages": [{"text": "x", "relevant": 0}]}, "'relevant' is 0, expected true or false, or the number"),
             ({"answer_parts": [3]}, "holds a number, expected a string or a list of strings"),
         ],
@@ -246,19 +246,19 @@ class TestBadInput:
         [
             ({"question": "?"}, "line 1: no field 'id'"),
             ({"id": "1"}, "line 1: no field 'question'"),
-            ({**QUESTION, "answer": "x"}, "field 'answer' came; did you mean 'references'"),
-            ({**QUESTION, "refrences": ["x"]}, "field 'refrences' came; did you mean 'references'"),
-            ({"id": "1", "query": "?"}, "field 'query' came; did you mean 'question'"),
-            ({**QUESTION, "topics": "x"}, "field 'topics' came; did you mean 'topic'"),
-            (["x"], "line 1: a list came where an object was wanted"),
+            ({**QUESTION, "answer": "x"}, "unknown field 'answer'; did you mean 'references'"),
+            ({**QUESTION, "refrences": ["x"]}, "unknown field 'refrences'; did you mean 'references'"),
+            ({"id": "1", "query": "?"}, "unknown field 'query'; did you mean 'question'"),
+            ({**QUESTION, "topics": "x"}, "unknown field 'topics'; did you mean 'topic'"),
+            (["x"], "line 1: got a list, expected an object"),
             ({**QUESTION, "id": 1.5}, "field 'id' is a number, expected a string"),
             ({**QUESTION, "references": [1]}, "field 'references' holds a number"),
             ({**QUESTION, "gold": 3}, "the corpus has no document '3'"),
-            ({**QUESTION, "history": "x"}, "line 1, field 'history': a string came where a list was wanted"),
+            ({**QUESTION, "history": "x"}, "line 1, field 'history': got a string, expected a list"),
             ({**QUESTION, "gold": [{"quote": "x"}]}, "no field 'document'"),
-            ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which holds it 2 times"),
-            ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which holds it 0 times"),
-            ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not there"),
+            ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which contains it 2 times"),
+            ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which contains it 0 times"),
+            ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not in the corpus"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": " "}]}, "field 'quote'"),
             (
                 {**QUESTION, "gold": [{"document": "a.md", "start": "4"}]},
@@ -270,15 +270,15 @@ class TestBadInput:
             ),
             (
                 {**QUESTION, "gold": [{"document": "a.md", "qoute": "x"}]},
-                "gold holds the field 'qoute'. Known are: document",
+                "gold has the unknown field 'qoute'. Known fields: document",
             ),
             ({**QUESTION, "gold": [{"document": "b.md", "start": 0, "end": 21}]}, "'b.md', which has 20"),
             ({**QUESTION, "gold": [{"document": "a.md", "grade": True}]}, "field 'grade' is True, expected a whole"),
-            ({**QUESTION, "gold": [{"document": "a.md", "grade": 0}]}, "the grade 0 came, 1 or more"),
-            ({**QUESTION, "kind": "essay"}, "kind 'essay' came, one of qa, long_form"),
+            ({**QUESTION, "gold": [{"document": "a.md", "grade": 0}]}, "got the grade 0, expected 1 or more"),
+            ({**QUESTION, "kind": "essay"}, "got kind 'essay', expected one of qa, long_form"),
             (
                 {**QUESTION, "history": [{"role": "user"}]},
-                """{'role': 'user'} came, {"question", "answer"} was wanted""",
+                """got {'role': 'user'}, expected {"question", "answer"}""",
             ),
             ({**QUESTION, "question": " "}, "the question of sample '1' is empty"),
         ],
@@ -308,7 +308,7 @@ class TestBadInput:
     def test_names(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path)
         (mistake,) = Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name=name).check()
-        assert mistake.startswith(f"name: came {name!r}")
+        assert mistake.startswith(f"name: got {name!r}")
         assert Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name="手册-2.1").check() == []
 
     def test_settings(self, tmp_path: Path) -> None:

@@ -186,13 +186,13 @@ class TestFolders:
         root = write(tmp_path)
         (root / "gen_datas_other_final").mkdir()
         with pytest.raises(
-            DataError, match=r"gen_datas_other_final, gen_datas_set_final\. Choose one by samples_folder"
+            DataError, match=r"gen_datas_other_final, gen_datas_set_final\. Choose one with samples_folder"
         ):
             OmniEval(str(root)).load()
         other = root / "corpus" / "nodes_dir" / "other_nodes"
         other.mkdir()
         write_lines(other / "corpus.jsonl", NODES)
-        with pytest.raises(DataError, match=r"other_nodes, set-2048-256_nodes\. Choose one by corpus_folder"):
+        with pytest.raises(DataError, match=r"other_nodes, set-2048-256_nodes\. Choose one with corpus_folder"):
             OmniEval(str(root)).load()
 
     def test_fingerprint_is_that_of_names_and_contents(self, tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ class TestBadInput:
             (item(answer=[""]), "line 1: the item has no reference: field 'answer'"),
             ([item(), item(answer=[])], "line 1, turn 1: the item has no reference"),
             ({"answer": "答"}, "line 1: no field 'question'"),
-            ("x", "line 1: a string came where an object was wanted"),
+            ("x", "line 1: got a string, expected an object"),
             (item(relevant_node=[1]), "field 'relevant_node' holds a number"),
             (item(question=" "), "the question of sample 'retail_banking/extractive/0' is empty"),
         ],
@@ -322,7 +322,7 @@ class TestHumanAnnotated:
         assert OmniEval(str(root), split=Split.HUMAN).fingerprint() != before
 
     def test_a_missing_file_says_what_to_set(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="nothing for human_file was found in it"):
+        with pytest.raises(DataError, match="contains nothing for human_file"):
             self.load(write(tmp_path))
         with pytest.raises(
             DataError, match=r"x\.jsonl: no such file\. Expected here: OmniEval's human-annotated items"

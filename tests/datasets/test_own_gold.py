@@ -74,20 +74,20 @@ def test_offsets_tell_which_of_several_places_a_quote_means(tmp_path: Path, star
         (
             {"gold": {"document": "a.md", "quote": "The bridge", "start": 1, "end": 11}},
             "samples.jsonl, line 1: gold of document 'a.md' has start 1 and end 11, but its quote 'The bridge' is at 0 "
-            "to 10, 31 to 41. Mend the offsets, or leave them or the quote out.",
+            "to 10, 31 to 41. Correct the offsets, or leave out the offsets or the quote.",
         ),
         ({"gold": {"document": "a.md", "quote": "is long", "start": 41}}, "has start 41 and end None, but its quote"),
         ({"gold": {"document": "a.md", "quote": "a tunnel", "start": 0, "end": 8}}, "or leave the quote out"),
         ({"gold": ["a.md", []]}, "line 1: field 'gold' holds an empty list of alternatives"),
-        ({"gold": [[["a.md"]]]}, "line 1, field 'gold': a list came where an object was wanted"),
+        ({"gold": [[["a.md"]]]}, "line 1, field 'gold': got a list, expected an object"),
         ({"gold_any": 3}, "the corpus has no document '3'"),
         ({"gold": 0}, "the corpus has no document '0'"),
-        ({"gold": 3.5}, "line 1, field 'gold': a number came where a list was wanted"),
+        ({"gold": 3.5}, "line 1, field 'gold': got a number, expected a list"),
         (
             {"gold": {"document": "a.md", "quote": "the “Bridge”"}},
-            "which holds it 0 times, but has its words with other punctuation, case or Unicode characters",
+            "which contains it 0 times, but has its words with other punctuation, case or Unicode characters",
         ),
-        ({"gold": False}, "line 1, field 'gold': a boolean came where a list was wanted"),
+        ({"gold": False}, "line 1, field 'gold': got a boolean, expected a list"),
         ({"gold_any": ["c.md"]}, "the corpus has no document 'c.md'"),
     ],
 )

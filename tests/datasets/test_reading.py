@@ -36,7 +36,7 @@ class TestMissing:
             require_folder(tmp_path / "80000_docs", "a corpus")
 
     def test_file_far_below_an_existing_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=f"no such file.*The folder {tmp_path} holds: nothing"):
+        with pytest.raises(DataError, match=f"no such file.*The folder {tmp_path} contains: nothing"):
             require_file(tmp_path / "a" / "b" / "split.json", WANTED)
 
     def test_a_folder_is_not_a_file_and_the_reverse(self, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ class TestJsonLines:
         file = written(tmp_path, '{"a":1}\n[]\n')
         records = read_records(file, WANTED)
         assert next(records) == (f"{file}, line 1", {"a": 1})
-        with pytest.raises(DataError, match=r"line 2: a list came where an object was wanted"):
+        with pytest.raises(DataError, match=r"line 2: got a list, expected an object"):
             next(records)
 
 
@@ -138,7 +138,7 @@ class TestJson:
 
     def test_lists_behind_another_value_are_read(self, tmp_path: Path) -> None:
         cut = written(tmp_path, '{"a": [1], "n": {"x": 5}, "b": [1, 2, {"')
-        with pytest.raises(DataError, match="the 3 records before it are whole"):
+        with pytest.raises(DataError, match="the 3 records before it are complete"):
             read_json(cut, WANTED)
         assert read_json(cut, WANTED, accept_truncated=True) == ({"a": [1], "n": {"x": 5}, "b": [1, 2]}, True)
 
@@ -151,7 +151,9 @@ class TestJson:
 
     def test_real_truncated_file(self, shared_data: Path) -> None:
         file = shared_data / "crud_rag" / "event_summary_truncated.json"
-        with pytest.raises(DataError, match=r"cut off at byte offset 4145152.* the 1328 records before it are whole"):
+        with pytest.raises(
+            DataError, match=r"cut off at byte offset 4145152.* the 1328 records before it are complete"
+        ):
             read_json(file, WANTED)
         value, cut_off = read_json(file, WANTED, accept_truncated=True)
         assert cut_off
@@ -176,9 +178,9 @@ class TestFields:
             required_text({"a": 1}, "a", "here")
         with pytest.raises(DataError, match="field 'a' holds a number, expected a string or a list of strings"):
             optional_texts({"a": ["x", 1]}, "a", "here")
-        with pytest.raises(DataError, match="here: a list came where an object was wanted"):
+        with pytest.raises(DataError, match="here: got a list, expected an object"):
             as_record([], "here")
-        with pytest.raises(DataError, match="here: a null came where a list was wanted"):
+        with pytest.raises(DataError, match="here: got a null, expected a list"):
             as_list(None, "here")
 
     @pytest.mark.parametrize("record", [{}, {"answer": ""}, {"answer": []}, {"answer": [" ", "\n"]}])
@@ -209,7 +211,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (DEEP, "lists or objects lie too deep in one another"),
+        (DEEP, "lists or objects are nested too deeply"),
         ("9" * 5_000, "a number has too many digits"),
         (r'"so \ud83d and on"', r"\\ud83d is half of a character"),
     ],
@@ -258,10 +260,10 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Call
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ('[\n  {"id": "1"}\n]', "The file holds JSON over several lines"),
-        ('{\n  "id": "1"\n}', "The file holds JSON over several lines"),
-        ("\ufeffid;question\n1;When?", "If the file is a table or has another format, convert it"),
-        ('{"id": "1",}', "Mend or remove the line"),
+        ('[\n  {"id": "1"}\n]', "The file is JSON over several lines"),
+        ('{\n  "id": "1"\n}', "The file is JSON over several lines"),
+        ("\ufeffid;question\n1;When?", "If the file has another format, such as a table, convert it"),
+        ('{"id": "1",}', "Correct or remove the line"),
     ],
 )
 def test_files_in_other_formats(tmp_path: Path, text: str, advice: str) -> None:
@@ -273,7 +275,7 @@ def test_files_in_other_formats(tmp_path: Path, text: str, advice: str) -> None:
 @pytest.mark.parametrize(("content", "line", "offset"), [("ab\n".encode("utf-16-le"), 1, 1), (b"ab\nc\0d\n", 2, 4)])
 def test_nul_bytes_are_refused(tmp_path: Path, content: bytes, line: int, offset: int) -> None:
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(DataError, match=f"file, line {line}: holds a NUL byte at byte offset {offset}, as UTF-16"):
+    with pytest.raises(DataError, match=f"file, line {line}: contains a NUL byte at byte offset {offset}, as UTF-16"):
         list(read_lines(tmp_path / "file", "text"))
 
 

@@ -74,12 +74,12 @@ def test_a_table_that_is_not_there(shop: Path) -> None:
 
 
 def test_columns_that_no_table_has(shop: Path) -> None:
-    with pytest.raises(DataError, match=r"no table in it has a column 'Body' or 'content'\. Mend `text_columns`"):
+    with pytest.raises(DataError, match=r"no table in it has a column 'Body' or 'content'\. Correct `text_columns`"):
         read_documents(shop.parent, ReadingOptions(text_columns=("Body", "content")))
 
 
 def test_a_column_that_no_table_has_beside_one_that_some_have(shop: Path) -> None:
-    with pytest.raises(DataError, match=r"no table in it has a column 'Body'\. Mend `text_columns`"):
+    with pytest.raises(DataError, match=r"no table in it has a column 'Body'\. Correct `text_columns`"):
         read_documents(shop.parent, ReadingOptions(text_columns=("title", "Body")))
 
 
@@ -155,7 +155,7 @@ def test_a_csv_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1\n", r"line 2: 1 values came where the first row names 2 columns"),
+        ("a,b\n1\n", r"line 2: got 1 value\(s\), but the first row names 2 columns"),
         ("a,a\n1,2\n", r"two columns are named 'a'"),
         ('a,b\n1,"open\n', r"line 2: unexpected end of data"),
     ],
@@ -179,4 +179,4 @@ def test_columns_with_another_separator_are_refused(tmp_path: Path, name: str, h
     (tmp_path / name).write_text(f"{header}\nLamp\n", encoding="utf-8")
     with pytest.raises(DataError) as caught:
         read_documents(tmp_path)
-    assert f"a{name[1:]}: the first row names one column, {header!r}, which holds {sign}." in str(caught.value)
+    assert f"a{name[1:]}: the first row names one column, {header!r}, which contains {sign}." in str(caught.value)

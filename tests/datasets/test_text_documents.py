@@ -71,7 +71,7 @@ def test_one_document_per_line(tmp_path: Path) -> None:
 
 def test_a_folder_of_lines_is_not_read_unasked(tmp_path: Path) -> None:
     (tmp_path / "part_1").write_text("First.\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"no file in it can be read; there is 1 without extension"):
+    with pytest.raises(DataError, match=r"no file in it can be read; its files: 1 without extension"):
         read_documents(tmp_path)
 
 
@@ -94,7 +94,7 @@ def test_a_single_json_file(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps([{"id": "z", "text": "z"}], indent=1), encoding="utf-8")
     assert read_documents(tmp_path / "b.json")[0].ids == ["z"]
     (tmp_path / "b.json").write_text("[1]", encoding="utf-8")
-    with pytest.raises(DataError, match=r"b\.json, record 1: a number came where an object was wanted"):
+    with pytest.raises(DataError, match=r"b\.json, record 1: got a number, expected an object"):
         read_documents(tmp_path / "b.json")
 
 

@@ -70,7 +70,7 @@ def test_rows_are_normalized_as_scikit_learn_does(monkeypatch: pytest.MonkeyPatc
     expected.data = (1 + np.log(counts.data)) * weights[counts.indices]
     for rows_at_once in (1000, 7, 1):
         monkeypatch.setattr(lsa, "_ROWS_AT_ONCE", rows_at_once)
-        assert lsa._weighted(counts, weights).data.tobytes() == normalize(expected).data.tobytes()
+        assert lsa._tf_idf(counts, weights).data.tobytes() == normalize(expected).data.tobytes()
 
 
 def test_mistakes() -> None:

@@ -98,7 +98,7 @@ def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPat
 def test_another_model_under_the_same_name_is_an_error() -> None:
     with chat_server(lambda request, attempt: embeddings([[1.0] * 5 for _ in request["input"]])) as server:
         state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
-        with pytest.raises(ComponentError, match="vectors of 5 dimensions, and of 32"):
+        with pytest.raises(ComponentError, match="vectors of 5 dimensions, expected 32"):
             embedder_at(server.url).embed_queries(Passages(["q"]), state)
 
 

@@ -166,7 +166,7 @@ def test_vectors_of_another_length_are_not_stored(tmp_path: Path) -> None:
     with chat_server(script) as server:
         assert run_small(tmp_path, overrides(server)) == 1
         (failed,) = cells_in(tmp_path)
-        assert "vectors of 5 dimensions, and of 32 when the corpus was begun" in failed.reason
+        assert "vectors of 5 dimensions, expected 32 as in the first reply" in failed.reason
         is_mended.set()
         assert run_small(tmp_path, overrides(server), sweep_id="again") == 0
     with chat_server(once) as server:

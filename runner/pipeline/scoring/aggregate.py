@@ -15,8 +15,7 @@ from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
-from components.subsets import BY_CONVERSATION, MACRO, TURN, subsets_of
-from components.turns import ConversationTurn, conversation_turns
+from components.subsets import BY_CONVERSATION, MACRO, TURN, ConversationTurn, conversation_turns, subsets_of
 from runner.pipeline.scoring.matrix_pooling import pooled_entries
 
 

@@ -272,7 +272,7 @@ class TestData:
         path.write_bytes(content)
         error = refused(*crud(root))
         assert f"{path}: the JSON is cut off at byte offset {len(content)}" in error
-        assert "the 5 records before it are whole" in error
+        assert "the 5 records before it are complete" in error
         assert "accept_truncated=true" in error
         assert run_small(root.parent, (*crud(root, "dataset.accept_truncated=true"), "metrics=retrieval")) == EXIT_OK
         assert cells_in(root.parent)[0].dataset["n_split_files_cut_off"] == 1

@@ -288,7 +288,7 @@ class TestAgreement:
         assert judge_agreement(["--labels", str(self.labels(tmp_path, 2)), "--judge", "omnieval"]) == 2
         error = capsys.readouterr().err
         assert error.count("llm.model: is empty") == 1
-        assert "more places alike)" in error
+        assert "more places)" in error
 
     def test_labels_of_a_sweeps_answers_correct_its_cells(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import DataError
 from components.judges.graded import Graded
-from components.judges.verdicts import read_applicability, read_verdict
+from components.judges.graded_replies import read_applicability, read_verdict
 from components.protocols import Ask
 from components.records import Answer, AnswerState, JudgeInput, Kind, Message, Passage, Request, Sample, Turn
 from runner.labels.graders import graders_of

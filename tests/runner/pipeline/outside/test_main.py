@@ -155,8 +155,8 @@ def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
         ("mrr", [{**RANKING, "relevant": {"d": "high"}}], "line 1: 'relevant' holds the grade 'high'"),
         ("mrr", [{**RANKING, "relevant": {"d": 2**31}}], "line 1: 'relevant' holds the grade 2147483648"),
         ("f1", [{**ANSWER, "cluster": 3}], "line 1: field 'cluster' is a number"),
-        ("mrr", [{**RANKING, "relevant": "d"}], "line 1, field 'relevant': a string came where an object was wanted"),
-        ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "field 'answers_generated': a string came"),
+        ("mrr", [{**RANKING, "relevant": "d"}], "line 1, field 'relevant': got a string, expected an object"),
+        ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "field 'answers_generated': got a string"),
     ],
 )  # fmt: skip
 def test_bad_input_has_one_clear_error(

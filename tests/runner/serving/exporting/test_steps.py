@@ -132,7 +132,7 @@ def test_conditions_of_a_question(folder: Path) -> None:
         asked, where={"year": ("2004",)}
     )
     for nothing in ({}, {"at_last": 3}, None, float("nan"), [[]]):
-        with pytest.raises(DataError, match=r"where.year: .* came, expected a text or a number, a list of them"):
+        with pytest.raises(DataError, match=r"where.year: got .*, expected a string or a number, a list of them"):
             pipeline.search(asked, where={"year": nothing})
 
 

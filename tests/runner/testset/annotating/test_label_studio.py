@@ -185,8 +185,8 @@ def test_a_relation_is_no_control(tmp_path: Path) -> None:
         ([{"id": 1, "question": "Why?", "annotator": 1, "annotation_id": 3}], "this is JSON-MIN"),
         ([{"data": {}, "predictions": []}], "tasks that nobody annotated yet"),
         ([{"a": 1}], "a task without annotations, with the fields a"),
-        ({"tasks": []}, "a JSON object came where a list was wanted"),
-        ([3], "a number came where an object was wanted"),
+        ({"tasks": []}, "got a JSON object, expected a list"),
+        ([3], "got a number, expected an object"),
         ([{"data": {"id": "s1"}, "annotations": []}], "no field 'version'"),
     ],
 )

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from components.asking.reply import flag, read_object, whole_number
+from components.json_value import Json
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Applicability:
     reason: str
 
 
-APPLICABILITY_SCHEMA: Mapping[str, Any] = {
+APPLICABILITY_SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {"reason": {"type": "string"}, "applicable": {"type": "boolean"}},
     "required": ["reason", "applicable"],
@@ -31,7 +31,7 @@ APPLICABILITY_SCHEMA: Mapping[str, Any] = {
 }
 
 
-def verdict_schema(grades: Sequence[int]) -> Mapping[str, Any]:
+def verdict_schema(grades: Sequence[int]) -> Mapping[str, Json]:
     """Return the JSON schema of a reply. The reason comes first, so that the model reasons before it grades."""
     return {
         "type": "object",
@@ -55,5 +55,5 @@ def read_applicability(text: str) -> Applicability | None:
     return None if applicable is None else Applicability(applicable, _reason(found))
 
 
-def _reason(found: Mapping[str, Any]) -> str:
+def _reason(found: Mapping[str, Json]) -> str:
     return str(found.get("reason") or "").strip()

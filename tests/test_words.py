@@ -1,0 +1,130 @@
+"""Habits of wording that a machine can see, in docstrings, comments and messages of the product."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGES = ("analysis", "benchmarks", "components", "runner")
+
+FIRST_WORDS = frozenset(
+    {
+        "as",
+        "at",
+        "by",
+        "for",
+        "from",
+        "how",
+        "in",
+        "of",
+        "on",
+        "to",
+        "what",
+        "where",
+        "whether",
+        "who",
+        "whoever",
+        "with",
+    }
+)
+"""A docstring begins with a verb or a noun."""
+
+HABITS = re.compile(
+    r"\b(anew|whoever|whosever|nobody|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often|stands? for nothing)\b",
+    re.IGNORECASE,
+)
+MOST_WORDS = 40
+"""In one sentence."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n\s*[-*] ")
+_MARKS_OF_LISTS = re.compile(r"[|`{}\[\]=<>]")
+"""Tables, code and formulas are no sentences."""
+
+_Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def _files() -> tuple[Path, ...]:
+    return tuple(sorted(file for package in PACKAGES for file in (REPOSITORY / package).rglob("*.py")))
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def _documented() -> Iterator[tuple[str, str, str]]:
+    """Yield the place, the name and the text of every docstring."""
+    for file in _files():
+        for node in ast.walk(_tree(file)):
+            if isinstance(node, _Node) and (text := ast.get_docstring(node)):
+                name = file.stem if isinstance(node, ast.Module) else node.name
+                yield f"{file.relative_to(REPOSITORY)}: {name}", name, text
+
+
+def _comments() -> Iterator[tuple[str, str]]:
+    for file in _files():
+        for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
+            if token.type == tokenize.COMMENT:
+                yield f"{file.relative_to(REPOSITORY)}:{token.start[0]}", token.string
+
+
+def _messages() -> Iterator[tuple[str, str]]:
+    """Yield strings of several words, docstrings among them."""
+    for file in _files():
+        if file.is_relative_to(REPOSITORY / "components" / "prompts"):
+            continue  # texts for models
+        for node in ast.walk(_tree(file)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 2:
+                yield f"{file.relative_to(REPOSITORY)}:{node.lineno}", node.value
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for sentence in _SENTENCE_END.split(text):
+        if not _MARKS_OF_LISTS.search(sentence):
+            yield " ".join(sentence.split())
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z]", "", text.lower())
+
+
+def test_there_are_texts_to_look_at() -> None:
+    assert len(list(_documented())) > 3_000
+    assert len(list(_comments())) > 300
+    assert len(list(_messages())) > 3_000
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    assert [
+        f"{place}: {text.splitlines()[0]}"
+        for place, _, text in _documented()
+        if _letters(text.split()[0]) in FIRST_WORDS
+    ] == []
+
+
+def test_no_text_has_a_habit() -> None:
+    texts = [*_comments(), *_messages()]
+    assert [f"{place}: {found[0]}" for place, text in texts if (found := HABITS.search(text))] == []
+
+
+def test_sentences_are_short() -> None:
+    texts = [(place, text) for place, _, text in _documented()]
+    assert [
+        f"{place}: {sentence}"
+        for place, text in texts
+        for sentence in _sentences(text)
+        if len(sentence.split()) > MOST_WORDS
+    ] == []
+
+
+def test_no_docstring_repeats_the_name() -> None:
+    assert [
+        f"{place}: {text}"
+        for place, name, text in _documented()
+        if len(text.split()) <= 4 and _letters(text) in {_letters(name), _letters(name).removesuffix("s")}
+    ] == []
