@@ -73,12 +73,12 @@ def test_documents_count_in_the_key() -> None:
         ("documents.jsonl", "503", "504", "changed or damaged"),
         ("manifest.json", '"parent"', '"parents"', "no field 'parent'"),
         ("manifest.json", "{", "", "not JSON"),
-        ("samples.jsonl", '"s2"', '"s1"', "the sample 's1' is there twice"),
+        ("samples.jsonl", '"s2"', '"s1"', "the sample 's1' occurs twice"),
         ("samples.jsonl", '"start": 0', '"start": 9000', r"its gold is \[9000, 30\) of 'bridge', which has"),
         ("samples.jsonl", '"start": 0', '"start": null', "both or neither"),
         ("samples.jsonl", '"document": "tower"', '"document": "towel"', "'towel', which is not a document of the set"),
-        ("samples.jsonl", '"kind": "qa"', '"kind": "quiz"', "kind 'quiz' came"),
-        ("samples.jsonl", '"subset"', '"sub"', "field 'sub' came"),
+        ("samples.jsonl", '"kind": "qa"', '"kind": "quiz"', "got kind 'quiz', expected one of"),
+        ("samples.jsonl", '"subset"', '"sub"', "got field 'sub', expected one of"),
     ],
 )
 def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: str, tmp_path: Path) -> None:
@@ -180,5 +180,5 @@ def test_no_place_for_a_set(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
     with pytest.raises(DataError, match="but not a released set"):
         require_replaceable(tmp_path, ABOUT)
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         require_replaceable(tmp_path / "samples.jsonl" / "set", ABOUT)

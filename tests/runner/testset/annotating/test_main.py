@@ -56,7 +56,7 @@ def test_one_edit_is_a_new_version(tmp_path: Path, folder: Path, capsys: pytest.
     assert (new.key != SET.key, new.parent) == (True, SET.key)
     (edit,) = new.edits
     assert (edit.sample, edit.field, edit.after, edit.by) == ("s3", "references", ["1889年 \U0001f5fc"], ("1",))
-    assert f"version {new.key[:12]} in {tmp_path / 'new'}, made of {SET.key[:12]}" in capsys.readouterr().out
+    assert f"version {new.key[:12]} in {tmp_path / 'new'}, derived from {SET.key[:12]}" in capsys.readouterr().out
     assert annotate("import", tmp_path / "new", file, "--out", tmp_path / "newer") == 2
     assert "annotates version" in capsys.readouterr().err
     assert not (tmp_path / "newer").exists()
@@ -116,8 +116,8 @@ def test_conflicts_and_rejections_are_told_and_kept(
     files = [write(tmp_path / f"{name}.json", own) for name, own in (("ann", tasks), ("bo", others))]
     assert annotate("import", folder, *files, "--annotator-from", "file", "--out", tmp_path / "new") == 1
     told = capsys.readouterr().out
-    assert "unchanged: s1: question: ann / bo say different things" in told
-    assert "out: s2: form: " in told
+    assert "unchanged: s1: question: ann / bo disagree" in told
+    assert "removed: s2: form: " in told
     assert "10 annotations, 0 fields changed, 1 conflicts, 1 samples rejected" in told
     assert "--prefer ANNOTATOR lets one of them decide" in told
     new = read_testset(tmp_path / "new")
@@ -233,10 +233,13 @@ def test_parts(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str])
         (["export", "SET", "--to", "t.xml"], "expected a file that ends in .json for --format label-studio"),
         (["export", "SET", "--to", "t.json", "--format", "csv"], "ends in .csv for --format csv"),
         (["accept", "SET", "EXPORT"], "got 5 annotations without a rating"),
-        (["split", "SET", "--out", "p", "--sizes", "a=1", "a=2"], "'a=2' came; expected NAME=SHARE"),
-        (["split", "SET", "--out", "p", "--sizes", "../a=1"], "'../a=1' came"),
-        (["split", "SET", "--out", "p", "--sizes", "a=x"], "'a=x' came"),
-        (["split", "SET", "--out", "p", "--sizes", *(f"a{n}=1" for n in range(6))], "6 parts of 2 groups"),
+        (["split", "SET", "--out", "p", "--sizes", "a=1", "a=2"], "got 'a=2', expected NAME=SHARE"),
+        (["split", "SET", "--out", "p", "--sizes", "../a=1"], "got '../a=1', expected"),
+        (["split", "SET", "--out", "p", "--sizes", "a=x"], "got 'a=x', expected"),
+        (
+            ["split", "SET", "--out", "p", "--sizes", *(f"a{n}=1" for n in range(6))],
+            "got 6 parts, but these 5 samples form only 2 groups",
+        ),
         (["export", "NONE", "--to", "t.json"], "no such folder"),
         (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "'cy' annotated nothing"),
     ],
