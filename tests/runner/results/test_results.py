@@ -93,7 +93,7 @@ class TestSweeps:
     def test_a_process_that_waits_for_another_one_reports_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(locks, "_SAID_AFTER_S", 0.05)
+        monkeypatch.setattr(locks, "_WARN_AFTER_S", 0.05)
         lock = FileLock(tmp_path / ".sweep.lock")
         lock.acquire()
         waiting = threading.Thread(target=write_sweep, args=(tmp_path, SWEEP))
