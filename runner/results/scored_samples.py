@@ -1,7 +1,7 @@
 """Samples of one cell with their values of a metric, read from its `samples.parquet`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from runner.results.samples_file import open_samples
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Key = tuple[str, str, str]
+Key = tuple[Hashable, ...]
 """Identity of a sample: its data set, its id and its question."""
 
 _ROUNDING = 1e-6

@@ -79,8 +79,8 @@ def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: 
             ratings.setdefault(own.annotator, {})[own.sample] = str(own.rating)
     for first, second in combinations(sorted(ratings), 2):
         if both := sorted(ratings[first].keys() & ratings[second].keys()):
-            rows = [[ratings[name][sample] for sample in both] for name in (first, second)]
-            yield AnnotatorPair(first, second, agree(*rows, [cluster[sample] for sample in both], seed))
+            ratings_1, ratings_2 = ([ratings[name][sample] for sample in both] for name in (first, second))
+            yield AnnotatorPair(first, second, agree(ratings_1, ratings_2, [cluster[sample] for sample in both], seed))
 
 
 def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], seed: int) -> tuple[Interval, int]:
