@@ -22,6 +22,7 @@ from runner.results.set_files import holds_testset, read_testset, write_testset,
 from runner.results.set_lines import line_of
 from runner.testset.annotating import annotation_tables as tables
 from runner.testset.annotating.acceptance import THRESHOLDS, acceptance, acceptance_csv, is_accepted, ratings_of
+from runner.testset.annotating.annotated_set import drawn
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
 from runner.testset.annotating.annotations import Annotated
 from runner.testset.annotating.annotator_agreement import annotator_agreement
@@ -31,7 +32,6 @@ from runner.testset.annotating.gating import gates_of
 from runner.testset.annotating.importing import imported
 from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
 from runner.testset.annotating.sheet import sheet_of
-from runner.testset.annotating.shown_to_annotators import drawn
 
 
 class AnnotationFormat(StrEnum):

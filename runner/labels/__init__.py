@@ -1,1 +1,1 @@
-"""People's labels of answers: read, held against a judge's grades, and asked of the judge."""
+"""People's labels of answers: reading them, comparing a judge with them, training a judge on them."""

@@ -1,4 +1,4 @@
-"""The graders of a configured judge that people's labels are about."""
+"""The graders of a configured judge for the metrics that people labelled."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,24 +12,26 @@ from runner.pipeline.settings import JudgeSettings
 
 
 def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dict[str, Graded]:
-    """The judge's graders of the labelled metrics, by name. Raises ConfigError if it has none for one of them,
-    DataError for a label that is none of its grades, and for an item that lacks what the judge reads.
+    """Return the judge's graders of the labelled metrics, by name.
+
+    Raises ConfigError for a metric that the judge does not grade. Raises DataError for a label that is not one of the
+    grader's grades, and for an item that lacks a field that the judge reads.
     """
     load_plugins(plugins_of(config))
     settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
     known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
-    wanted = metrics_of(items)
-    if unknown := [name for name in wanted if name not in known]:
+    labelled = metrics_of(items)
+    if unknown := [name for name in labelled if name not in known]:
         raise ConfigError(
-            f"--judge: labels came for {', '.join(unknown)}, which this judge does not grade; it grades "
+            f"--judge: got labels of {', '.join(unknown)}, which this judge does not grade; it grades "
             f"{', '.join(known) or 'nothing'}. Choose another judge, or remove these labels"
         )
     for item in items:
         for name, label in item.labels.items():
             if label not in (*known[name].grades, NOT_APPLICABLE):
                 raise DataError(
-                    f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; "
-                    f"expected one of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not "
+                    f"item '{item.judged.sample.id}': got the label {label} of {name}, which is not a grade of the "
+                    f"judge; expected one of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not "
                     "applicable."
                 )
             if known[name].reads_answers and not item.has_answer:
@@ -38,7 +40,7 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
                 raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads.")
             if not known[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(
-                    f"item '{item.judged.sample.id}': {name} grades a passage; {len(item.judged.passages)} came, one "
-                    "was wanted: make an item of each passage."
+                    f"item '{item.judged.sample.id}': got {len(item.judged.passages)} passages, but {name} grades a "
+                    "single one: make an item of each passage."
                 )
-    return {name: known[name] for name in wanted}
+    return {name: known[name] for name in labelled}

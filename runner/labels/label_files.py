@@ -1,7 +1,7 @@
-"""Human labels, against which a judge is validated: JSON Lines, CSV, or the JSON export of Label Studio.
+"""Reads human labels from JSON Lines, CSV, or the JSON export of Label Studio.
 
-Each item is an answer (with question, references and the passages of its prompt) and its human grades by metric, with
-people's reasons where they gave some.
+Each item is an answer (with its question, references and the passages of its prompt), its human grades by metric, and
+people's reasons if they gave any.
 """
 
 import csv
@@ -38,16 +38,15 @@ _EXPECTED = (
 _GRADE = re.compile(r"\s*(-?\d+)(?:\.0+)?(?!\w|[.,/]\d)")
 _LABEL_COLUMN, _REASON_COLUMN = "label:", "reason:"
 _REASON_CONTROL = "reason_"
-"""How the name of a text area in Label Studio begins that asks for the reason of a grade."""
+"""Prefix of the names of text areas in Label Studio that ask for the reason of a grade."""
 
 
 @dataclass(frozen=True)
 class LabelledItem:
-    """One answer with its human grades by metric; a grade of -1 says that the metric does not apply. `has_answer` is
-    False if the file does not say what was answered (an empty answer is one).
+    """One answer with its human grades by metric. A grade of -1 means that the metric does not apply.
 
-    `reasons` are by metric what people wrote about their grade. `ties` are the metrics on which people are evenly
-    split: they have no label.
+    `has_answer` is False if the file has no answer; an empty answer counts as one. `reasons` are people's explanations
+    of their grades, by metric. `ties` are metrics without a label, because people were evenly split.
     """
 
     judged: JudgeInput
@@ -58,28 +57,32 @@ class LabelledItem:
 
 
 def read_labels(file: Path) -> list[LabelledItem]:
-    """All items. Raises DataError with the place of whatever cannot be used, and if there is no label at all."""
+    """Return all items. Raises DataError with the place of a value that cannot be used, and if there is no label at
+    all.
+    """
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
         raise DataError(
-            f"{file}: the ending '{file.suffix}' came, one of {', '.join(readers)} was wanted: {_EXPECTED}."
+            f"{file}: got the extension '{file.suffix}', expected one of {', '.join(readers)}: {_EXPECTED}."
         )
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):
-        raise DataError(f"{file}: {len(items)} items and not one label came. Expected: {_EXPECTED}.")
+        raise DataError(f"{file}: got {len(items)} items without any label. Expected: {_EXPECTED}.")
     _require_one_question_per_id(items, file)
     return items
 
 
 def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> None:
-    """What a judge settles about a question is kept by its id, so that several answers to the question share it."""
+    """Raise DataError if two questions have one id. A judge stores its preparation of a question by id, for all answers
+    to it.
+    """
     first: dict[str, Sample] = {}
     for item in items:
         sample = item.judged.sample
         if first.setdefault(sample.id, sample) != sample:
             raise DataError(
-                f"{file}: the id '{sample.id}' is that of two questions. Expected: an id for each question, with its "
-                "references; answers to the same one may share it."
+                f"{file}: two questions have the id '{sample.id}'. Expected: a different id for each question with its "
+                "references; answers to the same question may share it."
             )
 
 
@@ -92,7 +95,9 @@ def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
 
 
 def _read_csv(file: Path) -> Iterator[LabelledItem]:
-    """Empty cells are not labels; `references` and `passages` hold one text, or a JSON list of several."""
+    """Yield the items of a CSV file. Empty cells are not labels. `references` and `passages` are one text, or a JSON
+    list of several.
+    """
     for number, row in enumerate(_csv_rows(file), start=1):
         where = f"{file}, row {number}"
         record: dict[str, object] = {name: value for name, value in row.items() if name}
@@ -122,8 +127,8 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
-    """The grade that most annotations of a task give, with the first reason of one that gives it; cancelled annotations
-    do not count.
+    """Yield an item for each task, with the grade that most annotations give and the first reason for it. Cancelled
+    annotations do not count.
     """
     for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, str(file)), start=1):
         where = f"{file}, task {number}"
@@ -132,8 +137,8 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         reasons: dict[tuple[str, int], str] = {}
         for annotation in as_list(record.get("annotations") or [], where):
             controls = as_record(annotation, where)
-            why = dict(_written(controls, where))
-            for name, grade in _annotated(controls, where):
+            why = dict(_reasons(controls, where))
+            for name, grade in _grades(controls, where):
                 given.setdefault(name, Counter())[grade] += 1
                 if name in why:
                     reasons.setdefault((name, grade), why[name])
@@ -146,23 +151,23 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         yield LabelledItem(judged, labels, ties, has_answer="answer" in data, reasons=why)
 
 
-def _annotated(annotation: Record, where: str) -> Iterator[tuple[str, int]]:
-    """(metric, grade) of every control in an annotation: choices, rating and number are understood."""
+def _grades(annotation: Record, where: str) -> Iterator[tuple[str, int]]:
+    """Yield (metric, grade) of every control in an annotation that holds choices, a rating or a number."""
     for name, value in _controls(annotation, where):
         for kind in ("choices", "rating", "number"):
             if kind in value:
-                yield name, _grade(_only(value[kind], where), where)
+                yield name, _grade(_single(value[kind], where), where)
 
 
-def _written(annotation: Record, where: str) -> Iterator[tuple[str, str]]:
-    """(metric, reason) of every text area in an annotation that asks for one."""
+def _reasons(annotation: Record, where: str) -> Iterator[tuple[str, str]]:
+    """Yield (metric, reason) of every filled-in text area for reasons in an annotation."""
     for name, value in _controls(annotation, where):
         if name.startswith(_REASON_CONTROL) and (reason := "\n".join(optional_texts(value, "text", where))):
             yield name.removeprefix(_REASON_CONTROL), reason
 
 
 def _controls(annotation: Record, where: str) -> Iterator[tuple[str, Record]]:
-    """The name and the value of every control; none of a cancelled annotation."""
+    """Yield the name and the value of every control; nothing for a cancelled annotation."""
     if annotation.get("was_cancelled"):
         return
     for result in as_list(annotation.get("result", []), where):
@@ -172,22 +177,22 @@ def _controls(annotation: Record, where: str) -> Iterator[tuple[str, Record]]:
             yield required_text(control, "from_name", where), value
 
 
-def _only(chosen: object, where: str) -> object:
+def _single(chosen: object, where: str) -> object:
     if isinstance(chosen, list):
         if len(chosen) != 1:
-            raise DataError(f"{where}: {len(chosen)} choices came where one was wanted: {chosen}.")
+            raise DataError(f"{where}: got {len(chosen)} choices, expected one: {chosen}.")
         return chosen[0]
     return chosen
 
 
 def _most_common(grades: Counter[int]) -> int | None:
-    """None if two grades are equally frequent."""
+    """Return the most frequent grade, None if two are equally frequent."""
     first, *others = grades.most_common(2)
     return None if others and others[0][1] == first[1] else first[0]
 
 
 def _grade(value: object, where: str) -> int:
-    """A whole number, also written as 2.0 or at the start of a text such as "2 - all of it"; "n/a" is -1."""
+    """Return a whole number, which may be written as 2.0 or begin a text such as "2 - all of it"; "n/a" is -1."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -197,14 +202,14 @@ def _grade(value: object, where: str) -> int:
             return int(number[1])
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE
-    raise DataError(f"{where}: the label {value!r} came, a whole number (or n/a) was wanted.")
+    raise DataError(f"{where}: got the label {value!r}, expected a whole number or n/a.")
 
 
 def _list_in_cell(row: Mapping[str, str], name: str, where: str) -> list[str]:
     try:
         return texts_in(row.get(name) or "")
     except ValueError as error:
-        raise DataError(f"{where}: the cell '{name}' holds {error}") from error
+        raise DataError(f"{where}: the cell '{name}' contains {error}") from error
 
 
 def _judged(record: Record, number: str, where: str) -> JudgeInput:
@@ -229,5 +234,5 @@ def _turns(record: Record, where: str) -> Iterator[Turn]:
 
 
 def metrics_of(items: Iterable[LabelledItem]) -> list[str]:
-    """Names of the metrics that have a label, in order of appearance."""
+    """Return the names of the metrics that have a label, in order of appearance."""
     return list(dict.fromkeys(name for item in items for name in item.labels))

@@ -1,4 +1,4 @@
-"""What a judge says of the answers that people labelled."""
+"""Asks a judge to grade the answers that people labelled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from runner.pipeline.scoring.judging import purpose_of
 
 @dataclass(frozen=True)
 class Rated:
-    """One label of an `answer` and what the judge said; `judged` is None where its request failed. `question` is the
-    number of the question that was answered: two answers to one are not independent.
+    """One label of an `answer` and the judge's grade, None if its request failed.
+
+    `question` is the number of the question. Two answers to one question are not independent.
     """
 
     item_id: str
@@ -28,13 +29,13 @@ class Rated:
 
 
 def questions_of(items: Sequence[LabelledItem]) -> list[int]:
-    """The number of each item's question: items with the same id or the same words have the same one."""
+    """Return the number of each item's question. Items with the same id or the same words have the same number."""
     samples = [item.judged.sample for item in items]
     return [int(question) for question in connected([[("id", sample.id), sample.question] for sample in samples])]
 
 
 def rate(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
-    """What the judge says about every item that has a label of its metric; replies are kept in the store."""
+    """Return the judge's grade of every item that has a label of its metric. Replies are stored."""
     labelled = [
         (item, question)
         for item, question in zip(items, questions_of(items), strict=True)
@@ -65,5 +66,7 @@ def rate(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Ra
 
 
 def _class(state: ScoreState, grade: int) -> str:
-    """A grade, or the state in its place: an unreadable reply is a class of its own, which never agrees."""
+    """Return the grade, or the state if there is none. So an unreadable reply is a class of its own, which never agrees
+    with a label.
+    """
     return str(grade) if state is ScoreState.VALUE else state.value

@@ -55,7 +55,7 @@ class Choice:
 
     @property
     def spans_conditions(self) -> bool:
-        """Whether the compared cells were tested under different conditions."""
+        """True if the compared cells were tested under different conditions."""
         return spans_conditions(self.compared)
 
     @property
@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def saves_tokens(self) -> bool:
-        """Whether the cell takes noticeably fewer tokens than the cell with the best mean."""
+        """True if the cell takes noticeably fewer tokens than the cell with the best mean."""
         cost = self.tokens
         return cost is not None and (cost.of(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.of(self.best) or 0.0)
 

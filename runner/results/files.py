@@ -12,15 +12,23 @@ from components.json_value import Json
 from components.secrets.mask import Mask, current_mask, masked_values
 from runner.console.written_files import write_whole
 from runner.results.cell_axes import level
-from runner.results.cell_numbers import require_numbers
-from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, SCHEMA_VERSION, CellResult, SweepResult
+from runner.results.cell_result import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    RUNNING,
+    SCHEMA_VERSION,
+    CellResult,
+    SweepResult,
+    require_numbers,
+)
 from runner.results.json_types import require_types
 
 T = TypeVar("T")
 
 RESULTS_DIR = Path("results")
 LATEST = "latest"
-"""Name that stands for the sweep that was written last."""
+"""Name that means the sweep that was written last."""
 
 _MESSAGES = frozenset({"reason", "command", "overrides", "same_as"})
 """Fields with text that a user typed or that describes an error. Cells listed in a sweep's file have some of them too.
@@ -54,7 +62,7 @@ def documents_file(sweep_dir: Path, corpus: str) -> Path:
 
 
 def write_leaderboard(sweep_dir: Path, content: bytes) -> None:
-    """Write `leaderboard.csv` atomically."""
+    """Write the content of `leaderboard.csv` atomically."""
     write_whole(sweep_dir / "leaderboard.csv", content)
 
 

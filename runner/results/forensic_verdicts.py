@@ -19,7 +19,7 @@ from runner.results.metric_components import larger_is_better
 from runner.results.samples_file import columns_of, read_samples
 
 _METRICS_OF_LONG_TEXTS = ("rouge_l", "rouge_l_crud_compat", "rouge_l_omnieval_compat", "bert_score", "f1")
-"""Metrics that compare long answers, by preference: the first one that a sweep has is used."""
+"""Metrics that compare long answers, by preference. The first that a sweep has is used."""
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from components.errors import DataError, StoreError
 from components.json_value import Json
 from runner.results.cell_result import CellResult
 from runner.results.samples_file import read_rows
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class CorpusTexts:
     """The texts of a corpus by document id, each read on demand."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: "pa.Table") -> None:
         """Read from `table`, the corpus as stored."""
         self._texts = table["text"]
         self._place = {document_id: place for place, document_id in enumerate(table["id"].to_pylist())}

@@ -14,7 +14,7 @@ class _Kind(NamedTuple):
     """Types that a value may have, None for any. `items` is the annotation of its items."""
 
     types: tuple[type, ...] | None
-    items: Any = Any
+    items: object = Any
 
 
 def require_types(fields: Mapping[str, Json], record: type) -> None:
@@ -26,11 +26,11 @@ def require_types(fields: Mapping[str, Json], record: type) -> None:
 
 
 @cache
-def _hints(record: type) -> dict[str, Any]:
+def _hints(record: type) -> dict[str, object]:
     return get_type_hints(record)
 
 
-def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], expected: Any, where: str) -> None:
+def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], expected: object, where: str) -> None:
     """Check all values together: results have thousands, and nearly always all are right."""
     kind = _kind(expected)
     if kind.types is not None and not set(map(type, values)) <= set(kind.types):
@@ -47,7 +47,7 @@ def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], expec
 
 
 @cache
-def _kind(expected: Any) -> _Kind:
+def _kind(expected: object) -> _Kind:
     """Return the kind of an annotation. Of collections, only Mapping and tuple are supported, for objects and lists."""
     if expected is Any:
         return _Kind(None)

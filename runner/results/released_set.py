@@ -45,7 +45,7 @@ class Testset:
 
     @cached_property
     def key(self) -> str:
-        """Content key: see `content_key`."""
+        """Content key, which ignores provenance and edits: see `content_key`."""
         return content_key(self.samples, self.documents)
 
     @cached_property

@@ -3,12 +3,16 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from components.errors import DataError
 from components.json_value import Json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
@@ -34,14 +38,14 @@ def columns_of(folder: Path) -> list[str]:
 
 
 @contextmanager
-def open_samples(folder: Path) -> Iterator[Any]:
+def open_samples(folder: Path) -> Iterator["pq.ParquetFile"]:
     """Open a cell's `samples.parquet`: see `open_parquet`. Raises DataError."""
     with open_parquet(folder / "samples.parquet", "the samples of a finished cell") as file:
         yield file
 
 
 @contextmanager
-def open_parquet(path: Path, expected: str) -> Iterator[Any]:
+def open_parquet(path: Path, expected: str) -> Iterator["pq.ParquetFile"]:
     """Open a file of a sweep as PyArrow's ParquetFile. Raises DataError.
 
     Call its `read` with `use_threads=False`: a process that ends while a thread of Arrow's still runs is aborted.
@@ -62,7 +66,7 @@ def open_parquet(path: Path, expected: str) -> Iterator[Any]:
         ) from error
 
 
-def _require_columns(schema: Any) -> None:
+def _require_columns(schema: "pa.Schema") -> None:
     """Raise OSError for two columns of the same name, and for scores that are not numbers."""
     from pyarrow import types
 

@@ -1,11 +1,11 @@
 """Samples of one cell with their values of a metric, read from its `samples.parquet`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,10 @@ from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, conversati
 from runner.results.cell_result import CellResult
 from runner.results.samples_file import open_samples
 
-Key = tuple[Any, ...]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Key = tuple[Hashable, ...]
 """Identity of a sample: its data set, its id and its question."""
 
 _ROUNDING = 1e-6
@@ -144,7 +147,7 @@ def _check_belongs(found: ScoredSamples, cell: CellResult, folder: Path, metric:
         )
 
 
-def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> Any:
+def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> "pa.Table":
     with open_samples(folder) as file:
         columns = file.schema_arrow.names
         if missing := [column for column in needed if column not in columns]:

@@ -29,7 +29,7 @@ UNFINISHED = ".unfinished"
 
 _EXPECTED = f"a released set: a folder with {DOCUMENTS}, {SAMPLES} and {MANIFEST}"
 _OWN_FIELDS = ("content_key", "parent", "n_documents", "n_samples")
-"""Fields of the manifest besides `about`."""
+"""Fields of the manifest other than `about`."""
 
 
 def read_testset(folder: Path) -> Testset:

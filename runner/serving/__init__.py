@@ -1,5 +1,5 @@
-"""Answering questions with the pipeline of one cell, from the folder that `python -m runner.export` wrote.
+"""Answers questions with the pipeline of one cell, from a folder that `python -m runner.export` wrote.
 
-The stages are those of a sweep, made of one question at a time and kept in memory alone: what a sweep would answer is
-what is answered here.
+The stages are the same as in a sweep, computed for one question at a time and kept only in memory. The answers are
+therefore the same as in the sweep.
 """

@@ -1,4 +1,4 @@
-"""The pipeline as an agent that speaks the Responses API, for MLflow."""
+"""The pipeline as an MLflow agent with the Responses API."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,38 +15,36 @@ _OPTIONS = ("kind", "subset", "corpus", "where")
 
 
 def make_agent() -> Any:
-    """An `mlflow.pyfunc.ResponsesAgent`. The last message is the question, those of users and assistants before it are
-    the earlier turns; other messages (of a "system", of tools) are not read: the pipeline has its own prompt.
-    `custom_inputs` may hold `kind`, `subset`, `corpus` and `where` (see `Question`). `custom_outputs` hold all fields
-    of `PipelineAnswer` but the text, or the passages alone where there is no language model.
+    """Return an `mlflow.pyfunc.ResponsesAgent` that answers with a pipeline.
+
+    The last message is the question. Earlier messages of users and assistants are the earlier turns. Messages of other
+    roles, such as "system", are ignored, because the pipeline has its own prompt. `custom_inputs` may have `kind`,
+    `subset`, `corpus` and `where`: see `Question`. `custom_outputs` has all fields of `PipelineAnswer` except the text,
+    or only the passages if the pipeline has no language model.
     """
     from mlflow.pyfunc import ResponsesAgent
     from mlflow.types.responses import ResponsesAgentRequest, ResponsesAgentResponse
 
     class Agent(ResponsesAgent):  # type: ignore[misc]  # MLflow is not typed
-        """Answers with a pipeline."""
-
         def load_context(self, context: Any) -> None:
             root = Path(context.artifacts[PIPELINE.name])
-            # Whoever has MLflow load a model runs the code that comes with it: this file.
+            # Loading a model with MLflow runs the code in it, this file, so the user trusts it already.
             self.pipeline = Pipeline(root, read_description(root), trust=True)
 
         def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
-            text, told = reply(self.pipeline, question_of(request.model_dump()))
+            text, details = reply(self.pipeline, question_of(request.model_dump()))
             output = [] if text is None else [self.create_text_output_item(text, f"msg_{uuid.uuid4().hex}")]
-            return ResponsesAgentResponse(output=output, custom_outputs=told)
+            return ResponsesAgentResponse(output=output, custom_outputs=details)
 
     return Agent()
 
 
 def make_silent_agent() -> Any:
-    """One that answers nothing, for MLflow to try as it saves a model."""
+    """Return an agent that answers nothing. MLflow asks it while saving a model."""
     from mlflow.pyfunc import ResponsesAgent
     from mlflow.types.responses import ResponsesAgentRequest, ResponsesAgentResponse
 
     class SilentAgent(ResponsesAgent):  # type: ignore[misc]  # MLflow is not typed
-        """Answers nothing."""
-
         def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
             return ResponsesAgentResponse(output=[])
 
@@ -54,32 +52,36 @@ def make_silent_agent() -> Any:
 
 
 def reply(pipeline: Pipeline, question: Question) -> tuple[str | None, dict[str, Json]]:
-    """The answer, None where there is no language model, and what is told besides."""
+    """Return the answer, None without a language model, and the custom outputs."""
     if not pipeline.has_model:
         return None, {"passages": [vars(passage) for passage in pipeline.search(question)]}
-    told = pipeline.answer(question).as_record()
-    return told.pop("text"), told
+    details = pipeline.answer(question).as_record()
+    return details.pop("text"), details
 
 
 def question_of(request: Mapping[str, Json]) -> Question:
-    """What a request asks. Raises DataError for one without a question, and for unknown options."""
-    said = [(each["role"], _text_of(each.get("content"))) for each in request["input"] if each.get("role") in _ROLES]
-    if not said or said[-1][0] != "user":
-        raise DataError("input: expected messages of which the last is a question of a user")
+    """Return the question of a request. Raises DataError for a request without a question, and for unknown options."""
+    messages = [
+        (each["role"], _text_of(each.get("content"))) for each in request["input"] if each.get("role") in _ROLES
+    ]
+    if not messages or messages[-1][0] != "user":
+        raise DataError("input: expected messages, the last one from the user")
     options = request.get("custom_inputs") or {}
     if unknown := sorted(set(options) - set(_OPTIONS)):
-        raise DataError(f"custom_inputs: unknown are {', '.join(unknown)}; expected some of {', '.join(_OPTIONS)}")
-    return Question(said[-1][1], history=_turns(said[:-1]), **options)
+        raise DataError(f"custom_inputs: got {', '.join(unknown)}, expected some of {', '.join(_OPTIONS)}")
+    return Question(messages[-1][1], history=_turns(messages[:-1]), **options)
 
 
 _ROLES = ("user", "assistant")
 
 
-def _turns(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Questions with their answers; messages of one side in a row are one, and what is lacking is empty."""
+def _turns(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return questions with their answers. Consecutive messages of one role are joined; a missing question or answer is
+    empty.
+    """
     turns: list[tuple[str, str]] = []
-    for number, (role, text) in enumerate(said):
-        follows_itself = number > 0 and said[number - 1][0] == role
+    for number, (role, text) in enumerate(messages):
+        follows_itself = number > 0 and messages[number - 1][0] == role
         if role == "user":
             turns.append((text, "")) if not follows_itself else turns.append((f"{turns.pop()[0]}\n{text}", ""))
         else:
@@ -89,7 +91,7 @@ def _turns(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _text_of(content: Json) -> str:
-    """Of a message: a text, or parts of which some are texts."""
+    """Return the text of a message, which is a string or has parts, some of them with text."""
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content or () if isinstance(part, Mapping) and "text" in part)

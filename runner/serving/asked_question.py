@@ -1,8 +1,9 @@
-"""What is asked: a text, and what a benchmark would say about it."""
+"""A question to a pipeline, and its conversion to a sample of a benchmark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import UnionType
+from typing import TypedDict
 
 from components.datasets.conditions import read_condition
 from components.errors import DataError
@@ -16,11 +17,11 @@ _ID = "question"
 class Question:
     """A question to a pipeline.
 
-    `history` are the earlier turns of a conversation, each a question and its answer. `kind` chooses among prompts that
-    differ by kind of task; None for what `Defaults` says. `subset` is the set of the benchmark that the question is
-    like, for a pipeline that has a reranker for each; `corpus` how the ids of the documents begin that are searched,
-    where a pipeline has several corpora side by side. `where` are conditions on the metadata of documents: by name a
-    value, a list of values, or {"at_least", "at_most"}.
+    `history` has the earlier turns of a conversation, each a question and its answer. `kind` chooses among prompts that
+    differ by kind of task; None for the one in `Defaults`. `subset` names the set of the benchmark that the question
+    resembles, for a pipeline with a reranker for each set. `corpus` is the prefix of the ids of the documents to
+    search, for a pipeline with several corpora. `where` has conditions on the metadata of documents: by name a value, a
+    list of values, or {"at_least", "at_most"}.
     """
 
     text: str
@@ -31,10 +32,20 @@ class Question:
     where: Mapping[str, Json] = field(default_factory=dict)
 
 
+class QuestionOptions(TypedDict, total=False):
+    """The fields of `Question` other than its text, as keyword arguments."""
+
+    kind: str | None
+    history: Sequence[tuple[str, str]]
+    subset: str
+    corpus: str
+    where: Mapping[str, Json]
+
+
 @dataclass(frozen=True)
 class Defaults:
-    """What a served question is taken for, told by the samples of the sweep: `kind`, or `kind_in_conversation` where it
-    has a history.
+    """The kind of a served question, from the samples of the sweep: `kind`, or `kind_in_conversation` with a
+    history.
     """
 
     kind: str
@@ -42,7 +53,9 @@ class Defaults:
 
 
 def defaults_of(samples: Sequence[Sample]) -> Defaults:
-    """A question and answer, if the samples have any or are of several other kinds; else the kind that they have."""
+    """Return the kind that all samples have. If there are several or none, return question answering or
+    conversation.
+    """
     alone = _usual([sample.kind for sample in samples if not sample.history], Kind.QA)
     in_turns = _usual([sample.kind for sample in samples if sample.history], Kind.CONVERSATION)
     return Defaults(alone.value, in_turns.value)
@@ -54,17 +67,16 @@ def _usual(kinds: Sequence[Kind], preferred: Kind) -> Kind:
 
 @dataclass(frozen=True)
 class Choices:
-    """What may be said of a question to one pipeline."""
+    """Values that a question to one pipeline may have. `subsets` are those with a separate reranker."""
 
     subsets: Sequence[str]
-    """Those with a reranker of their own."""
     corpora: Sequence[str]
     has_filter: bool
 
 
 def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sample:
-    """The question as a sample of a benchmark. Raises DataError with all that is wrong with it."""
-    if mistakes := _of_other_types(question):
+    """Return the question as a sample of a benchmark. Raises DataError with all errors together."""
+    if mistakes := _type_errors(question):
         raise DataError("; ".join(mistakes))
     mistakes = _mistakes(question, choices)
     kind = question.kind or (defaults.kind_in_conversation if question.history else defaults.kind)
@@ -72,7 +84,7 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
         mistakes.append(f"kind: got {kind!r}, expected one of {', '.join(known.value for known in Kind)}")
     history = tuple(Turn(*turn) for turn in question.history if _is_turn(turn))
     if len(history) < len(question.history):
-        mistakes.append("history: expected a question and its answer for each turn, both texts")
+        mistakes.append("history: expected a question and its answer for each turn, both strings")
     conditions = []
     for name, asked in question.where.items():
         try:
@@ -93,19 +105,19 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
     )
 
 
-def _of_other_types(question: Question) -> list[str]:
-    """What came from JSON, or from a program that checks no types, may be anything."""
-    wanted: dict[str, tuple[type | UnionType, str]] = {
-        "text": (str, "a text"),
-        "kind": (str | None, "a text"),
+def _type_errors(question: Question) -> list[str]:
+    """Return errors about types. Fields from JSON or from unchecked code may have any."""
+    types: dict[str, tuple[type | UnionType, str]] = {
+        "text": (str, "a string"),
+        "kind": (str | None, "a string"),
         "history": (list | tuple, "a list of turns, each a question and its answer"),
-        "subset": (str, "a text"),
-        "corpus": (str, "a text"),
+        "subset": (str, "a string"),
+        "corpus": (str, "a string"),
         "where": (Mapping, 'an object such as {"year": 2020}'),
     }
     return [
         f"{'question' if name == 'text' else name}: got {getattr(question, name)!r}, expected {what}"
-        for name, (kind, what) in wanted.items()
+        for name, (kind, what) in types.items()
         if not isinstance(getattr(question, name), kind)
     ]
 
@@ -117,7 +129,7 @@ def _mistakes(question: Question, choices: Choices) -> list[str]:
     if any(choices.corpora) and question.corpus not in choices.corpora:
         mistakes.append(f"corpus: got {question.corpus!r}, expected one of {', '.join(choices.corpora)}")
     if question.corpus and not any(choices.corpora):
-        mistakes.append(f"corpus: got {question.corpus!r}, but there is one corpus alone")
+        mistakes.append(f"corpus: got {question.corpus!r}, but this pipeline has a single corpus")
     if question.subset and choices.subsets and question.subset not in choices.subsets:
         mistakes.append(f"subset: got {question.subset!r}, expected one of {', '.join(choices.subsets)}, or none")
     if question.where and not choices.has_filter:

@@ -1,10 +1,9 @@
-"""What an exported folder says of itself, in `pipeline.json`: the cell, its configuration, its data, its kept stages.
+"""The description of an exported folder in `pipeline.json`: cell, configuration, data and cached stages.
 
-DIR/README.md, pipeline.py, requirements.txt
-DIR/check/                      questions of the sweep with what it answered: samples.json, expected.parquet
-DIR/model/                      an MLflow model that needs nothing outside of it
-DIR/model/code/                 the packages of this project, and the user's own
-DIR/model/artifacts/pipeline/   pipeline.json, stages/, models/
+DIR/README.md, pipeline.py, requirements.txt DIR/check/                      questions of the sweep with its answers:
+samples.json, expected.parquet DIR/model/                      an MLflow model that needs nothing outside it
+DIR/model/code/                 the packages of this project, and custom ones DIR/model/artifacts/pipeline/
+pipeline.json, stages/, models/
 """
 
 import json
@@ -27,9 +26,10 @@ _FILE = "pipeline.json"
 
 @dataclass(frozen=True)
 class DataFacts:
-    """Facts of a data set that the graph of a pipeline needs: see `runner.pipeline.corpus.loaded_data.Data`. `corpus`
-    and `samples` are hashes of their content, `parts` says how the corpus was parted: its fields are those of
-    `runner.pipeline.corpus.partition.Partition`, `contents` and `of_prefix`, and `documents_per_block`.
+    """Facts of a data set that the graph of a pipeline needs: see `runner.pipeline.corpus.loaded_data.Data`.
+
+    `corpus` and `samples` are content hashes. `parts` describes the partition of the corpus: `contents` and `of_prefix`
+    of `runner.pipeline.corpus.partition.Partition`, and `documents_per_block`.
     """
 
     name: str
@@ -45,11 +45,12 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Description:
-    """One `pipeline.json`. `axes` are those that count for an answer, by short name. `components` are the nodes of the
-    configuration by field of the cell, those alone that answering uses; `model_folders` the places in them
-    ("retriever.embedder.model") that name a folder beside the file. `pool` is the data set of the examples in prompts,
-    empty if there are none. `rerankers` says which candidate was chosen for each set, where one was; "" is for a
-    question of no set.
+    """One `pipeline.json`.
+
+    `axes` are those that influence an answer, by short name. `components` are the configuration nodes that answering
+    uses, by field of the cell. `model_folders` maps places in them ("retriever.embedder.model") to folders beside the
+    file. `pool` is the data set of the examples in prompts, {} without examples. `rerankers` is the chosen candidate by
+    set, if there was a choice; "" is for questions of no set.
     """
 
     sweep_id: str
@@ -67,17 +68,17 @@ class Description:
 
     @property
     def kept(self) -> list[KeptFiles]:
-        """The kept stages in the folder."""
+        """The cached stages in the folder."""
         return [KeptFiles(**stage) for stage in self.stages]
 
     @property
     def question_defaults(self) -> Defaults:
-        """What a question is taken for."""
+        """Default kinds of a question."""
         return Defaults(**self.defaults)
 
 
 def data_facts(raw: Mapping[str, Json]) -> DataFacts:
-    """Those that `pipeline.json` holds."""
+    """Return the facts in `pipeline.json`."""
     return DataFacts(**_with_tuples(raw))
 
 
@@ -86,13 +87,13 @@ def _with_tuples(raw: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def write_description(folder: Path, description: Description) -> None:
-    """Writes `pipeline.json`."""
+    """Write `pipeline.json` into the folder."""
     text = json.dumps(asdict(description), ensure_ascii=False, indent=2, sort_keys=False, allow_nan=False)
     (folder / _FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def read_description(folder: Path) -> Description:
-    """Reads `pipeline.json`. Raises DataError."""
+    """Read `pipeline.json`. Raises DataError if it is missing, invalid or of another format."""
     path = folder / _FILE
     try:
         raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
@@ -100,16 +101,20 @@ def read_description(folder: Path) -> Description:
             raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
         require_types(raw, Description)
         description = Description(**_with_tuples(raw))
-        _ = description.kept, description.question_defaults, data_facts(description.data)  # all that it is read for
+        _ = (
+            description.kept,
+            description.question_defaults,
+            data_facts(description.data),
+        )  # raises now if one of them is invalid
         return description
     except FileNotFoundError as error:
         raise DataError(
-            f"{path}: not there; expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
+            f"{path}: does not exist; expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: cannot be used ({error}); export the cell again") from error
 
 
 def is_export(folder: Path) -> bool:
-    """Whether a folder was written by `python -m runner.export`, of whatever format."""
+    """Return whether `python -m runner.export` wrote the folder, in any format."""
     return (folder / PIPELINE / _FILE).is_file() and (folder / "pipeline.py").is_file()

@@ -1,4 +1,4 @@
-"""What a pipeline found for one question, as passages with their places in the documents."""
+"""The passages that a pipeline found for one question, with their places in the documents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +13,11 @@ from runner.serving.graph import Found
 
 @dataclass(frozen=True)
 class Passage:
-    """A text as the model reads it, with where it is from: `start` and `end` are character offsets in the document as
-    it was loaded, None for a text of which nothing stands there (a refiner wrote all of it). `score` is that of its
-    best hit; None for one that is read with a hit beside it. `metadata` are those of the document, and what is known of
-    the place, such as its section.
+    """A text as the model reads it, with its place.
+
+    `start` and `end` are character offsets in the document as loaded, None for a text that a refiner wrote completely.
+    `score` is the score of its best hit, None for a passage that is read only because it is next to a hit. `metadata`
+    has the metadata of the document, and facts about the place, such as its section.
     """
 
     document_id: str
@@ -28,9 +29,9 @@ class Passage:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def told_hits(found: Found, run: Run) -> list[dict[str, Json]]:
-    """All hits as the table of a sweep's samples tells them: place in the original document, score, and whether they
-    are in the context.
+def sweep_hits(found: Found, run: Run) -> list[dict[str, Json]]:
+    """Return all hits as in the samples table of a sweep: place in the original document, score, and whether they are
+    in the context.
     """
     documents, chunks = run.read(found.corpus), run.read(found.chunks)
     hits, in_context = run.read(found.hits), set(run.read(found.context).chunk[0].tolist())
@@ -48,7 +49,7 @@ def told_hits(found: Found, run: Run) -> list[dict[str, Json]]:
 
 
 def found_passages(found: Found, run: Run, n: int) -> tuple[Passage, ...]:
-    """The `n` best hits."""
+    """Return the `n` best hits as passages."""
     ranking = run.read(found.ranking)
     hits = [(chunk, score) for chunk, score in zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True)]
     passages = _Passages(found, run)
@@ -56,7 +57,7 @@ def found_passages(found: Found, run: Run, n: int) -> tuple[Passage, ...]:
 
 
 def prompt_passages(found: Found, run: Run) -> tuple[Passage, ...]:
-    """What the prompt holds, in its order."""
+    """Return the passages of the prompt, in its order."""
     ranking = run.read(found.ranking)
     score = dict(zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True))
     passages = _Passages(found, run)
@@ -65,8 +66,6 @@ def prompt_passages(found: Found, run: Run) -> tuple[Passage, ...]:
 
 
 class _Passages:
-    """Makes passages of chunks."""
-
     def __init__(self, found: Found, run: Run) -> None:
         self._documents: Documents = run.read(found.read.corpus)
         self._texts = SpanTexts(self._documents.texts, run.read(found.read.chunks))
@@ -88,7 +87,7 @@ class _Passages:
 
 
 def _range(places: Spans, chunks: Sequence[int]) -> tuple[int | None, int | None]:
-    """From the first to the last character that chunks come from."""
+    """Return the places of the first and the last character of chunks in their document."""
     rows = np.flatnonzero(np.isin(places.chunk, chunks)) if isinstance(places, ChunkOrigins) else np.array(chunks)
     own = rows[places.end[rows] > places.start[rows]]
     return (int(places.start[own].min()), int(places.end[own].max())) if len(own) else (None, None)

@@ -1,4 +1,4 @@
-"""The graph of a pipeline that answers whatever is asked: that of its cell, with other samples."""
+"""The graph of a pipeline that answers any question: the graph of its cell, with other samples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -12,7 +12,7 @@ from components.metrics.interval import Intervals
 from components.protocols import RerankerSelection
 from components.records import Answer, Context, Documents, Hits, Queries, Spans
 from runner.engine.identity import key_of
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage, Stage
 from runner.pipeline.answers.prompt_passages import PromptPassages, RetrievedPassages
 from runner.pipeline.building import build_component
 from runner.pipeline.cell import Cell
@@ -24,7 +24,7 @@ from runner.pipeline.settings import JudgeSettings, MetricSettings
 from runner.serving.folder_description import DataFacts
 
 _ASKED = "whatever is asked"
-"""Stands for the content of the samples in the keys of a served graph."""
+"""Takes the place of the content of the samples in the keys of a served graph."""
 
 _NOT_SERVED = ("metrics", "judge", "dataset", "history")
 """Fields of a cell that answering does not use: see `unevaluated`."""
@@ -32,8 +32,9 @@ _NOT_SERVED = ("metrics", "judge", "dataset", "history")
 
 @dataclass(frozen=True)
 class ServedGraph:
-    """Stages of a pipeline by what is asked of them; `found` is None for a closed book. All but the samples are made
-    of the samples or kept.
+    """The stages of a pipeline that serving reads. `found` is None for a closed book.
+
+    All stages except `samples` are computed from the samples or cached.
     """
 
     samples: Samples
@@ -42,18 +43,19 @@ class ServedGraph:
     used: frozenset[str]
 
     @property
-    def wanted(self) -> Iterator[Stage[Any]]:
-        """All that is asked for."""
+    def targets(self) -> Iterator[AnyStage]:
+        """All stages that serving reads."""
         if self.found:
-            yield from self.found.wanted
+            yield from self.found.targets
         yield self.answers
 
 
 @dataclass(frozen=True)
 class Found:
-    """What is searched for and found: `hits` among `chunks` of `corpus`, in places of the original texts, and
-    `context`, those of them that go into the prompt; `read` are the texts as the model reads them, `ranking` the same
-    hits among these.
+    """The stages of the search.
+
+    `hits` are among the `chunks` of `corpus`, in places of the original texts. `context` are the hits in the prompt.
+    `read` are the texts as the model reads them, and `ranking` the same hits among these texts.
     """
 
     queries: tuple[Stage[Queries], ...]
@@ -65,14 +67,14 @@ class Found:
     ranking: Stage[Hits]
 
     @property
-    def wanted(self) -> Iterator[Stage[Any]]:
-        """All that is asked for."""
+    def targets(self) -> Iterator[AnyStage]:
+        """All stages of the search that serving reads."""
         yield from (*self.queries, self.corpus, self.chunks, self.hits, self.context, self.ranking)
         yield from (self.read.corpus, self.read.chunks, self.read.context, *self.read.facts)
 
 
 def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
-    """A cell of these nodes of a configuration, by field; what it lacks is not used. Raises ConfigError."""
+    """Return a cell with these configuration nodes, by field. Other fields are not used. Raises ConfigError."""
     types = get_type_hints(Cell)
     values: dict[str, Any] = {field.name: None for field in fields(Cell)}
     if unknown := sorted(set(nodes) - set(values)):
@@ -82,17 +84,17 @@ def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
 
 
 def unevaluated(cell: Cell) -> Cell:
-    """The cell without what evaluates it. In conversations the answers stand that come with them."""
+    """Return the cell without its evaluation. In conversations, it uses the answers that come with the question."""
     return replace(cell, metrics=MetricSettings({}, Intervals()), judge=JudgeSettings(None, {}), history=GoldHistory())
 
 
 def served_nodes(config: Mapping[str, Json], used: frozenset[str]) -> dict[str, Json]:
-    """The nodes of a whole configuration that answering uses."""
+    """Return the nodes of a complete configuration that answering uses."""
     return {name: node for name, node in config.items() if name in used and name not in _NOT_SERVED}
 
 
 def served_graph(cell: Cell, data: DataFacts, pool: DataFacts | None, chosen: str | None = None) -> ServedGraph:
-    """The graph for questions; `chosen` is the candidate that reranks, where the cell chooses one for each set."""
+    """Return the graph for questions. `chosen` is the candidate that reranks, if the cell chooses one for each set."""
     if isinstance(cell.reranker, RerankerSelection) and chosen is not None:
         cell = replace(cell, reranker=cell.reranker.candidates[chosen])
     asked = _data(replace(data, samples=_ASKED))
@@ -109,7 +111,7 @@ def _found(graph: Graph) -> Found | None:
 
 
 def _ranking(passages: PromptPassages) -> Stage[Hits]:
-    hits: Stage[Hits] = passages.context.hits  # type: ignore[attr-defined]  # it is chosen from a ranking
+    hits: Stage[Hits] = passages.context.hits  # type: ignore[attr-defined]  # a context is chosen from a ranking
     return hits
 
 

@@ -1,4 +1,4 @@
-"""Stages made for one question: read from what is kept where they do not depend on it, else made and soon forgotten."""
+"""Computes stages for one question in memory. Stages that do not depend on the question are read from the folder."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -27,17 +27,17 @@ T = TypeVar("T")
 
 
 class QuestionRun(Run):
-    """The making of all stages for some samples. What a stage reads is made when it is read."""
+    """The computation of all stages for some samples. A stage is computed when it is first read."""
 
     def __init__(self, kept: KeptStages, given: Mapping[str, object]) -> None:
-        """`given` are results by the keys of their stages: those of the samples."""
+        """`given` are results by the keys of their stages: the samples."""
         self.report = no_report
         self._kept = kept
         self._made = dict(given)
         self._workspace: TemporaryDirectory[str] | None = None
 
     def read(self, stage: Stage[T]) -> T:
-        """The result of a stage. Raises what the stage raises."""
+        """Return the result of a stage. Raises the errors of the stage."""
         if stage in self._kept:
             return self._kept.read(stage)
         if stage.key not in self._made:
@@ -49,40 +49,39 @@ class QuestionRun(Run):
         return stage.codec.encode(self.read(stage))
 
     def entry(self, stage: Stage[T]) -> StoredResult:
-        raise StoreError(f"{stage.kind}: is made for one question, and in no store")
+        raise StoreError(f"{stage.kind}: computed for one question, so no store has it")
 
     def is_kept(self, stage: Stage[object]) -> bool:
         return stage in self._kept or stage.key in self._made
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
-        """Puts requests to the model itself: no reply is kept."""
+        """Return a function that sends requests directly to the model. No reply is stored."""
         return Asker(llm, _NoReplies(), self.report)
 
     @property
     def workspace(self) -> Path:
-        """One that goes with the run."""
+        """A temporary folder that is deleted with the run."""
         if self._workspace is None:
             self._workspace = TemporaryDirectory()
         return Path(self._workspace.name)
 
     @property
     def received(self) -> Received:
-        """Nothing is kept."""
+        """A record that stores nothing."""
         return NotKept()
 
     def pair_scores(self, key: str) -> PairScores:
-        """None are kept."""
+        """Return a store of scores that stores nothing."""
         return _NoPairScores(Path())
 
     @contextmanager
     def scoring(self, key: str) -> Iterator[None]:
-        """Nothing is kept that another could find."""
+        """Do nothing, because no other process can find the scores."""
         yield
 
 
 class _NoClaims:
     def take(self, keys: Collection[str]) -> AbstractContextManager[Collection[str]]:
-        """All of them."""
         return nullcontext(keys)
 
 
@@ -90,18 +89,17 @@ class _NoReplies:
     claims = _NoClaims()
 
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
-        """Nothing."""
         return {}
 
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
-        """The answers as they would be read if they were kept."""
+        """Return the answers as they would be read from a store."""
         return list(map(as_read, answers))
 
 
 class _NoPairScores(PairScores):
     def look_up(self, queries: Sequence[str], pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """No pair has a score."""
+        """Return NaN for every pair."""
         return np.full(len(pairs), np.nan, dtype=np.float32)
 
     def add(self, queries: Sequence[str], pairs: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
-        """Keeps nothing."""
+        """Store nothing, because no later question can use the scores."""

@@ -1,4 +1,4 @@
-"""The kept stages that answering needs: what they are, and reading them from an exported folder."""
+"""The cached stages that answering needs, and how they are read from an exported folder."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class KeptFiles:
-    """One kept stage in an exported folder: `files` are their [SHA-256, bytes] by name, `made_by` the versions of the
-    stage and of all components in it.
+    """One cached stage in an exported folder.
+
+    `files` are [SHA-256, bytes] by name. `made_by` are the versions of the stage and of all components in it.
     """
 
     folder: str
@@ -25,9 +26,10 @@ class KeptFiles:
     files: Mapping[str, Sequence[Json]]
 
 
-def needed_stages(wanted: Iterable[AnyStage], samples: AnyStage) -> list[AnyStage]:
-    """The stages that the wanted ones are made of and that are the same whatever the samples, each once: the first on
-    every way from what is wanted. Equal pipelines have them in equal order.
+def needed_stages(targets: Iterable[AnyStage], samples: AnyStage) -> list[AnyStage]:
+    """Return the stages that the targets need and that do not depend on the samples, each once.
+
+    On every path from a target, it is the first such stage. Equal pipelines have them in equal order.
     """
     found: dict[str, AnyStage] = {}
     seen: set[str] = set()
@@ -42,28 +44,30 @@ def needed_stages(wanted: Iterable[AnyStage], samples: AnyStage) -> list[AnyStag
             for before in stage.inputs:
                 walk(before)
 
-    for stage in wanted:
+    for stage in targets:
         walk(stage)
     return list(found.values())
 
 
 def made_by(stage: AnyStage) -> dict[str, int]:
-    """The versions of a stage and of the classes in it, which say what its result means."""
+    """Return the versions of a stage and of the classes in it. Together they determine the meaning of its result."""
     versions = {type(part).__qualname__: int(getattr(part, "version", 0)) for part in stage.components()}
     return {"stage": stage.version, **dict(sorted(versions.items()))}
 
 
 class KeptStages:
-    """Results of stages, each read when it is wanted for the first time, and held from then on."""
+    """Results of stages, each read on first use and then kept in memory."""
 
     def __init__(self, root: Path, stages: Sequence[AnyStage], kept: Sequence[KeptFiles]) -> None:
-        """`stages` are those that the pipeline needs, `kept` what the folder `root` holds of them, in equal order:
-        their keys may differ, since the place of a model's folder stands in a key. Raises StoreError for others.
+        """`stages` are those that the pipeline needs, and `kept` those in the folder `root`, in the same order.
+
+        Their keys may differ, because a key contains the path of a model's folder. Raises StoreError for different
+        stages.
         """
-        told = [(own.kind, dict(own.made_by)) for own in kept]
-        wanted = [(stage.kind, made_by(stage)) for stage in stages]
-        if told != wanted:
-            raise StoreError(f"{root}: {_difference(told, wanted)}")
+        found = [(own.kind, dict(own.made_by)) for own in kept]
+        needed = [(stage.kind, made_by(stage)) for stage in stages]
+        if found != needed:
+            raise StoreError(f"{root}: {_difference(found, needed)}")
         self._root = root
         self._entries = {stage.key: _entry(root, stage, own) for stage, own in zip(stages, kept, strict=True)}
         self._read: dict[str, object] = {}
@@ -87,9 +91,9 @@ def _entry(root: Path, stage: AnyStage, kept: KeptFiles) -> StoredResult:
     return StoredResult(root / kept.folder, Manifest(kept.kind, stage.key, 0.0, 0.0, "", False, files, {}))
 
 
-def _difference(told: Sequence[tuple[str, Json]], wanted: Sequence[tuple[str, Json]]) -> str:
-    missing = next((of for of in wanted if of not in told), wanted[-1:])
+def _difference(found: Sequence[tuple[str, Json]], needed: Sequence[tuple[str, Json]]) -> str:
+    missing = next((each for each in needed if each not in found), needed[-1:])
     return (
-        f"was exported by another version of the project ({missing} is not among what it holds); use the code that "
+        f"was exported by another version of the project (it lacks {missing}); use the code that "
         "came with it (python pipeline.py in the folder), or export the cell again"
     )

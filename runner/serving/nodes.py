@@ -1,4 +1,4 @@
-"""The nodes of a configuration, as those of an exported pipeline differ from those of the sweep."""
+"""Changes configuration nodes of a sweep into those of an exported pipeline."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
@@ -10,12 +10,14 @@ from components.json_value import Json
 from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
 
 _ALARM = "max_share_without_hits"
-"""The field of an index that fails a search which finds nothing for many queries: one question may find nothing."""
+"""Field of an index that makes a search fail if many queries find nothing. A single question may find nothing."""
 
 
 def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
-    """The places in a configuration ("retriever.embedder.model") that name a folder from which a model is loaded. A
-    model behind a server may be called like a folder of this machine, and is no such.
+    """Yield the places in a configuration ("retriever.embedder.model") that name a local folder of a model, and the
+    folders.
+
+    A model behind a server is not one, even if a local folder has the same name.
     """
     for place, node in _mappings(nodes, ""):
         if hasattr(_class_of(node), "content_hash"):
@@ -27,7 +29,7 @@ def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
 
 
 def with_model_folders(nodes: Mapping[str, Json], names: Mapping[str, str], folder: Path) -> dict[str, Json]:
-    """The configuration with the folders that lie in `folder`; `names` are theirs by place."""
+    """Return the configuration with the models in `folder`; `names` has their names by place."""
 
     def change(place: str, value: Json) -> Json:
         return str((folder / names[place]).absolute()) if place in names else value
@@ -36,8 +38,8 @@ def with_model_folders(nodes: Mapping[str, Json], names: Mapping[str, str], fold
 
 
 def without_data_sets(nodes: Mapping[str, Json]) -> dict[str, Json]:
-    """The configuration without the places of data sets, which are not where the pipeline is: of those that hold the
-    examples of prompts nothing is left but a name.
+    """Return the configuration without the paths of data sets, which an export does not contain. A data set of examples
+    becomes its name.
     """
 
     def change(place: str, value: Json) -> Json:
@@ -49,7 +51,7 @@ def without_data_sets(nodes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def without_alarms(nodes: Mapping[str, Json]) -> dict[str, Json]:
-    """The configuration for questions that may find nothing."""
+    """Return the configuration for questions that may find nothing."""
 
     def change(place: str, value: Json) -> Json:
         if isinstance(value, Mapping) and _ALARM in {own.name for own in _fields_of(_class_of(value))}:
@@ -60,7 +62,7 @@ def without_alarms(nodes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _class_of(node: Mapping[str, Json]) -> type | None:
-    """Of the component; None for a mapping that is none. The configuration was checked before."""
+    """Return the class of a component, None for another mapping. The configuration was checked before."""
     target = node.get("_target_")
     if not isinstance(target, str):
         return None
@@ -74,7 +76,7 @@ def _fields_of(cls: type | None) -> tuple[Json, ...]:
 
 
 def _mappings(node: Json, place: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """All mappings within, with their places; numbers stand for places in lists."""
+    """Yield all mappings in the node with their places, in which numbers are indices of lists."""
     if isinstance(node, Mapping):
         yield place, node
         for name, value in node.items():
@@ -85,7 +87,7 @@ def _mappings(node: Json, place: str) -> Iterator[tuple[str, Mapping[str, Json]]
 
 
 def _changed(node: Json, place: str, change: Callable[[str, Json], Json]) -> Json:
-    """The node with all that is in it changed, from the inside out."""
+    """Return the node with everything in it changed, from the inside out."""
     if isinstance(node, Mapping):
         node = {name: _changed(value, f"{place}.{name}", change) for name, value in node.items()}
     elif isinstance(node, list | tuple):

@@ -1,19 +1,20 @@
-"""The pipeline of one cell, loaded from the folder that it was exported to."""
+"""The pipeline of one cell, loaded from an exported folder."""
 
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from components.errors import DataError, LLMError
 from components.json_value import Json
 from components.pretrained.load_once import keep_all
 from components.protocols import AnswersFrom
 from components.records import AnswerState, Sample
+from runner.engine.stage import AnyStage
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.serving.asked_question import Choices, Question, as_sample
+from runner.serving.asked_question import Choices, Question, QuestionOptions, as_sample
 from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
 from runner.serving.folder_trust import require_trust
 from runner.serving.found import Passage, found_passages, prompt_passages
@@ -25,10 +26,10 @@ from runner.serving.nodes import with_model_folders
 
 @dataclass(frozen=True)
 class PipelineAnswer:
-    """An answer, with the passages that the model read, in their order, and what was searched for.
+    """An answer, with the passages that the model read, in their order, and the search queries.
 
-    `state` is "ok", or "truncated", "empty" or "refused" (see `components.records.AnswerState`). Tokens are those that
-    the model's provider counted, None where it counted none.
+    `state` is "ok", "truncated", "empty" or "refused": see `components.records.AnswerState`. Tokens are counted by the
+    model's provider, None if it counts none.
     """
 
     text: str
@@ -40,16 +41,16 @@ class PipelineAnswer:
     n_completion_tokens: int | None
 
     def as_record(self) -> dict[str, Json]:
-        """For JSON."""
+        """Return all fields as JSON values."""
         return asdict(self)
 
 
 class Pipeline:
-    """Answers one question at a time, whatever the number of threads that ask."""
+    """Answers one question at a time. Any number of threads may ask."""
 
     def __init__(self, folder: Path, description: Description, *, trust: bool = False) -> None:
-        """`folder` holds the kept stages. Raises RagGridError for one that cannot be used as it is, and without `trust`
-        for one that runs other code than ours.
+        """Load the pipeline from `folder`, which has the cached stages. Raises RagGridError if it cannot be used, or
+        without `trust` if it runs code of others.
         """
         require_trust(description, str(folder), trust=trust)
         self.description = description
@@ -71,42 +72,44 @@ class Pipeline:
 
     @property
     def has_model(self) -> bool:
-        """False for one that searches and does not answer (llm=none)."""
+        """False for a pipeline that searches and does not answer (llm=none)."""
         return self._cell.llm.answers_from is not AnswersFrom.NOTHING
 
-    def answer(self, question: str | Question, **options: Any) -> PipelineAnswer:
-        """Answers a question; `options` are the fields of `Question`: `answer("And who?", history=[(q, a)])`.
+    def answer(self, question: str | Question, **options: Unpack[QuestionOptions]) -> PipelineAnswer:
+        """Answer a question. `options` are the fields of `Question`: `answer("And who?", history=[(q, a)])`.
 
-        Raises DataError for a question or options that cannot be used, LLMError if the model gave no answer, and
-        whatever a component raises.
+        Raises DataError for an invalid question or option, LLMError if the model gave no answer, and the errors of
+        components.
         """
         sample = self._as_sample(question, options)
         if not self.has_model:
-            raise DataError("this pipeline has no language model (llm=none): it searches, and does not answer")
+            raise DataError("this pipeline has no language model (llm=none), so it can only search")
         graph = self._graph(sample)
         with self._lock:
-            return _answered(graph, self._run(graph, sample))
+            return _answer_of(graph, self._run(graph, sample))
 
-    def search(self, question: str | Question, n: int | None = None, **options: Any) -> tuple[Passage, ...]:
-        """The passages that are found for a question, best first: as many as the prompt holds, or `n`.
+    def search(
+        self, question: str | Question, n: int | None = None, **options: Unpack[QuestionOptions]
+    ) -> tuple[Passage, ...]:
+        """Return the passages found for a question, best first: `n`, or as many as the prompt contains.
 
-        Raises DataError for a question or options that cannot be used, and whatever a component raises.
+        Raises DataError for an invalid question or option, and the errors of components.
         """
         if n is not None and n < 1:
             raise DataError(f"n: got {n}, expected at least 1 passage")
         sample = self._as_sample(question, options)
         graph = self._graph(sample)
         if graph.found is None:
-            raise DataError("this pipeline searches for nothing (retriever=closed_book); ask it for an answer")
+            raise DataError("this pipeline does not search (retriever=closed_book); use `answer`")
         with self._lock:
             return found_passages(graph.found, self._run(graph, sample), n or self._cell.top_k)
 
     def run_of(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
-        """The stages for a sample, and where they are made: for who compares their results."""
+        """Return the stages for a sample and their computation, for comparing results."""
         graph = self._graph(sample)
         return graph, self._run(graph, sample)
 
-    def _as_sample(self, question: str | Question, options: Mapping[str, Any]) -> Sample:
+    def _as_sample(self, question: str | Question, options: QuestionOptions) -> Sample:
         try:
             asked = question if isinstance(question, Question) else Question(question, **options)
         except TypeError as error:
@@ -124,14 +127,16 @@ _OPTIONS = ", ".join(name for name in Question.__dataclass_fields__ if name != "
 
 
 def load_pipeline(folder: str | Path, *, trust: bool = False) -> Pipeline:
-    """The pipeline that `python -m runner.export` wrote into a folder. Without `trust` no program and no package that
-    the folder names is run. Raises RagGridError if it cannot be used.
+    """Load the pipeline from a folder that `python -m runner.export` wrote.
+
+    Without `trust`, no program and no package that the folder names is run. Raises RagGridError if the folder cannot be
+    used.
     """
     root = Path(folder) / PIPELINE
     return Pipeline(root, read_description(root), trust=trust)
 
 
-def _answered(graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
+def _answer_of(graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
     (answer,) = run.read(graph.answers)
     if answer.state is AnswerState.ERROR:
         raise LLMError(f"the language model gave no answer: {answer.error}")
@@ -147,9 +152,9 @@ def _answered(graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
     )
 
 
-def needed_of_all(graphs: Sequence[ServedGraph]) -> list[Any]:
-    """The kept stages that any of the graphs needs, each once."""
-    found = {stage.key: stage for graph in graphs for stage in needed_stages(graph.wanted, graph.samples)}
+def needed_of_all(graphs: Sequence[ServedGraph]) -> list[AnyStage]:
+    """Return the cached stages that any of the graphs needs, each once."""
+    found = {stage.key: stage for graph in graphs for stage in needed_stages(graph.targets, graph.samples)}
     return list(found.values())
 
 

@@ -1,4 +1,4 @@
-"""`python DIR/pipeline.py`: a question on the command line, or --check."""
+"""`python DIR/pipeline.py`: answers a question on the command line, or runs --check."""
 
 import argparse
 import json
@@ -17,12 +17,12 @@ from runner.serving.replay_check import ReplayReport, check
 
 _N_SHOWN = 5
 _WIDTH = 300
-"""Characters of a passage that are shown."""
+"""Number of characters of a passage that are shown."""
 
 
 def main(folder: Path, arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0, 1 if a check found differences, or 2 after one clear message if something cannot be
-    used.
+    """Run the command and return its exit code: 0, 1 if a check found differences, 2 after one clear message for
+    invalid input.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -43,23 +43,30 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(description="Answers a question as the exported cell does, and shows what it read.")
     parser.add_argument("question", nargs="?")
-    parser.add_argument("--check", action="store_true", help="answer the sweep's own questions anew, and compare")
+    parser.add_argument("--check", action="store_true", help="answer the sweep's questions again, and compare")
     parser.add_argument(
-        "--trust", action="store_true", help="run the programs and packages that the folder names, besides ours"
+        "--trust", action="store_true", help="run the programs and custom packages that the folder names"
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="check so many questions, from all over the benchmark")
-    parser.add_argument("--search", action="store_true", help="show what is found, and ask no language model")
-    parser.add_argument("--n", type=int, help="passages to show of a search (default: as many as a prompt holds)")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="number of questions to check, from all over the benchmark (default: all)",
+    )
+    parser.add_argument("--search", action="store_true", help="show the passages found, and ask no language model")
+    parser.add_argument("--n", type=int, help="passages of a search to show (default: as many as in a prompt)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--kind", choices=[kind.value for kind in Kind], help="what the prompt takes the question for")
+    parser.add_argument("--kind", choices=[kind.value for kind in Kind], help="kind of task that the prompt is for")
     parser.add_argument(
         "--history",
         type=_json,
         default=(),
         help='earlier turns, as \'[["question", "answer"], ...]\', or a file of them',
     )
-    parser.add_argument("--subset", default="", help="the set that it is like, where each has a reranker of its own")
-    parser.add_argument("--corpus", default="", help="how ids of documents begin, where there are several corpora")
+    parser.add_argument("--subset", default="", help="the similar set of the benchmark, if each has its own reranker")
+    parser.add_argument(
+        "--corpus", default="", help="prefix of the ids of documents to search, if there are several corpora"
+    )
     parser.add_argument(
         "--where", type=_json, default={}, help='conditions on metadata, as \'{"year": {"at_least": 2020}}\''
     )
@@ -67,11 +74,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _json(text: str) -> Json:
-    """Of the text, or of the file that it names."""
+    """Return the JSON value in the text, or in the file that it names."""
     try:
         return json.loads(text if text.lstrip()[:1] in ("[", "{") else Path(text).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no JSON, nor a file that holds some ({error})") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is neither JSON nor a file with JSON ({error})") from error
 
 
 def _answer(pipeline: Pipeline, options: argparse.Namespace) -> None:
@@ -95,7 +102,7 @@ def _print(value: Json) -> None:
 
 def _listed(passages: tuple[Passage, ...]) -> str:
     lines = [_line(number, passage) for number, passage in enumerate(passages, 1)]
-    return "\n".join(lines or ["nothing was found"])
+    return "\n".join(lines or ["nothing found"])
 
 
 def _line(number: int, passage: Passage) -> str:

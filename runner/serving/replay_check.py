@@ -1,4 +1,4 @@
-"""Answering the questions of the sweep anew, and comparing what comes with what the sweep kept."""
+"""Answers the questions of the sweep again, and compares the results with the sweep."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from components.json_value import Json
 from components.records import Answer, AnswerState, Sample, Turn
 from runner.engine.store.part_files import read_table
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
-from runner.serving.found import told_hits
+from runner.serving.found import sweep_hits
 from runner.serving.pipeline import Pipeline
 
 _SAMPLES, _EXPECTED = "samples.json", "expected.parquet"
@@ -29,8 +29,8 @@ _PLACES = pa.list_(pa.struct(list(_PLACE.items())))
 
 @dataclass(frozen=True)
 class ComparedAnswer:
-    """One question: what differs from what the sweep kept, "" where nothing does; None where there was nothing to
-    compare, since the sweep got no answer either, or has no model.
+    """Differences for one question, "" without any. `answer` is None if the sweep has no answer or no model, so that
+    nothing can be compared.
     """
 
     sample_id: str
@@ -40,35 +40,34 @@ class ComparedAnswer:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """All that were compared, and the seconds that one took on average."""
+    """All compared questions, and the average seconds per question."""
 
     compared: tuple[ComparedAnswer, ...]
     seconds_each: float
 
     @property
     def n_rankings_equal(self) -> int:
-        """Of all."""
         return sum(not own.ranking for own in self.compared)
 
     @property
     def n_answers(self) -> int:
-        """That could be compared."""
+        """Number of answers that could be compared."""
         return sum(own.answer is not None for own in self.compared)
 
     @property
     def n_answers_equal(self) -> int:
-        """Of those."""
         return sum(own.answer == "" for own in self.compared)
 
     @property
     def is_equal(self) -> bool:
-        """Whether nothing differs."""
         return self.n_rankings_equal == len(self.compared) and self.n_answers_equal == self.n_answers
 
 
 def write_check(folder: Path, samples: Sequence[Sample], table: pa.Table, earlier: Sequence[Sequence[int]]) -> None:
-    """Writes the questions and what the sweep kept of them: `table` is its `samples.parquet`. `earlier` are the
-    positions of the earlier turns of each, where the model's own answers stand in its conversation; () elsewhere.
+    """Write the questions and the results of the sweep, from its `samples.parquet` in `table`.
+
+    `earlier` has for each sample the positions of its earlier turns, if its conversation contains the model's own
+    answers; () otherwise.
     """
     import pyarrow.parquet as pq
 
@@ -86,7 +85,7 @@ def write_check(folder: Path, samples: Sequence[Sample], table: pa.Table, earlie
 
 
 def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> ReplayReport:
-    """Asks the questions one by one, as any other question: all, or `limit` of them from all over the benchmark.
+    """Ask the questions one by one: all, or `limit` of them from all over the benchmark.
 
     Raises DataError if the folder cannot be read.
     """
@@ -112,7 +111,7 @@ def _compared(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) 
     graph, run = pipeline.run_of(sample)
     difference = ""
     if graph.found:
-        difference = _difference_of_rankings(told_hits(graph.found, run), expected["retrieved"])
+        difference = _difference_of_rankings(sweep_hits(graph.found, run), expected["retrieved"])
     if expected["state"] in (AnswerState.NOT_ASKED, AnswerState.ERROR):
         return ComparedAnswer(sample.id, difference, None)
     (answer,) = run.read(graph.answers)
@@ -121,10 +120,10 @@ def _compared(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) 
 
 def _difference_of_answers(answer: Answer, expected: Mapping[str, Json]) -> str:
     if answer.state is AnswerState.ERROR:
-        return f"no answer came: {answer.error}"
+        return f"got no answer: {answer.error}"
     if (answer.text, answer.state.value) == (expected["answer"], expected["state"]):
         return ""
-    return f"{answer.text!r} ({answer.state}) came, the sweep has {expected['answer']!r} ({expected['state']})"
+    return f"got {answer.text!r} ({answer.state}), the sweep has {expected['answer']!r} ({expected['state']})"
 
 
 def _difference_of_rankings(hits: Sequence[Mapping[str, Json]], expected: Sequence[Mapping[str, Json]]) -> str:
@@ -134,7 +133,7 @@ def _difference_of_rankings(hits: Sequence[Mapping[str, Json]], expected: Sequen
     n_same = next((n for n, (own, kept) in enumerate(pairs) if _place(own) != _place(kept)), None)
     rank = min(len(hits), len(expected)) if n_same is None else n_same
     if n_same is None:
-        return f"{len(hits)} hits came, the sweep has {len(expected)}"
+        return f"got {len(hits)} hits, the sweep has {len(expected)}"
     own, kept = hits[rank], expected[rank]
     return f"hit {rank + 1} is {_shown(own)}, the sweep has {_shown(kept)}"
 

@@ -1,1 +1,1 @@
-"""Evaluation data: made from a corpus, inspected by people, released and described."""
+"""Evaluation data: making it from a corpus, inspecting it with people, releasing and describing it."""

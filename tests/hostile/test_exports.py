@@ -95,7 +95,7 @@ def test_a_folder_that_names_code_is_refused(name: str, folder: Path, evil: Plan
         NAMING_CODE[name](described["components"], evil.program)
 
     change(folder, poison)
-    with pytest.raises(ConfigError, match=r"winner.*: answering runs .*if you trust who wrote the folder, say so: "):
+    with pytest.raises(ConfigError, match=r"winner.*: answering runs .*if you trust the author of the folder, use "):
         runner.load_pipeline(folder).answer("?")
     assert main(folder, ["a question"]) == 2
 

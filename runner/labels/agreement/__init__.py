@@ -1,1 +1,1 @@
-"""Compare a judge with human labels."""
+"""Compares a judge with human labels."""

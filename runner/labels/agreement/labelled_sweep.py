@@ -1,4 +1,4 @@
-"""People's labels of some answers of a sweep, held against what the judge said of all of them, cell by cell."""
+"""Combines people's labels of some answers of a sweep with the judge's grades of all answers, cell by cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from runner.pipeline.settings import JudgeSettings
 from runner.results import CellResult, cell_folders, read_cell, read_samples
 
 Labels = Mapping[tuple[str, str], float]
-"""People's value by sample id and answer."""
+"""People's mean grades in [0, 1], by sample id and answer."""
 
 
 @dataclass(frozen=True)
 class OfCell:
-    """A metric of one cell; `found` is None where no answer of the cell has a label."""
+    """A metric of one cell. `found` is None if no answer of the cell has a label."""
 
     metric: str
     cell: CellResult
@@ -30,10 +30,10 @@ class OfCell:
 
 
 def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: Sequence[LabelledItem]) -> list[OfCell]:
-    """For each cell and each of the metrics that grade answers, in the order of the sweep.
+    """Return an estimate for each cell and each metric that grades answers, in the order of the sweep.
 
-    A label belongs to the answer of its id with the same text, in every cell that gave it. Raises DataError if no label
-    is one of the sweep's answers, ConfigError if a cell was judged by another judge.
+    A label belongs to the answer with its id and text, in every cell that gave this answer. Raises DataError if no
+    label belongs to an answer of the sweep, ConfigError if a cell was judged by another judge.
     """
     labels = {name: _labels(items, grader) for name, grader in graders.items() if grader.reads_answers}
     results = []
@@ -42,19 +42,18 @@ def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: S
         for name, own in labels.items():
             if name in cell.larger_is_better:
                 _require_same_judge(cell, graders[name])
-                results.append(OfCell(name, cell, _of_cell(folder, name, own)))
+                results.append(OfCell(name, cell, _estimate(folder, name, own)))
     if not any(result.found for result in results):
         n_labels = sum(map(len, labels.values()))
         raise DataError(
-            f"{sweep_dir}: none of the {n_labels} labelled answers is an answer of this sweep that was judged. "
-            "Expected: labels with the id and the answer of rows of samples.parquet, for metrics that the sweep's "
-            "judge computed"
+            f"{sweep_dir}: none of the {n_labels} labelled answers is a judged answer of this sweep. Expected: labels "
+            "with ids and answers from samples.parquet, for metrics that the sweep's judge computed"
         )
     return results
 
 
 def cells_by_answer(sweep_dir: Path) -> dict[tuple[str, str], list[str]]:
-    """Ids of the cells that gave an answer, by sample id and answer, in the order of the sweep."""
+    """Return the ids of the cells that gave an answer, by sample id and answer, in the order of the sweep."""
     cells: dict[tuple[str, str], list[str]] = {}
     for folder in cell_folders(sweep_dir):
         for row in read_samples(folder, ["id", "answer"]):
@@ -63,7 +62,7 @@ def cells_by_answer(sweep_dir: Path) -> dict[tuple[str, str], list[str]]:
 
 
 def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, str], float]:
-    """The mean of the labels that people gave an answer, those left out that say that the metric does not apply."""
+    """Return the mean label of each answer, without labels that say that the metric does not apply."""
     given: dict[tuple[str, str], list[float]] = {}
     for item in items:
         label = item.labels.get(grader.name, NOT_APPLICABLE)
@@ -73,18 +72,21 @@ def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, st
 
 
 def _require_same_judge(cell: CellResult, grader: Graded) -> None:
-    """What another judge says is biased in another way. Raises ConfigError, for code that nobody named here too."""
+    """Raise ConfigError if another judge graded the cell, because its bias differs.
+
+    Also raise it if the judge needs code that the user did not trust.
+    """
     require_trusted({"judge": cell.config["judge"]}, f"--sweep: cell {cell.cell_id}")
     settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", trusted())
-    own = [score for score in settings.scores.values() if grader.name in score.names]
-    if [describe(score) for score in own] != [describe(grader)]:
+    judges = [score for score in settings.scores.values() if grader.name in score.names]
+    if [describe(judge) for judge in judges] != [describe(grader)]:
         raise ConfigError(
-            f"--sweep: cell {cell.cell_id} was judged for {grader.name} by another judge than --judge and its overrides"
-            f" name (its judge.llm is {cell.config['judge']['llm']}); name the one that judged the sweep"
+            f"--sweep: another judge than --judge graded {grader.name} of cell {cell.cell_id} (its judge.llm is "
+            f"{cell.config['judge']['llm']}); name the judge of the sweep, with its overrides"
         )
 
 
-def _of_cell(folder: Path, metric: str, labels: Labels) -> PredictionPowered | None:
+def _estimate(folder: Path, metric: str, labels: Labels) -> PredictionPowered | None:
     score = f"score/{metric}"
     rows = [row for row in read_samples(folder, ["id", "answer", "cluster", score]) if row[score] is not None]
     known = np.array([labels.get((row["id"], row["answer"]), np.nan) for row in rows], dtype=np.float64)

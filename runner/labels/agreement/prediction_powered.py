@@ -1,4 +1,4 @@
-"""What people would have said of all answers, from what a judge says of all of them and people of some of them.
+"""Estimates people's mean grade of all answers from a judge's grades of all answers and people's grades of some.
 
 Source: Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient prediction-powered inference"; for judges of RAG systems
 Saad-Falcon et al. 2024, "ARES".
@@ -13,10 +13,12 @@ from components.statistics.grouped_mean import n_effective, shifts, variance_of_
 
 CONFIDENCE = 0.95
 FEWEST_LABELLED = 5
-"""Clusters with a label: below, an interval would be too uncertain itself to be shown."""
+"""Lowest number of clusters with a label for which an interval is reliable enough to show."""
 
-_MADE_UP, _MADE_UP_OF_BIAS = 2 * 0.25**2, 2 * 0.5**2
-"""Squared distances of the made-up labels from the judge's values: the bias has no Wilson's interval to help it."""
+_PSEUDO, _PSEUDO_OF_BIAS = 2 * 0.25**2, 2 * 0.5**2
+"""Squared distances of the pseudo-labels from the judge's values. The bias has a larger distance, because no Wilson
+interval widens its interval.
+"""
 
 Values = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -24,9 +26,11 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True)
 class PredictionPowered:
-    """`bias` is the judge's mean less people's over the labelled samples; `mean` what people would say on average of
-    all samples. Intervals are None with fewer than 5 labelled clusters. `weight` in [0, 1] is how much the judge
-    counts: 0 for one that says nothing about people's grades.
+    """The estimate for one metric of one cell.
+
+    `bias` is the judge's mean minus people's over the labelled samples. `mean` estimates people's mean over all
+    samples. Intervals are None with fewer than 5 labelled clusters. `weight` in [0, 1] is the weight of the judge, 0
+    for a judge that tells nothing about people's grades.
     """
 
     n: int
@@ -40,35 +44,37 @@ class PredictionPowered:
 
 
 def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int64]) -> PredictionPowered:
-    """`judged` float64[n] are the judge's values in [0, 1] of all samples; `labels` float64[n] those of people, NaN
-    where there is none; `clusters` int64[n] say which samples depend on each other. At least one sample has a label,
-    and those that have are a random choice: labels of the hard cases alone say nothing of the others.
+    """Estimate people's mean over all samples.
 
-    The mean is weight * (judge's mean over the samples without a label) + mean(people - weight * judge) over those with
-    one, with the weight that makes its variance least. Variances are the jackknife's over clusters, with Student's t
-    for as many degrees of freedom as there are labelled clusters less one, counted in clusters of equal size; the
-    mean's interval is Wilson's for as many zeros and ones as it is worth. Two made-up labels, one too high and one too
-    low, keep intervals from shrinking to a point where all labels agree with the judge.
+    `judged` float64[n] are the judge's values in [0, 1]. `labels` float64[n] are people's, NaN where missing.
+    `clusters` int64[n] are groups of dependent samples. At least one sample needs a label. The labelled samples must be
+    a random choice: labels of hard cases alone tell nothing about the others.
+
+    The mean is weight * (judge's mean over the unlabelled samples) + mean(people - weight * judge) over the labelled
+    ones, with the weight of least variance. Variances are the jackknife's over clusters. They use Student's t with as
+    many degrees of freedom as there are labelled clusters minus one, counted in clusters of equal size. The interval of
+    the mean is Wilson's with the effective number of zeros and ones. Two pseudo-labels, one too high and one too low,
+    keep intervals from shrinking to a point if all labels agree with the judge.
     """
     has_label = ~np.isnan(labels)
-    known, said, unlabelled = labels[has_label], judged[has_label], judged[~has_label]
+    known, predicted, unlabelled = labels[has_label], judged[has_label], judged[~has_label]
     known_clusters, other_clusters = clusters[has_label], clusters[~has_label]
-    # How much the mean of a single cluster varies is unknown: it can weigh nothing.
-    weight = _weight(known, said, unlabelled) if len(np.unique(other_clusters)) > 1 else 0.0
-    left = known - weight * said
-    mean = float(np.clip(left.mean() + weight * (unlabelled.mean() if len(unlabelled) else 0.0), 0.0, 1.0))
-    bias = float((said - known).mean())
+    # The variance of the mean of a single cluster is unknown, so its weight is 0.
+    weight = _weight(known, predicted, unlabelled) if len(np.unique(other_clusters)) > 1 else 0.0
+    residuals = known - weight * predicted
+    mean = float(np.clip(residuals.mean() + weight * (unlabelled.mean() if len(unlabelled) else 0.0), 0.0, 1.0))
+    bias = float((predicted - known).mean())
     n_labelled_clusters = len(np.unique(known_clusters))
     if n_labelled_clusters < FEWEST_LABELLED:
         return PredictionPowered(len(judged), len(known), float(judged.mean()), bias, None, mean, None, weight)
     n_groups = n_effective(known_clusters)
     parts = np.zeros(len(judged))
-    parts[has_label] = shifts(left, known_clusters)
+    parts[has_label] = shifts(residuals, known_clusters)
     if weight:
         parts[~has_label] = weight * shifts(unlabelled, other_clusters)
-    variance = variance_of_sum(parts, clusters) + _MADE_UP / n_labelled_clusters**2
-    of_bias = variance_of_sum(shifts(said - known, known_clusters), known_clusters)
-    variance_of_bias = of_bias + _MADE_UP_OF_BIAS / n_labelled_clusters**2
+    variance = variance_of_sum(parts, clusters) + _PSEUDO / n_labelled_clusters**2
+    labelled_variance = variance_of_sum(shifts(predicted - known, known_clusters), known_clusters)
+    variance_of_bias = labelled_variance + _PSEUDO_OF_BIAS / n_labelled_clusters**2
     half_of_bias = _quantile(n_groups) * np.sqrt(variance_of_bias)
     return PredictionPowered(
         len(judged),
@@ -82,19 +88,21 @@ def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int6
     )
 
 
-def _weight(known: Values, said: Values, unlabelled: Values) -> float:
-    """The weight of least variance, cov(people, judge) / ((1 + n_labelled / n_unlabelled) var(judge)), in [0, 1]."""
+def _weight(known: Values, predicted: Values, unlabelled: Values) -> float:
+    """Return the weight of least variance, cov(people, judge) / ((1 + n_labelled / n_unlabelled) var(judge)), clipped
+    to [0, 1].
+    """
     if not len(unlabelled) or len(known) < 2:
         return 0.0
-    variance = np.concatenate([said, unlabelled]).var(ddof=1)
+    variance = np.concatenate([predicted, unlabelled]).var(ddof=1)
     if variance == 0:
         return 0.0
-    covariance = np.cov(known, said)[0, 1]
+    covariance = np.cov(known, predicted)[0, 1]
     return float(np.clip(covariance / variance / (1 + len(known) / len(unlabelled)), 0.0, 1.0))
 
 
 def _wilson(mean: float, variance: float, n_groups: float) -> Bounds:
-    """Wilson's interval for as many zeros and ones as the estimate is worth."""
+    """Return Wilson's interval with the effective number of zeros and ones."""
     n = mean * (1 - mean) / variance if 0 < mean < 1 and variance else n_groups
     squared = _quantile(n_groups) ** 2
     centre = (mean + squared / (2 * n)) / (1 + squared / n)
@@ -103,7 +111,7 @@ def _wilson(mean: float, variance: float, n_groups: float) -> Bounds:
 
 
 def _quantile(n_groups: float) -> float:
-    """Of Student's t; one degree of freedom at least, where most of the samples are in one cluster."""
+    """Return the quantile of Student's t, with at least one degree of freedom: most samples may be in one cluster."""
     from scipy.special import stdtrit
 
     return float(stdtrit(max(1.0, n_groups - 1), (1 + CONFIDENCE) / 2))

@@ -1,1 +1,1 @@
-"""Train a judge on human labels."""
+"""Trains a judge on human labels."""

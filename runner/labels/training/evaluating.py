@@ -1,4 +1,4 @@
-"""A judge before and after its training, against people's labels that were held out."""
+"""Evaluates a judge before and after its training, on labels that were held out."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,10 @@ OVERALL = "all metrics"
 
 @dataclass(frozen=True)
 class ComparedJudges:
-    """Of one metric. `n_failed` labels are left out, as a request about them failed, for reasons that `failures` count;
-    replies of `n_unparsable` (before, after) could not be read, and agree with nothing. The agreements are None where
-    all requests failed.
+    """The two judges on one metric, or on all metrics.
+
+    `n_failed` labels are left out because a request about them failed; `failures` counts the errors. `n_unparsable`
+    (before, after) replies could not be read, and agree with no label. The agreements are None if all requests failed.
     """
 
     n_failed: int
@@ -40,27 +41,29 @@ class ComparedJudges:
 
 
 def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> dict[str, ComparedJudges]:
-    """By metric, and over all where there are several. `llm` is the option by which the model is run, and `overrides`
-    are more for it. Raises DataError for a judge that was trained on other data, ConfigError for one of other wording.
+    """Return the comparison by metric, and over all metrics if there are several.
+
+    `llm` is the option that runs the model, and `overrides` are further overrides of it. Raises DataError for a judge
+    that was trained on other data, ConfigError for a judge that was trained with other wording.
     """
     manifest, training = read_manifest(data), read_training(folder)
     if training.settings["data"] != manifest.key:
         raise DataError(
-            f"{folder}: this judge was trained on other data than {data}, some of which may be held out here; expected "
-            "the folder that it was trained on"
+            f"{folder}: this judge was trained on other data than {data}, which may include labels that are held out "
+            "here; expected the folder that it was trained on"
         )
     items = read_labels(data / LABELS)
-    before = _judged(manifest, training, "", items, llm, overrides)
-    release_all_but(())  # a model with an adapter is loaded, or served, anew: two of them may not fit into memory
+    before = _rate_all(manifest, training, "", items, llm, overrides)
+    release_all_but(())  # the model is loaded or served again with its adapter, and two may not fit in memory
     let_go()
-    after = _judged(manifest, training, str((folder / ADAPTER).resolve()), items, llm, overrides)
+    after = _rate_all(manifest, training, str((folder / ADAPTER).resolve()), items, llm, overrides)
     names = list(dict.fromkeys(rated.metric for rated in before))
     both = list(zip(before, after, strict=True))
-    compared = {name: _compared([pair for pair in both if pair[0].metric == name]) for name in names}
-    return {**compared, OVERALL: _compared(both)} if len(names) > 1 else compared
+    compared = {name: _compare([pair for pair in both if pair[0].metric == name]) for name in names}
+    return {**compared, OVERALL: _compare(both)} if len(names) > 1 else compared
 
 
-def _judged(
+def _rate_all(
     manifest: TrainingManifest,
     training: Training,
     adapter: str,
@@ -82,13 +85,13 @@ def _judged(
 def _require_same_wording(graders: Iterable[Graded], manifest: TrainingManifest) -> None:
     if changed := [grader.name for grader in graders if wording_key(grader) != manifest.wording.get(grader.name)]:
         raise ConfigError(
-            f"judge: asks about {', '.join(changed)} in other words than it was trained with; prepare the labels and "
-            "train again, or take the version and the configuration of then"
+            f"judge: its wording of {', '.join(changed)} changed since it was trained; prepare the labels and train "
+            "again, or use the former version and configuration"
         )
 
 
-def _compared(pairs: Sequence[tuple[Rated, Rated]]) -> ComparedJudges:
-    """Of the labels about which neither judge's request failed."""
+def _compare(pairs: Sequence[tuple[Rated, Rated]]) -> ComparedJudges:
+    """Return the agreements on the labels for which neither judge's request failed."""
     rows = [
         (old.label, old.judged, new.judged, old.question)
         for old, new in pairs

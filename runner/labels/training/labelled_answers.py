@@ -1,4 +1,4 @@
-"""The answers of a sweep that people labelled: what their labels leave out, and which questions belong together."""
+"""Completes labels with what a sweep knows about their answers, and tells which questions belong together."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ _N_SHOWN = 5
 
 @dataclass(frozen=True)
 class LabelledQuestion:
-    """A sample of the sweep, and every answer that its cells gave. Samples of one `cluster` share gold documents or a
-    conversation, directly or by way of others.
+    """A sample of the sweep, and all answers that its cells gave. Samples of one `cluster` share gold documents or a
+    conversation, directly or through others.
     """
 
     text: str
@@ -29,32 +29,33 @@ class LabelledQuestion:
 
 
 def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, LabelledQuestion]:
-    """By id, those of a sweep's samples that are wanted. Raises DataError."""
-    wanted = set(ids)
+    """Return the samples of a sweep with these ids, by id. Raises DataError."""
+    requested = set(ids)
     found: dict[str, LabelledQuestion] = {}
     for folder in cell_folders(sweep_dir):
         for row in read_samples(folder, _COLUMNS):
-            if row["id"] in wanted:
+            if row["id"] in requested:
                 found.setdefault(row["id"], _question(row)).answers.add(row["answer"] or "")
     return found
 
 
 def completed(items: Sequence[LabelledItem], questions: Mapping[str, LabelledQuestion]) -> list[LabelledItem]:
-    """The items with what the sweep knows of their questions: the earlier turns, references where they bring none, and
-    the answer, where the sweep gave a single one and they bring none. Raises DataError for an id that is no sample of
-    the sweep, or one of another question, and for an answer that no cell gave.
+    """Return the items with the sweep's earlier turns, and with references and answers that they lack.
+
+    An answer is added only if all cells gave the same one. Raises DataError for an id that the sweep does not have, for
+    another question under the same id, and for an answer that no cell gave.
     """
     if unknown := [item.judged.sample.id for item in items if item.judged.sample.id not in questions]:
-        raise DataError(f"{_some(unknown)}: no samples of the sweep. Expected: labels with the ids of its samples.")
-    return [_completed(item, questions[item.judged.sample.id]) for item in items]
+        raise DataError(f"{_some(unknown)}: not samples of the sweep. Expected: labels with ids of its samples.")
+    return [_complete(item, questions[item.judged.sample.id]) for item in items]
 
 
-def _completed(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
+def _complete(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
     sample = item.judged.sample
     if sample.question != question.text:
         raise DataError(
-            f"item '{sample.id}': the question {sample.question[:80]!r} came, and the sweep's sample of this id asks "
-            f"{question.text[:80]!r}. Expected: the labels of this sweep, or the sweep of these labels."
+            f"item '{sample.id}': got the question {sample.question[:80]!r}, but the sample of the sweep with this id "
+            f"asks {question.text[:80]!r}. Expected: labels of this sweep."
         )
     if item.has_answer and item.judged.answer not in question.answers:
         raise DataError(

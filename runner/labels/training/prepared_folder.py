@@ -1,10 +1,8 @@
-"""The folder of training data that is made of labels:
+"""The folder of training data prepared from labels. It is complete or does not exist:
 
-    train.jsonl, validation.jsonl, test.jsonl   what the judge is asked, and what it should reply
-    test_labels.jsonl                           the labels held out, as `read_labels` reads them
-    manifest.json                               what it was made of, and how much there is
-
-It is there as a whole or not at all.
+train.jsonl, validation.jsonl, test.jsonl   what the judge is asked, and what it should reply
+test_labels.jsonl                           the labels held out, as `read_labels` reads them
+manifest.json                               its origin and its counts
 """
 
 import hashlib
@@ -27,10 +25,12 @@ _FILES = (*(f"{split}.jsonl" for split in SPLITS), LABELS)
 
 @dataclass(frozen=True)
 class TrainingManifest:
-    """`key` is the SHA-256 of the files. `labels` and `sweep` are what they were made of, `judge` and `overrides` by
-    whom it will be asked, `wording` a key of each grader without its model. `counts` are pairs by split, metric and
-    grade ("applies" or "does not apply" where that is asked first), `left_out` labels without a
-    pair, and reasons that no reply has, by why.
+    """The contents of `manifest.json`.
+
+    `key` is the SHA-256 of the files. `labels` and `sweep` are their origin. `judge` and `overrides` are the judge to
+    train. `wording` is a key of each grader, independent of its model. `counts` are pairs by split, metric and grade
+    ("applies" or "does not apply" if the judge asks that first). `left_out` counts, by reason, labels without a pair
+    and people's reasons that no reply contains.
     """
 
     key: str
@@ -47,7 +47,7 @@ class TrainingManifest:
 
 
 def file_contents(pairs: Mapping[str, Sequence[TrainingPair]], held_out: Iterable[LabelledItem]) -> dict[str, bytes]:
-    """The data files by name: `pairs` by split, and the items of the last one."""
+    """Return the data files by name: `pairs` by split, and the items of the last split."""
     lines = {f"{split}.jsonl": [pair.as_json() for pair in pairs[split]] for split in SPLITS}
     lines[LABELS] = [_label_record(item) for item in held_out]
     return {
@@ -57,20 +57,21 @@ def file_contents(pairs: Mapping[str, Sequence[TrainingPair]], held_out: Iterabl
 
 
 def key_of_files(contents: Mapping[str, bytes]) -> str:
-    """SHA-256 (hex) of names and contents."""
+    """Return the SHA-256 (hex) of names and contents."""
     digests = [f"{hashlib.sha256(contents[name]).hexdigest()} {name}\n" for name in _FILES]
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[str, bytes]) -> None:
-    """Writes the whole folder or none of it; one that holds the same already stays. Raises ConfigError for a folder
-    with anything else in it, DataError where it cannot be written.
+    """Write the whole folder or nothing. A folder with the same contents is left as it is.
+
+    Raises ConfigError for a folder with other contents, DataError for a folder that cannot be written.
     """
     text = json.dumps(asdict(manifest), ensure_ascii=False, indent=2) + "\n"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if (folder / _MANIFEST).is_file() and (folder / _MANIFEST).read_text(encoding="utf-8") == text:
             return
-        raise ConfigError(f"--out: {folder} is there already and holds something else; choose another folder")
+        raise ConfigError(f"--out: {folder} exists and has other contents; choose another folder")
     partial = folder.with_name(f".{folder.name}.partial")
     try:
         shutil.rmtree(partial, ignore_errors=True)
@@ -85,7 +86,7 @@ def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[s
 
 
 def read_manifest(folder: Path) -> TrainingManifest:
-    """Raises DataError if there is none, or if a file was changed since."""
+    """Return the manifest. Raises DataError if there is none, or if a file was changed since."""
     try:
         found: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         fields: dict[str, Json] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
@@ -97,12 +98,12 @@ def read_manifest(folder: Path) -> TrainingManifest:
             "wrote"
         ) from error
     if key != manifest.key:
-        raise DataError(f"{folder}: its files are not those of its manifest: prepare them again, in another folder")
+        raise DataError(f"{folder}: its files do not match its manifest: prepare them again, in another folder")
     return manifest
 
 
 def read_pairs(folder: Path, split: str) -> list[dict[str, Json]]:
-    """The pairs of a split, as `TrainingPair.as_json` writes them."""
+    """Return the pairs of a split, as `TrainingPair.as_json` writes them."""
     with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 

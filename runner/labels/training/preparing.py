@@ -1,4 +1,4 @@
-"""Labels, held against a judge and perhaps a sweep, made into training data."""
+"""Turns labels into training data for a judge, optionally with the sweep that they belong to."""
 
 import hashlib
 from collections import Counter
@@ -21,14 +21,14 @@ from runner.launch.overrides import readable
 from runner.results import read_sweep
 
 NO_MODEL = "llm@judge.llm=scripted"
-"""Stands in for the model that is yet to be trained: it is never asked."""
+"""Takes the place of the model to train. It is never asked."""
 
-TIED = "as many people said one thing as another"
+TIED = "people were evenly split"
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What `prepare` was asked for. `sweep_dir` is None without a sweep; `shares` sum to 1."""
+    """The request of `prepare`. `sweep_dir` is None without a sweep; `shares` sum to 1."""
 
     labels: Path
     judge: str
@@ -39,7 +39,7 @@ class Preparation:
 
 
 def prepare(asked: Preparation, folder: Path) -> TrainingManifest:
-    """Writes the folder of training data; see `prepared`. Equal input gives equal bytes. Raises RagGridError."""
+    """Write the folder of training data: see `prepared_folder`. Equal input gives equal bytes. Raises RagGridError."""
     items = read_labels(asked.labels)
     n_ties = sum(len(item.ties) for item in items)
     items = [item for item in items if item.labels]
@@ -74,12 +74,14 @@ def prepare(asked: Preparation, folder: Path) -> TrainingManifest:
 
 
 def wording_key(grader: Graded) -> str:
-    """Of all that a grader shows and reads, whatever its model."""
+    """Return a key of everything that a grader shows and reads, independent of its model."""
     return key_of(describe(grader, without=("llm",)))
 
 
 def _ties(sample: Sample, questions: Mapping[str, LabelledQuestion]) -> list[Hashable]:
-    """What ties an item to others: its question, the conversation that it stands in, and the sweep's cluster."""
+    """Return the keys by which an item is connected to others: its question, its conversation, and its cluster in the
+    sweep.
+    """
     opening = sample.history[0].question if sample.history else sample.question
     ties: list[Hashable] = [("id", sample.id), ("opening", opening)]
     if sample.id in questions:

@@ -1,4 +1,4 @@
-"""Questions divided into splits, so that each has its share of every metric and grade."""
+"""Divides questions into splits so that each has its share of every metric and grade."""
 
 from collections.abc import Hashable, Sequence
 
@@ -11,20 +11,22 @@ from components.errors import DataError
 def divided(
     groups: NDArray[np.int64], strata: Sequence[Sequence[Hashable]], shares: Sequence[float], seed: int
 ) -> list[int]:
-    """The split of each item, as its place in `shares`, which sum to 1. `groups` int64[n_items] are those of items that
-    must not be parted, `strata` what each item counts as, any number of things. No split is without a group.
+    """Return the split of each item, as an index into `shares`, which sum to 1. No split is empty.
 
-    Groups go one by one, the largest first and equal ones in an order drawn with `seed`, to the split in which they
-    leave the least squared distance to each stratum's share, in relation to its size: a greedy form of iterative
-    stratification (Sechidis et al. 2011, "On the stratification of multi-label data"). Raises DataError for fewer
-    groups than splits.
+    `groups` int64[n_items] number the groups of items that must stay together. `strata` are the things that each item
+    counts as, any number of them.
+
+    Groups are assigned one by one, the largest first and equal ones in a random order drawn with `seed`. Each goes to
+    the split where it leaves the least squared distance to each stratum's share, relative to the size of the stratum.
+    This is a greedy form of iterative stratification (Sechidis et al. 2011, "On the stratification of multi-label
+    data"). Raises DataError for fewer groups than splits.
     """
     counts = _counts(groups, strata)
     n_groups = len(counts)
     if n_groups < len(shares):
         raise DataError(
-            f"{n_groups} groups of questions that have to stay together came, {len(shares)} or more were wanted: one "
-            "for each split. Label answers to more questions."
+            f"got {n_groups} groups of questions that have to stay together, expected at least {len(shares)}, one for "
+            "each split. Label answers to more questions."
         )
     totals = counts.sum(axis=0)
     lacking = np.outer(shares, totals)
@@ -43,7 +45,7 @@ def divided(
 
 
 def _counts(groups: NDArray[np.int64], strata: Sequence[Sequence[Hashable]]) -> NDArray[np.float64]:
-    """How often each stratum occurs in each group, float64[n_groups, n_strata]."""
+    """Return the number of items of each stratum in each group, float64[n_groups, n_strata]."""
     place: dict[Hashable, int] = {}
     pairs = [
         (group, place.setdefault(name, len(place)))

@@ -1,12 +1,12 @@
 """The folder of a trained judge:
 
-    settings.json      what was asked for; written first, so that the same command goes on where it was killed
+    settings.json      the requested settings; written first, so that the same command continues after a kill
     checkpoints/       until the training has ended
     adapter/           the LoRA adapter, as PEFT saves it
     conf/llm/          options of `llm` that use it
-    manifest.json      how it went; written last
+    manifest.json      the result; written last
 
-It is used with `--config-dir FOLDER/conf llm@judge.llm=trained_judge`, or `trained_judge_vllm`.
+Use it with `--config-dir FOLDER/conf llm@judge.llm=trained_judge`, or `trained_judge_vllm`.
 """
 
 import json
@@ -28,9 +28,11 @@ _RANKS_OF_VLLM = (8, 16, 32, 64, 128, 256, 320, 512)
 
 @dataclass(frozen=True)
 class Training:
-    """`settings` are those of `settings.json`: `model`, `revision`, `dtype`, `data` (the key of the prepared labels)
-    and so on. `losses` are the mean training loss and the loss on the validation split (None without one) of each
-    epoch, in nats per token of the replies; the adapter is that of the epoch `kept`, from 1. `too_long` are the pairs
+    """The result of a training.
+
+    `settings` are those in `settings.json`, such as `model`, `revision`, `dtype` and `data` (the key of the prepared
+    labels). `losses` are the mean training loss and the validation loss (None without a validation split) of each
+    epoch, in nats per token of the replies. The adapter is from epoch `kept`, counted from 1. `too_long` are the pairs
     that were left out.
     """
 
@@ -44,8 +46,9 @@ class Training:
 
 
 def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
-    """Begins a training in a folder, or goes on with the same one; what it became if it has ended already. Raises
-    ConfigError for a folder of another training, or with something else in it.
+    """Begin a training in a folder or continue it. Return its result if it has already ended.
+
+    Raises ConfigError for a folder with another training or with other contents.
     """
     text = json.dumps(settings, ensure_ascii=False, indent=2)
     found = folder / _SETTINGS
@@ -55,7 +58,7 @@ def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
             if (folder / _MANIFEST).is_file():
                 return read_training(folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ConfigError(f"--out: {folder} is there already and holds no training; choose another folder")
+            raise ConfigError(f"--out: {folder} exists and contains no training; choose another folder")
         else:
             folder.mkdir(parents=True, exist_ok=True)
             write_lines(found, [text])
@@ -66,7 +69,7 @@ def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
 
 
 def finish(folder: Path, training: Training, saved: Path) -> None:
-    """Puts what was saved in its place, writes the options and the manifest, and removes the checkpoints."""
+    """Move the saved adapter to its place, write the options and the manifest, and delete the checkpoints."""
     shutil.rmtree(folder / ADAPTER, ignore_errors=True)
     saved.rename(folder / ADAPTER)
     options = folder / "conf" / "llm"
@@ -78,15 +81,15 @@ def finish(folder: Path, training: Training, saved: Path) -> None:
 
 
 def read_training(folder: Path) -> Training:
-    """Raises DataError if there is none that ended."""
+    """Return a finished training. Raises DataError if the folder has none."""
     try:
         found: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         fields: dict[str, Json] = {**found, "too_long": tuple(found["too_long"]), "losses": _pairs(found["losses"])}
         return Training(**fields)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{folder}: no trained judge ({error}); expected a folder that `python -m runner.judge_training "
-            "train` wrote to its end: give its command again"
+            f"{folder}: no trained judge ({error}); expected a folder in which `python -m runner.judge_training train` "
+            "has ended: run its command again"
         ) from error
 
 
@@ -94,18 +97,20 @@ def _pairs(losses: list[list[float | None]]) -> tuple[tuple[float | None, ...], 
     return tuple(tuple(each) for each in losses)
 
 
-def _require_same(folder: Path, found: Mapping[str, Json], wanted: Mapping[str, Json]) -> None:
-    other = [
+def _require_same(folder: Path, found: Mapping[str, Json], requested: Mapping[str, Json]) -> None:
+    differences = [
         f"{name}={found.get(name)!r} there, {value!r} here"
-        for name, value in wanted.items()
+        for name, value in requested.items()
         if found.get(name) != value
     ]
-    if other:
-        raise ConfigError(f"--out: {folder} holds another training ({'; '.join(other)}); choose another folder")
+    if differences:
+        raise ConfigError(
+            f"--out: {folder} contains another training ({'; '.join(differences)}); choose another folder"
+        )
 
 
 def llm_fields(settings: Mapping[str, Json], adapter: str, llm: str) -> dict[str, Json]:
-    """The fields of `llm=transformers` or `llm=vllm` that run the model with an adapter, "" for none."""
+    """Return the fields of `llm=transformers` or `llm=vllm` that run the model with an adapter, "" for none."""
     model = {"model": settings["model"], "revision": settings["revision"], "adapter": adapter}
     if llm == "transformers":
         return {**model, "dtype": settings["dtype"]}
@@ -114,7 +119,7 @@ def llm_fields(settings: Mapping[str, Json], adapter: str, llm: str) -> dict[str
 
 
 def _options(settings: Mapping[str, Json], adapter: Path) -> dict[str, str]:
-    """The YAML files of the adapter in this process, and in a server of vLLM, by name."""
+    """Return the YAML files by name that run the judge in this process and in a vLLM server."""
     texts = {}
     for name, llm in (("trained_judge.yaml", "transformers"), ("trained_judge_vllm.yaml", "vllm")):
         option = {"defaults": [llm, "_self_"], **llm_fields(settings, str(adapter), llm)}

@@ -1,4 +1,4 @@
-"""The trainer of an adapter: TRL's SFTTrainer, with PEFT's LoRA."""
+"""Trains an adapter with TRL's SFTTrainer and PEFT's LoRA."""
 
 import json
 import math
@@ -16,17 +16,19 @@ from runner.labels.training.training_examples import Lessons
 from runner.labels.training.training_settings import Settings
 
 _STATE = "trainer_state.json"
-"""What the trainer writes last into a checkpoint."""
+"""The file of a checkpoint that the trainer writes last."""
 
 
 def make_trainer(settings: Settings, lessons: Lessons, checkpoints: Path) -> Any:
-    """A trainer that has not begun, with its adapter drawn. `device` and `dtype` of the settings are chosen."""
+    """Return a trainer that has not started, with its initialized adapter. `device` and `dtype` of the settings are
+    resolved.
+    """
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import PrinterCallback, set_seed
     from trl import SFTConfig, SFTTrainer
 
-    set_seed(settings.seed)  # before the adapter is drawn
+    set_seed(settings.seed)  # before the adapter is initialized
     tokenizer, validated = lessons.tokenizer, lessons.validated.rows
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -40,7 +42,7 @@ def make_trainer(settings: Settings, lessons: Lessons, checkpoints: Path) -> Any
         per_device_eval_batch_size=settings.at_once,
         gradient_accumulation_steps=settings.batch_size // settings.at_once,
         gradient_checkpointing=not on_cpu,
-        max_length=None,  # nothing is cut: what is too long was left out
+        max_length=None,  # nothing is truncated: pairs that are too long were left out
         bf16=settings.dtype is Dtype.BFLOAT16 and not on_cpu,
         fp16=settings.dtype is Dtype.FLOAT16 and not on_cpu,
         use_cpu=on_cpu,
@@ -58,7 +60,7 @@ def make_trainer(settings: Settings, lessons: Lessons, checkpoints: Path) -> Any
         disable_tqdm=not sys.stderr.isatty(),
     )
     if arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # all that it sees would each learn from a batch of their own, at every step
+        arguments._n_gpu = 1  # otherwise each visible GPU would process a batch of its own at every step
     trainer = SFTTrainer(
         _network(settings),
         args=arguments,
@@ -93,8 +95,9 @@ def _network(settings: Settings) -> Any:
 
 
 def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
-    """From the last checkpoint that is there, else from the beginning. Raises ComponentError if the pairs that are `at
-    once` in memory do not fit into it, or if the loss is no number any more.
+    """Train from the last checkpoint, or from the start without one.
+
+    Raises ComponentError if `at_once` pairs do not fit in memory, or if the loss is not finite.
     """
     import torch
 
@@ -102,19 +105,18 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
         trainer.train(resume_from_checkpoint=_last_whole(checkpoints))
     except torch.OutOfMemoryError as error:
         raise ComponentError(
-            f"at_once: {at_once} pairs at once do not fit into memory ({str(error).partition('. ')[0]}); expected "
+            f"at_once: {at_once} pairs do not fit in memory together ({str(error).partition('. ')[0]}); expected "
             "fewer, a smaller --max-length, or a smaller model"
         ) from error
     losses = [entry[name] for entry in trainer.state.log_history for name in ("loss", "eval_loss") if name in entry]
     if not all(math.isfinite(float(loss)) for loss in losses):
         raise ComponentError(
-            f"learning_rate: the loss is no finite number any more ({losses[-1]}); expected a smaller one, in another "
-            "folder"
+            f"learning_rate: the loss is no longer finite ({losses[-1]}); use a smaller one, in another folder"
         )
 
 
 def _last_whole(checkpoints: Path) -> str | None:
-    """The last checkpoint that was written to its end, which is the trainer's state; None if there is none."""
+    """Return the last complete checkpoint, None without one. A checkpoint is complete if it has the trainer's state."""
     folders = sorted(checkpoints.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     for folder in reversed(folders):
         try:
@@ -127,10 +129,10 @@ def _last_whole(checkpoints: Path) -> str | None:
 
 
 def save_adapter(trainer: Any, folder: Path) -> Path:
-    """Saves the adapter alone, in a folder whose bytes do not depend on the order of a set."""
+    """Save only the adapter. The bytes do not depend on the order of a set."""
     shutil.rmtree(folder, ignore_errors=True)
     trainer.model.save_pretrained(folder, save_embedding_layers=False)
-    (folder / "README.md").unlink(missing_ok=True)  # a form to fill in
+    (folder / "README.md").unlink(missing_ok=True)  # a template to fill in
     path = folder / "adapter_config.json"
     config: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
     config["target_modules"] = sorted(config["target_modules"])

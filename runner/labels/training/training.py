@@ -1,11 +1,10 @@
-"""Trains a judge on prepared labels: from the folder that holds them to the folder of the adapter."""
+"""Trains a judge: reads a folder of prepared labels and writes a folder with the adapter."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from components.errors import ConfigError, DataError
 from components.pretrained.dtype import Dtype
@@ -22,18 +21,19 @@ _WEIGHTS = "adapter_model.safetensors"
 
 
 def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Training:
-    """Trains on the prepared labels in `data`, and keeps the epoch with the least loss on the validation split (the
-    last one without such a split). One that was killed goes on from its last epoch; one that ended is read.
+    """Train on the prepared labels in `data`, and keep the epoch with the least validation loss.
 
-    On a CPU the same settings give the same bytes, interrupted or not. Raises ConfigError for settings that make no
-    sense and, with `strict`, for pairs that are too long; DataError if nothing is left to learn from; ComponentError
-    if the model cannot be loaded or trained.
+    Without a validation split, the last epoch is kept. A training that was killed continues after its last epoch. If
+    the training has ended, its result is read. On a CPU, the same settings give the same bytes, interrupted or not.
+
+    Raises ConfigError for invalid settings and, with `strict`, for pairs that are too long. Raises DataError if no pair
+    is left, ComponentError if the model cannot be loaded or trained.
     """
     if mistakes := settings.check():
         raise ConfigError(mistakes)
     manifest = read_manifest(data)
     device = torch_device(settings.device)
-    settings = replace(settings, device=device, dtype=settings.dtype or _suiting(device))
+    settings = replace(settings, device=device, dtype=settings.dtype or _default_dtype(device))
     lessons = _lessons(settings, data)
     if lessons.too_long and strict:
         raise ConfigError(
@@ -51,7 +51,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
         return ended
     with held(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
         if ended := begun(folder, asked):
-            return ended  # by the process that this one waited for
+            return ended  # in the process that held the lock
         trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
         run(trainer, folder / CHECKPOINTS, settings.at_once)
         saved = save_adapter(trainer, folder / ".adapter")
@@ -61,7 +61,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
             n_pairs={"train": len(lessons.learned.rows), "validation": len(lessons.validated.rows)},
             too_long=lessons.too_long,
             losses=losses,
-            kept=_kept(losses),
+            kept=_best_epoch(losses),
             adapter_sha256=hashlib.sha256((saved / _WEIGHTS).read_bytes()).hexdigest(),
             versions={package: version(package) for package in PACKAGES},
         )
@@ -69,7 +69,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
     return training
 
 
-def _suiting(device: str) -> Dtype:
+def _default_dtype(device: str) -> Dtype:
     import torch
 
     is_fit = device.startswith("cuda") and torch.cuda.is_bf16_supported()
@@ -77,14 +77,14 @@ def _suiting(device: str) -> Dtype:
 
 
 def _lessons(settings: Settings, data: Path) -> Lessons:
-    """The pairs in the model's tokens."""
+    """Return the pairs as tokens of the model."""
     with loading(settings.model, settings.revision) as name:
         from transformers import AutoConfig, AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision or None)
         config = AutoConfig.from_pretrained(name, revision=settings.revision or None).get_text_config()
     if not tokenizer.chat_template:
-        raise ConfigError(f"model: {settings.model!r} has no chat template; expected a model that was tuned for chats")
+        raise ConfigError(f"model: {settings.model!r} has no chat template; expected a chat model")
     window = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
     max_length = min(settings.max_length or window, window)
     learned, validated = (
@@ -92,19 +92,19 @@ def _lessons(settings: Settings, data: Path) -> Lessons:
     )
     if not learned.rows:
         raise DataError(
-            f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer; expected some: "
-            "give a larger --max-length, or a model with a larger window"
+            f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer; use a larger "
+            "--max-length, or a model with a larger window"
         )
     return Lessons(tokenizer, learned, validated)
 
 
-def _losses(history: list[Mapping[str, Any]]) -> tuple[tuple[float, float | None], ...]:
-    """By epoch, of training and of the validation split."""
+def _losses(history: list[Mapping[str, float]]) -> tuple[tuple[float, float | None], ...]:
+    """Return the training loss and the validation loss of each epoch."""
     trained = [float(entry["loss"]) for entry in history if "loss" in entry]
     validated: list[float | None] = [float(entry["eval_loss"]) for entry in history if "eval_loss" in entry]
     return tuple(zip(trained, validated or [None] * len(trained), strict=True))
 
 
-def _kept(losses: tuple[tuple[float, float | None], ...]) -> int:
+def _best_epoch(losses: tuple[tuple[float, float | None], ...]) -> int:
     validated = [loss for _, loss in losses if loss is not None]
     return validated.index(min(validated)) + 1 if validated else len(losses)

@@ -1,4 +1,4 @@
-"""Training pairs as the tokens that a model reads and writes, none of them cut."""
+"""Converts training pairs to the tokens that a model reads and writes. None of them is truncated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,14 @@ from components.pretrained.chat_template import in_template
 from components.records import Message
 
 _NO_LOSS = -100
-"""The label of tokens that a model reads, and does not learn to write."""
+"""Label of tokens that the model only reads. They do not count for the loss."""
 
 
 @dataclass(frozen=True)
 class TrainingExamples:
-    """`rows` hold `input_ids` and `labels`; `too_long` are the pairs that do not fit, as "id, metric: n tokens"."""
+    """Examples of a split. `rows` have `input_ids` and `labels`; `too_long` lists the pairs that do not fit, as "id,
+    metric: n tokens".
+    """
 
     rows: tuple[dict[str, list[int]], ...]
     too_long: tuple[str, ...]
@@ -23,7 +25,7 @@ class TrainingExamples:
 
 @dataclass(frozen=True)
 class Lessons:
-    """What a model learns, and what says how far it has come; `tokenizer` is that of transformers."""
+    """Examples for training and for validation, and the tokenizer of transformers that made them."""
 
     tokenizer: Any
     learned: TrainingExamples
@@ -31,14 +33,16 @@ class Lessons:
 
     @property
     def too_long(self) -> tuple[str, ...]:
-        """Of both."""
+        """The pairs of both splits that do not fit."""
         return (*self.learned.too_long, *self.validated.too_long)
 
 
 def examples_of(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> TrainingExamples:
-    """The prompt of each pair in the tokens that `TransformersChat` gives the model, then the reply with the token that
-    ends it, which alone counts for the loss. A pair of more than `max_length` tokens is left out: cut to it, it would
-    lose its grade. Raises ComponentError for a chat template in which a reply does not follow its prompt.
+    """Return the examples of pairs: the prompt as `TransformersChat` tokenizes it, then the reply with its end token.
+
+    Only the reply counts for the loss. A pair of more than `max_length` tokens is left out, because truncation would
+    remove its grade. Raises ComponentError for a chat template whose prompt is not the beginning of the whole
+    conversation.
     """
     rows, too_long = [], []
     for pair in pairs:
@@ -62,22 +66,22 @@ def _tokens(pair: Mapping[str, Json], tokenizer: Any) -> tuple[list[int], list[i
         raise ComponentError(f"the chat template refuses the messages of {pair['id']!r}: {error}") from error
     if not whole.startswith(prompt):
         raise ComponentError(
-            "the chat template writes a conversation otherwise than the prompt in which it asks for the reply, as "
-            "those of models that think first may do: the judge would not be asked what it learned. Expected a model "
+            "the chat template renders a whole conversation differently from the prompt that requests the reply, as "
+            "templates of reasoning models may do: the judge would not be asked what it learned. Expected a model "
             "whose template continues its prompt"
         )
-    if reply[0].content not in (said := whole[len(prompt) :]):
+    if reply[0].content not in (rendered := whole[len(prompt) :]):
         raise ComponentError(
-            "the chat template leaves out what a reply says, as those of models that see pictures may do; expected a "
-            "model whose template writes messages' `content`"
+            "the chat template omits the text of a reply, as templates of vision models may do; expected a model "
+            "whose template writes messages' `content`"
         )
-    of_prompt, of_reply = (_ids(tokenizer, text) for text in (prompt, said))
-    # A template that only breaks the line after a reply would teach the model not to stop.
-    if tokenizer.eos_token_id is not None and tokenizer.eos_token_id not in of_reply:
-        of_reply.append(tokenizer.eos_token_id)
-    return of_prompt, of_reply
+    prompt_ids, reply_ids = (_ids(tokenizer, text) for text in (prompt, rendered))
+    # Without an end token in the template, the model would learn not to stop.
+    if tokenizer.eos_token_id is not None and tokenizer.eos_token_id not in reply_ids:
+        reply_ids.append(tokenizer.eos_token_id)
+    return prompt_ids, reply_ids
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:
-    # Not verbose: what is too long for the model is counted.
+    # Not verbose, because texts that are too long for the model are counted elsewhere.
     return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])

@@ -1,5 +1,6 @@
-"""From people's labels to what a judge is asked and should reply: nothing is rendered here, the judge itself asks, and
-is answered as people would.
+"""Turns people's labels into pairs of a judge's prompt and the expected reply.
+
+Prompts are not rendered here. The judge itself asks, and a stand-in for its model answers as people did.
 """
 
 import json
@@ -23,8 +24,10 @@ _N_SHOWN = 3
 
 @dataclass(frozen=True)
 class TrainingPair:
-    """What a judge is asked about an item, and the reply that says what people say. `item` is its place among the
-    labelled ones; `grade` is None where the judge asks, once per question, whether the metric applies.
+    """A prompt of a judge about an item, and the reply that states people's label.
+
+    `item` is its index among the labelled items. `grade` is None for the question whether the metric applies, which
+    some judges ask once per question.
     """
 
     item: int
@@ -36,13 +39,13 @@ class TrainingPair:
 
     @property
     def says(self) -> str:
-        """The grade, or whether the metric applies."""
+        """The grade, or whether the metric applies, as words."""
         if self.grade is not None:
             return str(self.grade)
         return "applies" if _meaning(self)["applicable"] else "does not apply"
 
     def as_json(self) -> dict[str, Json]:
-        """In the conversational form of prompt and completion that trainers read."""
+        """Return the pair as a conversation with prompt and completion, the form that trainers read."""
         return {
             "id": self.sample_id,
             "metric": self.metric,
@@ -54,14 +57,14 @@ class TrainingPair:
 
 @dataclass(frozen=True)
 class TrainingPairs:
-    """All pairs, each once; `n_left_out` are labels without one, and reasons left out, by why."""
+    """All pairs, each once. `n_left_out` counts labels without a pair, and omitted reasons, by cause."""
 
     pairs: tuple[TrainingPair, ...]
     n_left_out: Counter[str] = field(default_factory=Counter)
 
 
-class _AsPeople:
-    """Asked in a model's place: gives one reply to everything, and notes what was asked."""
+class _PeoplesReply:
+    """Takes the place of a model: gives one reply to every request, and records the requests."""
 
     def __init__(self, reply: dict[str, Json]) -> None:
         self._reply = json.dumps(reply, ensure_ascii=False)
@@ -73,36 +76,40 @@ class _AsPeople:
 
 
 class _Asked(NamedTuple):
-    """What a judge asked before it graded and when it did, and whether it read the replies as people meant them."""
+    """The requests of a judge before grading and while grading, and whether it read the replies as people
+    meant them.
+    """
 
-    first: _AsPeople
-    then: _AsPeople
+    first: _PeoplesReply
+    then: _PeoplesReply
     is_read: bool
 
 
 def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> TrainingPairs:
-    """One pair for each label, and where a judge asks that first, one for each question and metric that says whether
-    the metric applies. Raises DataError where the same is asked twice and people say different things.
+    """Return a pair for each label, and a pair for each question and metric if the judge first asks whether the metric
+    applies.
+
+    Raises DataError if people's labels for the same prompt differ.
     """
     found: dict[tuple[str, tuple[Message, ...]], TrainingPair] = {}
     conflicts: dict[str, None] = {}
     n_left_out: Counter[str] = Counter()
     for grader in graders:
         for place, item in enumerate(items):
-            for pair in _of_label(grader, place, item, n_left_out) if grader.name in item.labels else ():
+            for pair in _pairs_of_label(grader, place, item, n_left_out) if grader.name in item.labels else ():
                 first = found.setdefault((pair.metric, pair.messages), pair)
                 if _meaning(first) != _meaning(pair):
                     conflicts[_conflict(first, pair)] = None
     if conflicts:
         more = f" (and {len(conflicts) - _N_SHOWN} more)" if len(conflicts) > _N_SHOWN else ""
         raise DataError(
-            f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}. Expected one label for what a judge is "
-            "shown alike: let those who labelled it settle it, or remove these labels."
+            f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}. Expected one label for each prompt of "
+            "the judge: have the annotators agree on one, or remove these labels."
         )
     return TrainingPairs(tuple(found.values()), n_left_out)
 
 
-def _of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counter[str]) -> list[TrainingPair]:
+def _pairs_of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counter[str]) -> list[TrainingPair]:
     label, reason = item.labels[grader.name], item.reasons.get(grader.name, "").strip()
     if label == NOT_APPLICABLE and grader.not_applicable_grade is None and not grader.applicability:
         n_left_out[UNSAYABLE] += 1
@@ -122,8 +129,8 @@ def _of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counte
 
 def _asked(grader: Graded, item: LabelledItem, label: int, reason: str) -> _Asked:
     applies = label != NOT_APPLICABLE or grader.not_applicable_grade is not None
-    first = _AsPeople({"reason": "" if applies else reason, "applicable": applies})
-    then = _AsPeople({"reason": reason, "grade": _grade(grader, label)})
+    first = _PeoplesReply({"reason": "" if applies else reason, "applicable": applies})
+    then = _PeoplesReply({"reason": reason, "grade": _grade(grader, label)})
     preparation: JudgePreparation = grader.prepare([item.judged.sample], first)
     scores = grader.judge([item.judged], preparation, then).scores[grader.name]
     value = float(scores.values[0])
@@ -141,7 +148,7 @@ def _grade(grader: Graded, label: int) -> int | None:
 
 
 def _meaning(pair: TrainingPair) -> dict[str, Json]:
-    """What a reply says, without its reason."""
+    """Return the content of a reply without its reason."""
     reply: dict[str, Json] = json.loads(pair.reply)
     return {name: value for name, value in reply.items() if name != "reason"}
 
@@ -150,5 +157,5 @@ def _conflict(first: TrainingPair, other: TrainingPair) -> str:
     about = (
         f"'{first.sample_id}'" if first.sample_id == other.sample_id else f"'{first.sample_id}', '{other.sample_id}'"
     )
-    said = " and ".join(json.dumps(_meaning(pair)) for pair in (first, other))
-    return f"{first.metric} of {about}: {said}"
+    replies = " and ".join(json.dumps(_meaning(pair)) for pair in (first, other))
+    return f"{first.metric} of {about}: {replies}"

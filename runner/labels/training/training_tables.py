@@ -1,4 +1,4 @@
-"""What the commands print."""
+"""Tables of the commands that train and evaluate a judge."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from runner.labels.training.trained import Training
 
 
 def prepared_table(manifest: TrainingManifest) -> Table:
-    """Pairs by metric and split, with how many there are of each grade."""
+    """Return the number of pairs by metric and split, with the numbers of each grade."""
     table = _table("Training pairs", ("metric", *SPLITS))
     for metric in dict.fromkeys(name for split in SPLITS for name in manifest.counts[split]):
         table.add_row(metric, *(_balance(manifest.counts[split].get(metric, {})) for split in SPLITS))
@@ -21,7 +21,7 @@ def prepared_table(manifest: TrainingManifest) -> Table:
 
 
 def losses_table(training: Training) -> Table:
-    """The loss of each epoch, in nats per token of the replies."""
+    """Return the losses of each epoch, in nats per token of the replies."""
     table = _table("Loss per token of a reply", ("epoch", "training", "validation"))
     for number, (trained, validated) in enumerate(training.losses, start=1):
         kept = " [bold](kept)[/]" if number == training.kept else ""
@@ -30,7 +30,7 @@ def losses_table(training: Training) -> Table:
 
 
 def compared_table(compared: Mapping[str, ComparedJudges]) -> Table:
-    """The share of equal grades and kappa, before and after, each metric in two rows."""
+    """Return the share of equal grades and kappa, before and after, in two rows for each metric."""
     columns = ("metric", "", "n", "questions", "before", "after", "difference", "unreadable before", "after", "failed")
     table = _table("Judge against people, before and after training [dim]95% intervals[/]", columns)
     for name, found in compared.items():
@@ -51,7 +51,9 @@ def compared_table(compared: Mapping[str, ComparedJudges]) -> Table:
 
 
 def as_json(compared: Mapping[str, ComparedJudges]) -> dict[str, Json]:
-    """By metric; an interval is null for fewer than 5 questions, a value where it is undefined."""
+    """Return the comparisons by metric. An interval is null for fewer than 5 questions, a value is null if it is
+    undefined.
+    """
     return {name: _entry(found) for name, found in compared.items()}
 
 

@@ -1,1 +1,1 @@
-"""Write the pipeline of a cell as a folder that answers questions."""
+"""Writes the pipeline of a cell as a folder that answers questions."""

@@ -1,4 +1,4 @@
-"""What code imports, read from its text: modules of the packages in a folder, and packages of others."""
+"""Finds the imports of code by reading it: modules of the packages in a folder, and third-party packages."""
 
 import ast
 import sys
@@ -15,9 +15,11 @@ class Code:
         self._root = root
         self._own = {path.stem for path in root.iterdir()}
 
-    def others(self, modules: Iterable[str], *, when_called: bool) -> set[str]:
-        """Modules of others ("sklearn.preprocessing") that are imported by these and by what they import of the
-        folder's own: when they are loaded, and with `when_called` when their functions are called too.
+    def third_party_imports(self, modules: Iterable[str], *, when_called: bool) -> set[str]:
+        """Return the third-party modules ("sklearn.preprocessing") that these modules import, directly or through other
+        modules in the folder.
+
+        With `when_called`, imports within functions count too.
         """
         waiting, seen, found = [*modules], set[str](), set[str]()
         while waiting:
@@ -31,7 +33,7 @@ class Code:
                     waiting += [imported, imported.rpartition(".")[0]]
                 elif top not in sys.stdlib_module_names:
                     found.add(imported)
-            waiting.append(name.rpartition(".")[0])  # its package is loaded before it
+            waiting.append(name.rpartition(".")[0])  # importing a module imports its package first
         return found
 
     def _file(self, name: str) -> Path | None:
@@ -46,8 +48,9 @@ class Code:
 
 
 def _names(module: ast.Module, package: str, *, when_called: bool) -> Iterator[str]:
-    """Of modules, and of what is imported from them, which may be modules too; what is imported for types alone is
-    left out, and what `find_spec` looks for is not.
+    """Yield names of imported modules, and of objects imported from them, which may be modules too.
+
+    Imports only for type checking are left out. Modules that `find_spec` looks for are included.
     """
     waiting: list[ast.AST] = [module]
     while waiting:

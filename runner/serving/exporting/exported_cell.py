@@ -1,4 +1,4 @@
-"""What of a sweep's cell goes into an exported folder: found and checked before anything is written."""
+"""Finds and checks the parts of a sweep's cell that an export needs, before anything is written."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,14 +27,16 @@ from runner.serving.nodes import model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import needed_of_all
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
-"""Groups of axes that say what is asked, and how answers are judged."""
+"""Groups of axes that determine the questions and the judging of answers."""
 
 
 @dataclass(frozen=True)
 class ExportedCell:
-    """All that an exported folder is made of: what it says of itself, its kept stages in the same order, and folders of
-    pretrained models by the names that they get. `samples` are the sweep's own questions, `earlier` the positions of
-    the earlier turns of each whose conversation holds the model's own answers. `store` has the kept stages.
+    """Everything that an exported folder is made of.
+
+    `entries` are the cached stages, in the order of `description.kept`, and `store` has them. `models` are folders of
+    pretrained models by their names in the export. `samples` are the sweep's questions. `earlier` has for each the
+    positions of its earlier turns, if its conversation contains the model's own answers.
     """
 
     sweep: SweepResult
@@ -50,33 +52,36 @@ class ExportedCell:
 
     @property
     def parts(self) -> list[object]:
-        """All components that answer."""
+        """All components that answering uses."""
         return [part for name in self.description.components for part in parts_of(getattr(self.cell, name))]
 
     @property
     def key_variables(self) -> list[str]:
-        """The environment variables that hold keys for servers."""
+        """Environment variables with API keys of servers."""
         return sorted({variable for part in self.parts if (variable := getattr(part, "api_key_env", ""))})
 
     @property
     def code(self) -> list[str]:
-        """The code besides ours that answering runs."""
+        """Code of others that answering runs."""
         return code_in(self.description)
 
     @property
     def hub_models(self) -> list[str]:
-        """Models that are loaded by their names."""
+        """Models that are loaded by name."""
         named = [str(getattr(part, "model", "")) for part in self.parts if hasattr(part, "content_hash")]
         return sorted({model for model in named if model and local_folder(model) is None})
 
 
 def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None = None) -> ExportedCell:
-    """Finds all that a cell's answers need. Raises DataError or ConfigError for a cell that cannot be exported, and
-    DataError for kept stages that are missing or damaged.
+    """Find everything that the cell's answers need.
+
+    Raises DataError or ConfigError for a cell that cannot be exported, and DataError for cached stages that are missing
+    or damaged.
     """
     if result.status != OK:
         raise DataError(
-            f"{result.cell_id}: the cell failed ({result.reason}); export another, or mend the cause and sweep again"
+            f"{result.cell_id}: the cell failed ({result.reason}); export another cell, or fix the cause and run the "
+            "sweep again"
         )
     folder, plugins = sweep.folder_of(result), trusted_among(plugins_of(result.config))
     served = served_nodes(result.config, frozenset(result.config))
@@ -123,7 +128,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
 
 
 def _axes(result: CellResult) -> dict[str, Json]:
-    """Those that count for an answer."""
+    """Return the axes that influence an answer."""
     groups = ((name, value, name.partition(".")[0]) for name, value in result.axes.items())
     return {name: value for name, value, group in groups if value is not None and group not in _ABOUT_THE_SWEEP}
 
@@ -132,26 +137,28 @@ def _require_search(cell: Cell) -> None:
     if any(isinstance(arm, PickingArm) for arm in cell.retriever.arms):
         raise ConfigError(
             f"retriever: {type(cell.retriever).__name__} takes the passages that the benchmark names for a sample, "
-            "which a question of yours does not have; export a cell whose retriever searches"
+            "which other questions do not have; export a cell whose retriever searches"
         )
 
 
 def _chosen_rerankers(cell: Cell, result: CellResult) -> dict[str, str]:
-    """By set, where the cell chose for each; "" is for a question of none: the best over all sets together."""
+    """Return the chosen reranker by set, if the cell chose one for each. "" is for questions of no set: the best over
+    all sets together.
+    """
     if not isinstance(cell.reranker, RerankerSelection):
         return {}
-    told: Mapping[str, Json] = result.steps[RERANKER]
-    return {"": told["overall"]["chosen"], **{name: own["chosen"] for name, own in told["sets"].items()}}
+    facts: Mapping[str, Json] = result.steps[RERANKER]
+    return {"": facts["overall"]["chosen"], **{name: own["chosen"] for name, own in facts["sets"].items()}}
 
 
 def _names(folders: Mapping[str, Path]) -> dict[str, str]:
-    """By place the name that a model's folder gets; equal folders have one."""
+    """Return the name that each model's folder gets, by its place. Equal folders share a name."""
     paths = list(dict.fromkeys(path.resolve() for path in folders.values()))
     return {place: f"models/{paths.index(path.resolve()) + 1}-{path.resolve().name}" for place, path in folders.items()}
 
 
 def _history(result: CellResult, plugins: tuple[str, ...]) -> History:
-    """That of the cell where it counts: no earlier turns stand in other cells, or those of the benchmark."""
+    """Return the history of the cell. A cell without one has no earlier turns, or those of the benchmark."""
     if result.axes.get("history") is None:
         return GoldHistory()
     history: History = build_component(result.config["history"], History, "history", plugins)

@@ -1,10 +1,11 @@
-"""Writing an exported folder: whole or not at all."""
+"""Writes an exported folder atomically."""
 
 import logging
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from components.errors import DataError, StoreError
@@ -14,7 +15,6 @@ from runner.engine.store import Store
 from runner.engine.store.half_exports import HalfExport, of_others
 from runner.results import open_samples
 from runner.serving.exporting.exported_cell import ExportedCell
-from runner.serving.exporting.exported_code import copy_code
 from runner.serving.exporting.folder_readme import readme
 from runner.serving.exporting.mlflow_model import write_model
 from runner.serving.exporting.requirements import requirements
@@ -23,8 +23,12 @@ from runner.serving.replay_check import write_check
 
 log = logging.getLogger(__name__)
 
+_PACKAGES = ("components", "runner")
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+_LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "exporting")
+
 _SCRIPT = '''\
-"""Answers questions as a cell of a sweep did: README.md says which one.
+"""Answers questions as a cell of a sweep did: see README.md.
 
     python pipeline.py "a question"
     python pipeline.py --check
@@ -36,7 +40,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER / {code!r}))  # the code that came with this folder, whatever else is installed
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
 
     run_main("runner.serving.pipeline_command", FOLDER)
@@ -46,7 +50,7 @@ from runner.serving.pipeline import Pipeline  # noqa: E402
 
 
 def load_pipeline(folder: str | Path = FOLDER, *, trust: bool = False) -> Pipeline:
-    """The pipeline, for programs: `load_pipeline().answer("a question")`. README.md says if it wants trust=True."""
+    """Load the pipeline: `load_pipeline().answer("a question")`. See README.md on trust=True."""
     from runner.serving.pipeline import load_pipeline as load
 
     return load(folder, trust=trust)
@@ -54,17 +58,17 @@ def load_pipeline(folder: str | Path = FOLDER, *, trust: bool = False) -> Pipeli
 
 
 def write_folder(cell: ExportedCell, out: Path) -> int:
-    """Writes the folder `out` in one step, in the place of an earlier export; returns its size in bytes.
+    """Write the folder `out` atomically in the place of an earlier export, and return its size in bytes.
 
-    Where the system cannot swap two folders (`runner.engine.exchanging`) an earlier export is replaced in two steps. A
-    process that is killed between them leaves none; the next export, and prune, put the earlier one back.
+    If the system cannot swap two folders (`runner.engine.exchanging`), an earlier export is replaced in two steps. A
+    process that is killed between them leaves none. The next export, or prune, restores the earlier one.
 
-    A link stays, and the folder that it names is written. Raises DataError if something else is there, StoreError if it
-    cannot be written.
+    A link stays, and the folder that it names is written. Raises DataError if something else exists there, StoreError
+    if it cannot be written.
     """
     out = out.resolve()
     if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
-        raise DataError(f"--out: {out} is there, and no exported folder; name one that is new or empty")
+        raise DataError(f"--out: {out} exists and is not an exported folder; name a new or empty folder")
     try:
         with _in_place_of(out, cell.store) as folder:
             _write(cell, folder)
@@ -75,7 +79,7 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
 
 @contextmanager
 def _in_place_of(out: Path, store: Store) -> Iterator[Path]:
-    """A folder that takes the place of `out` once it is whole. Leftovers of killed exports are removed first."""
+    """Yield a folder that replaces `out` once it is complete. Leftovers of killed exports are removed first."""
     out.parent.mkdir(parents=True, exist_ok=True)
     for left in store.half_exports.left():
         if store.half_exports.remove(left):
@@ -89,15 +93,17 @@ def _in_place_of(out: Path, store: Store) -> Iterator[Path]:
 
 def _advice(of_store: str, store: Store) -> str:
     if not of_store:
-        return "an export by an earlier version left it; remove it unless that still runs"
+        return "an export by an earlier version left it; remove it unless that export still runs"
     if of_store == str(store.root):
         return "another export writes it"
     command = shlex.join(["python", "-m", "runner.store", "--store-dir", of_store, "prune"])
-    return f"an export from another store writes or left it; {command} removes it if that was killed"
+    return f"an export from another store writes or left it; {command} removes it if that export was killed"
 
 
 def _take_place(half: HalfExport) -> None:
-    """In one step where the system has one; else in two, between which a kill leaves no export at its place."""
+    """Replace the export, atomically if the system can swap folders. Otherwise a kill between two steps leaves no
+    export.
+    """
     if not half.out.exists():
         half.new.replace(half.out)
     elif not exchange(half.new, half.out):
@@ -118,10 +124,38 @@ def _write(cell: ExportedCell, folder: Path) -> None:
     for name, path in cell.models.items():
         shutil.copytree(path, pipeline / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     write_description(pipeline, cell.description)
-    copy_code(cell.description.plugins, folder / CODE)
+    _copy_code(cell.description.plugins, folder / CODE)
     needed = requirements(cell.parts, folder / CODE)
     (folder / "requirements.txt").write_text(needed.text, encoding="utf-8")
     write_model(folder, needed, cell.sweep.finished)
     write_check(folder / CHECK, cell.samples, kept_samples, cell.earlier)
     (folder / "pipeline.py").write_text(_SCRIPT.format(code=CODE.as_posix()), encoding="utf-8")
     (folder / "README.md").write_text(readme(cell), encoding="utf-8")
+
+
+def _copy_code(plugins: Sequence[str], folder: Path) -> None:
+    """Copy this project's packages and the plugins, each a package or a single module.
+
+    The code is copied, not required: neither the project nor custom packages are in a package index, and a fork may
+    differ. Raises DataError for a plugin without files.
+    """
+    folder.mkdir(parents=True)
+    root = Path(__file__).resolve().parents[3]
+    if (root / "LICENSE").is_file():  # otherwise the project is installed, and its metadata include the license
+        shutil.copyfile(root / "LICENSE", folder / "LICENSE")
+    for name in _PACKAGES:
+        shutil.copytree(root / name, folder / name, ignore=_LEFT_OUT_OF_OURS)
+    for name in dict.fromkeys(plugin.partition(".")[0] for plugin in plugins):
+        _copy_package(name, folder)
+
+
+def _copy_package(name: str, folder: Path) -> None:
+    module = import_module(name)
+    places = [Path(place) for place in getattr(module, "__path__", ())]
+    file = Path(getattr(module, "__file__", None) or "")
+    if not places and not file.is_file():
+        raise DataError(f"run.plugins: {name} has no files to copy; expected a package or a module in a file")
+    for place in places:
+        shutil.copytree(place, folder / name, ignore=_LEFT_OUT, dirs_exist_ok=True)
+    if not places:
+        shutil.copyfile(file, folder / file.name)

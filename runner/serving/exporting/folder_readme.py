@@ -1,4 +1,4 @@
-"""The README of an exported folder."""
+"""Writes the README of an exported folder."""
 
 import re
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ Answers questions as this cell of the sweep {sweep_id} did, on the documents of 
 
 ```bash
 pip install -r requirements.txt                  # Python {python}
-python pipeline.py --check                       # answers the sweep's {n_samples:,} questions anew, and compares
-python pipeline.py "a question"                  # answers, and shows what was read; --help has more
+python pipeline.py --check                       # answers the sweep's {n_samples:,} questions again, and compares
+python pipeline.py "a question"                  # answers, and shows the passages; see --help
 mlflow models serve -m model --env-manager local # serves it: POST /invocations
 ```
 
@@ -36,7 +36,7 @@ curl http://127.0.0.1:5000/invocations -H 'Content-Type: application/json' \\
   -d '{{"input": [{{"role": "user", "content": "a question"}}]}}'
 ```
 
-The answer of the server is in `output`, the passages that it is made of in `custom_outputs`.
+The answer of the server is in `output`, its passages are in `custom_outputs`.
 
 ## The cell
 
@@ -48,20 +48,20 @@ The answer of the server is in `output`, the passages that it is made of in `cus
 |---|---|---|---|
 {metrics}
 
-## What is here
+## Files
 
-| path | what it is |
+| path | contents |
 |---|---|
-| `model/artifacts/pipeline/pipeline.json` | the configuration, and what else the pipeline is made of |
-| `model/artifacts/pipeline/stages/` | documents, chunks, indexes and what was fitted, as the sweep kept them |
+| `model/artifacts/pipeline/pipeline.json` | the configuration, and facts about the data |
+| `model/artifacts/pipeline/stages/` | documents, chunks, indexes and fitted components, as the sweep stored them |
 {model_folders}| `model/code/` | the code |
-| `check/` | the sweep's questions and answers, for `--check` alone |
-| `model/` | all that answers: an MLflow model that can be copied, logged and registered by itself |
+| `check/` | the sweep's questions and answers, only for `--check` |
+| `model/` | a complete MLflow model, which can be copied, logged and registered by itself |
 {needs}"""
 
 
 def readme(cell: ExportedCell) -> str:
-    """A page in Markdown."""
+    """Return the page as Markdown."""
     result, data = cell.result, cell.description.data
     return _PAGE.format(
         cell_id=result.cell_id,
@@ -78,10 +78,10 @@ def readme(cell: ExportedCell) -> str:
 
 
 def _metric_rows(result: CellResult, headline: str) -> list[str]:
-    """Those of the leaderboard."""
+    """Return the rows of the leaderboard's metrics."""
     overall = result.metrics.get(OVERALL, {})
-    told = [(name, overall[name]) for name in headlines([result], headline) if overall[name].get("value") is not None]
-    return [f"| {_plain(name)} | {own['value']:.4f} | {_interval(own)} | {own['n']:,} |" for name, own in told]
+    valued = [(name, overall[name]) for name in headlines([result], headline) if overall[name].get("value") is not None]
+    return [f"| {_plain(name)} | {own['value']:.4f} | {_interval(own)} | {own['n']:,} |" for name, own in valued]
 
 
 def _interval(own: Mapping[str, Json]) -> str:
@@ -90,22 +90,22 @@ def _interval(own: Mapping[str, Json]) -> str:
 
 
 def _needs(cell: ExportedCell) -> str:
-    """What is not here."""
-    lines = [f"- the key of a server, in the environment variable `{name}`" for name in cell.key_variables]
+    """Return the section on keys and models that the folder lacks."""
+    lines = [f"- the API key of a server, in the environment variable `{name}`" for name in cell.key_variables]
     lines += [f"- the model {_plain(model)}, from the Hugging Face hub or its cache" for model in cell.hub_models]
-    return "\n".join(["\n## What is not here\n", *lines, ""]) if lines else ""
+    return "\n".join(["\n## Not included\n", *lines, ""]) if lines else ""
 
 
 def _code(cell: ExportedCell) -> str:
-    """The code besides ours that answering runs."""
+    """Return the section on code of others that answering runs."""
     if not cell.code:
         return ""
     lines = [f"- {_plain(each)}" for each in cell.code]
-    how = "Answering wants `--trust`, or `load_pipeline(trust=True)`, for it runs:"
-    return "\n".join(["\n## What it runs\n", how, "", *lines, ""])
+    trust = "Answering requires `--trust`, or `load_pipeline(trust=True)`, because it runs:"
+    return "\n".join(["\n## Code of others\n", trust, "", *lines, ""])
 
 
 def _plain(text: str) -> str:
-    """On one line, with what Markdown or HTML would take for markup escaped."""
+    """Return the text on one line, with the markup of Markdown and HTML escaped."""
     line = " ".join(printable(text).split())
     return re.sub(r"([\\`*\[\]|~])", r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;")

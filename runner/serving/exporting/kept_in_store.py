@@ -1,16 +1,15 @@
-"""What a sweep's store holds of a cell."""
+"""Reads the cached stages of a cell from the store of its sweep."""
 
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from components.errors import DamagedEntryError, DataError
 from components.json_value import Json
 from components.protocols import Examples
 from components.records import Sample
 from runner.engine.identity import key_of
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage
 from runner.engine.store import StoredResult, is_bucket, open_store
 from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
@@ -21,39 +20,41 @@ from runner.serving.kept_in_folder import KeptFiles, made_by
 
 
 class ExportStore:
-    """The store that a cell's sweep was run with."""
+    """The store that a cell's sweep used."""
 
     def __init__(self, result: CellResult, sweep_dir: Path, store_dir: Path | None) -> None:
-        """`store_dir` None is for the one that the configuration names, or the one beside the sweep. Raises DataError
-        if there is none.
+        """Open the store. If `store_dir` is None, this is the store that the configuration names, or the store beside
+        the sweep. Raises DataError without one.
         """
         run = result.config["run"]
         named = str(run["store_dir"])
         beside = sweep_dir.resolve().parent / Path(named).name
-        # Of a store among the results, results/store, there may be another one where this is called.
+        # A relative path such as results/store may name another store in the working directory.
         both = [str(beside), named] if Path(named).parts[-2:] == beside.parts[-2:] else [named, str(beside)]
         tried = [str(store_dir)] if store_dir else both
         store = next((each for each in tried if is_bucket(each) or (Path(each) / "store.json").is_file()), None)
         if store is None:
-            raise DataError(f"{' and '.join(dict.fromkeys(tried))}: no store is there; name the sweep's by --store")
+            raise DataError(
+                f"{' and '.join(dict.fromkeys(tried))}: no store found; name the store of the sweep by --store"
+            )
         self.store = open_store(store, str(run.get("cache_dir", "")))
         self._result = result
         self._again = shlex.join(["python", "-m", "runner", *result.overrides])
 
     def data(self) -> tuple[DataFacts, tuple[Sample, ...]]:
-        """The data set: facts, and samples. Raises DataError if it is not kept."""
+        """Return facts of the data set, and its samples. Raises DataError if they are not stored."""
         name, key = str(self._result.dataset["name"]), self._result.dataset["key"]
         for entry in self.store.entries("data"):
             try:
                 content = entry.part("content")
                 if key_of([content["documents"], content["samples"]]) == key:
                     return self._facts(name, content), decode_samples(entry.part("samples"))
-            except (DamagedEntryError, KeyError):  # of an earlier version: another entry may be as it should
+            except (DamagedEntryError, KeyError):  # written by an earlier version; another entry may be valid
                 continue
         raise self._missing("data")
 
     def pool(self, examples: Examples) -> DataFacts | None:
-        """The data set of the examples in prompts; None if there are none. Raises DataError."""
+        """Return the data set of the examples in prompts, None without examples. Raises DataError."""
         if not examples or not examples.n or not examples.dataset:
             return None
         data = load_data(
@@ -71,28 +72,28 @@ class ExportStore:
             raise self._missing(partition.kind)
         return facts_of(name, content, partition, entry)
 
-    def kept(self, stage: Stage[Any]) -> tuple[KeptFiles, StoredResult]:
-        """The result of a stage. Raises DataError if it is missing or damaged."""
+    def kept(self, stage: AnyStage) -> tuple[KeptFiles, StoredResult]:
+        """Return the result of a stage. Raises DataError if it is missing or damaged."""
         entry = self.store.find(stage.kind, stage.key)
         if entry is None:
             raise self._missing(stage.kind)
         if damages := entry.damages():
             raise self._damaged(entry, "; ".join(damages))
-        files = {name: list(told) for name, told in sorted(entry.manifest.files.items())}
+        files = {name: list(facts) for name, facts in sorted(entry.manifest.files.items())}
         return KeptFiles(f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, made_by(stage), files), entry
 
     def _missing(self, kind: str) -> DataError:
         return DataError(
-            f"{self.store.root}: stage '{kind}' of cell {self._result.cell_id} is not kept: it was pruned, is "
-            f"damaged, or was made by another version of the project. Make it anew: {self._again}"
+            f"{self.store.root}: stage '{kind}' of cell {self._result.cell_id} is not stored: it was pruned, is "
+            f"damaged, or was computed by another version of the project. Compute it again: {self._again}"
         )
 
     def _damaged(self, entry: StoredResult, why: str) -> DataError:
-        return DataError(f"{entry.folder}: is damaged ({why}). It is made anew by: {self._again}")
+        return DataError(f"{entry.folder}: is damaged ({why}). Compute it again: {self._again}")
 
 
 def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, kept: StoredResult) -> DataFacts:
-    """Of a data set, from what its stages keep of its content, and of its partition."""
+    """Return the facts of a data set from the stored results of its stages and its partition."""
     return DataFacts(
         name,
         content["documents"],

@@ -1,4 +1,4 @@
-"""The pipeline as a model of MLflow, which serves it: a `ResponsesAgent`, by its code."""
+"""Writes the pipeline as an MLflow model: a `ResponsesAgent`, stored as code."""
 
 import hashlib
 import logging
@@ -13,7 +13,7 @@ from runner.serving.exporting.requirements import Requirements
 from runner.serving.folder_description import CODE, PIPELINE
 
 _AGENT = '''\
-"""The model that MLflow loads: questions come as messages, and passages go out in custom_outputs."""
+"""The model that MLflow loads: questions are messages, and passages are in custom_outputs."""
 
 from mlflow.models import set_model
 
@@ -27,11 +27,11 @@ _EXAMPLE = {"input": [{"role": "user", "content": "Hello!"}]}
 
 
 def write_model(folder: Path, needed: Requirements, created: str) -> None:
-    """Writes MLflow's own files beside the code and the pipeline that are in `folder`/model. `created` stands in them
-    as the time, so that equal cells are equal files.
+    """Write MLflow's own files beside the code and the pipeline in `folder`/model.
 
-    MLflow asks a model "Hello!" as it saves it, which may cost money, and copies what belongs to it. So it is given one
-    that answers nothing and has nothing, and the real one takes its place.
+    `created` is recorded as the time, so that equal cells give equal files. MLflow asks a model "Hello!" while saving
+    it, which may cost money, and copies its files. So we save an agent that answers nothing and has no files, and
+    replace it afterwards.
     """
     import mlflow
 
@@ -52,11 +52,13 @@ def write_model(folder: Path, needed: Requirements, created: str) -> None:
         shutil.rmtree(saved / "artifacts")
         shutil.copytree(saved, model, dirs_exist_ok=True)
     (model / _FILE).write_text(_AGENT.format(maker="make_agent"), encoding="utf-8")
-    _mend(model / "MLmodel", created)
+    _correct(model / "MLmodel", created)
 
 
-def _mend(path: Path, created: str) -> None:
-    """Names what the model has, and takes out what would differ between two exports of one cell."""
+def _correct(path: Path, created: str) -> None:
+    """Record the real contents of the model, and remove everything that would differ between two exports of
+    one cell.
+    """
     from mlflow.models import Model
 
     model = Model.load(str(path))
@@ -73,9 +75,7 @@ def _mend(path: Path, created: str) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without MLflow's advice, without traces of its question, and without files of uv that lie in the folder where the
-    command is given.
-    """
+    """Suppress MLflow's advice, the traces of its question, and files of uv from the working directory."""
     before = {name: os.environ.get(name) for name in _OFF}
     logger = logging.getLogger("mlflow")
     level = logger.level

@@ -1,4 +1,4 @@
-"""Which packages of others answering needs, in the versions that are installed here."""
+"""Lists the third-party packages that answering needs, in the installed versions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from runner.serving.exporting.code_imports import Code
 
 _SERVING_CODE = "runner.serving.pipeline_command"
 _SERVER = ("mlflow-skinny", "pandas")
-"""What `mlflow models serve` needs."""
+"""Packages that `mlflow models serve` needs."""
 
 
 @dataclass(frozen=True)
 class Requirements:
-    """Lines of a requirements file: what the code of the pipeline imports with all that that needs in turn, and what a
-    server needs besides.
+    """Lines of a requirements file: the imports of the pipeline with their dependencies, and the further packages of a
+    server.
     """
 
     answering: tuple[str, ...]
@@ -24,25 +24,27 @@ class Requirements:
 
     @property
     def text(self) -> str:
-        """Both, as a file."""
-        head = "# Exact versions of what answering needs: pip install -r requirements.txt"
-        server = "# ... and what `mlflow models serve` needs besides; leave it out where nothing is served"
+        """All lines, as the content of a file."""
+        head = "# Exact versions of all packages for answering: pip install -r requirements.txt"
+        server = "# Further packages for `mlflow models serve`; not needed otherwise"
         return "\n".join([head, *self.answering, "", server, *self.serving, ""])
 
 
 def requirements(parts: Iterable[object], code: Path) -> Requirements:
-    """For components of these classes, with the code in a folder."""
+    """Return the requirements of these components, whose code is in the folder `code`."""
     modules = {type(part).__module__ for part in parts}
     own = Code(code)
-    imported = own.others([_SERVING_CODE], when_called=False) | own.others(modules, when_called=True)
+    imported = own.third_party_imports([_SERVING_CODE], when_called=False) | own.third_party_imports(
+        modules, when_called=True
+    )
     imported |= {str(path) for part in parts if (path := getattr(part, "class_path", ""))}
-    answering = _with_all_they_need(_distributions(imported))
-    serving = _with_all_they_need(_SERVER)
+    answering = _with_dependencies(_distributions(imported))
+    serving = _with_dependencies(_SERVER)
     return Requirements(tuple(map(_pinned, answering)), tuple(map(_pinned, [n for n in serving if n not in answering])))
 
 
 def _distributions(imported: Iterable[str]) -> set[str]:
-    """The installed distributions that hold modules; a module of none of them is one that is tried and not there."""
+    """Return the installed distributions that contain these modules. A module without one is an optional import."""
     return {name for module in imported for name in _distributions_of(module)}
 
 
@@ -51,7 +53,7 @@ def _distributions_of(module: str) -> Sequence[str]:
     candidates = sorted(set(_by_package().get(top, ())))
     if len(candidates) < 2:
         return candidates
-    # Several share the package: the one that has the module itself, or the nearest package above it.
+    # Several distributions share the package: choose the one with the module itself, or the nearest package above it.
     parts = module.split(".")
     for n in range(len(parts), 0, -1):
         path = "/".join(parts[:n])
@@ -70,8 +72,8 @@ def _has(distribution: str, files: Sequence[str]) -> bool:
     return any(str(file) in files for file in metadata.files(distribution) or ())
 
 
-def _with_all_they_need(names: Iterable[str]) -> list[str]:
-    """The distributions and what they need in turn, of what is installed, sorted; each by its own name for itself."""
+def _with_dependencies(names: Iterable[str]) -> list[str]:
+    """Return the distributions and their installed dependencies, sorted, each by its official name."""
     found: dict[str, str] = {}
     waiting = [(name, frozenset[str]()) for name in names]
     seen: set[tuple[str, frozenset[str]]] = set()
@@ -82,7 +84,7 @@ def _with_all_they_need(names: Iterable[str]) -> list[str]:
             continue
         seen.add(key)
         installed = _installed(key[0])
-        if installed is not None:  # else it is for another system
+        if installed is not None:  # otherwise it is for another system
             found[key[0]] = installed.name
             waiting += _needed_by(installed.requires, extras)
     return [found[name] for name in sorted(found)]
@@ -120,7 +122,7 @@ def _canonical(name: str) -> str:
 
 
 def _pinned(name: str) -> str:
-    """Without the mark of a local build ("2.13.0+cpu"), which an index does not have."""
+    """Return the requirement without the mark of a local build ("2.13.0+cpu"), which an index does not have."""
     version = metadata.version(name)
     public, _, local = version.partition("+")
     return f"{name}=={public}" + (f"  # here {version}" if local else "")

@@ -1,4 +1,4 @@
-"""How much of a set people accept, as a whole and in every cell of the topic x task matrix."""
+"""The share of a set that people accept, as a whole and in every cell of the topic x task matrix."""
 
 import csv
 import io
@@ -16,15 +16,18 @@ from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation
 
 THRESHOLDS = (4, 3)
-"""Good as it is; good, or to be mended. OmniEval rejects what is rated 1 or 2, and mends what is rated 3."""
+"""Lowest accepted ratings: 4 accepts samples that are good as they are, 3 also those worth correcting. OmniEval rejects
+samples rated 1 or 2 and corrects those rated 3.
+"""
 
 WHOLE = ("all", "all")
 
 
 @dataclass(frozen=True)
 class CellAcceptance:
-    """Of a topic and a task ("all" for the whole set): how many samples there are, how many were rated, and by
-    threshold how many are accepted, with the share of the rated ones and its interval.
+    """Acceptance of the samples of one topic and task, both "all" for the whole set.
+
+    `n_accepted` and `shares` are by threshold. A share is of the rated samples, with its interval.
     """
 
     topic: str
@@ -36,24 +39,25 @@ class CellAcceptance:
 
 
 def is_accepted(ratings: Sequence[int], at_least: int) -> bool:
-    """By most of those who rated it."""
+    """Return whether most of the ratings reach the threshold; False without ratings."""
     return 2 * sum(rating >= at_least for rating in ratings) > len(ratings)
 
 
 def ratings_of(annotations: Sequence[Annotation]) -> dict[str, list[int]]:
-    """Of every sample that was rated."""
+    """Return the ratings of every rated sample, by sample id."""
     found: dict[str, list[int]] = {}
-    for own in annotations:
-        if own.rating is not None:
-            found.setdefault(own.sample, []).append(own.rating)
+    for annotation in annotations:
+        if annotation.rating is not None:
+            found.setdefault(annotation.sample, []).append(annotation.rating)
     return found
 
 
 def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[CellAcceptance]:
-    """The whole set first, then the cells by name; samples without a rating count in no share.
+    """Return the acceptance of the whole set, then of each cell, sorted by name. Samples without a rating count in no
+    share.
 
-    Intervals are Wilson's, for as many independent samples as those of connected documents are worth
-    (`components.metrics.interval`); fewer than 5 groups of connected documents have none.
+    Intervals are Wilson's with the effective number of independent samples, because samples of connected documents
+    depend on each other (`components.metrics.interval`). Fewer than 5 groups of connected documents have no interval.
     """
     samples = testset.samples
     cells: dict[tuple[str, str], list[int]] = {WHOLE: list(range(len(samples)))}
@@ -80,7 +84,7 @@ def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[C
 
 
 def acceptance_csv(cells: Sequence[CellAcceptance]) -> str:
-    """A row for each, without intervals where there are none."""
+    """Return the cells as CSV, a row for each. Missing intervals are empty cells."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     measures = ("accepted", "share", "low", "high")

@@ -1,17 +1,47 @@
-"""The set that annotations are of."""
+"""The set that people annotate: the samples and documents that they see, and the annotations that belong to it."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 
 from components.errors import DataError
 from components.records import Sample
 from runner.results.released_set import Testset
-from runner.testset.annotating.shown_to_annotators import topics_of
+
+
+def drawn(samples: Sequence[Sample], per_cell: int | None, seed: int) -> list[Sample]:
+    """Return `per_cell` samples of each topic and task, in their order. Smaller cells keep all samples, and so does
+    None.
+
+    The seed and the ids determine the draw. A larger number adds samples to a smaller draw.
+    """
+    if per_cell is None:
+        return list(samples)
+    cells: defaultdict[tuple[str | None, str | None], list[Sample]] = defaultdict(list)
+    for sample in sorted(samples, key=lambda each: sha256(f"{seed} {each.id}".encode()).digest()):
+        cells[sample.topic, sample.task].append(sample)
+    chosen = {sample.id for own in cells.values() for sample in own[:per_cell]}
+    return [sample for sample in samples if sample.id in chosen]
+
+
+def documents_of(sample: Sample, testset: Testset) -> list[str]:
+    """Return the ids of the documents that are shown with a sample: its gold first, then the rest of its evidence."""
+    evidence = testset.provenance.get(sample.id, {}).get("evidence", [])
+    names = [*(unit.document_id for unit in sample.gold), *(unit["document"] for unit in evidence)]
+    return [name for name in dict.fromkeys(names) if name in testset.texts]
+
+
+def topics_of(testset: Testset) -> list[str]:
+    """Return all topics of the set, sorted."""
+    return sorted({sample.topic for sample in testset.samples if sample.topic})
 
 
 class Known:
-    """A set, and of which versions annotations are accepted: its own, and with `of_parent` that which it was made of,
-    whose ratings hold on.
+    """A set with its accepted versions, against which annotations are checked.
+
+    Annotations of this version are accepted. With `of_parent`, annotations of its parent are too, because their ratings
+    remain valid.
     """
 
     def __init__(self, testset: Testset, *, of_parent: bool) -> None:
@@ -20,7 +50,6 @@ class Known:
 
     @cached_property
     def topics(self) -> frozenset[str]:
-        """Of all samples."""
         return frozenset(topics_of(self.testset))
 
     @cached_property
@@ -28,21 +57,24 @@ class Known:
         return {sample.id: sample for sample in self.testset.samples}
 
     def sample_of(self, name: str, version: str, where: str) -> Sample | None:
-        """The sample; None for one of the parent that is no longer there. Raises DataError for another version, and for
-        a sample that is not in this one.
+        """Return the sample; None for a sample of the parent that was deleted since.
+
+        Raises DataError for another version, and for a sample that is not in this one.
         """
         if version not in (self.testset.key, self._parent) or not version:
             accepted = self.testset.key[:12] + (f" or its parent {self._parent[:12]}" if self._parent else "")
             raise DataError(
-                f"{where}: annotates version {version[:12]!r} of a set; this one is {accepted}. Name the folder that "
-                "was exported, or annotate this one."
+                f"{where}: annotates version {version[:12]!r} of a set, expected {accepted}. Name the folder that was "
+                "exported, or annotate this one."
             )
         if name not in self._samples and version == self.testset.key:
-            raise DataError(f"{where}: annotates the sample '{name}', which is not in this set. Is it another export?")
+            raise DataError(
+                f"{where}: annotates the sample '{name}', which is not in this set. Was another set exported?"
+            )
         return self._samples.get(name)
 
     def documents_of(self, names: Sequence[str], where: str) -> Sequence[str]:
-        """The documents that were shown. Raises DataError for one that is not in this set."""
+        """Return the ids of the shown documents. Raises DataError for a document that is not in this set."""
         if unknown := [name for name in names if name not in self.testset.texts]:
             raise DataError(f"{where}: shows the document '{unknown[0]}', which is not in this set. Was it changed?")
         return names

@@ -1,4 +1,4 @@
-"""Reads annotations from all files that people hand in."""
+"""Reads annotations from exports of Label Studio and from sheets."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -13,8 +13,8 @@ from runner.testset.annotating.sheet import read_sheet
 
 
 class AnnotatorFrom(StrEnum):
-    """What says who annotated: Label Studio's `completed_by`, or the name of the file. A CSV file is always one of its
-    own annotator.
+    """Source of an annotator's name: Label Studio's `completed_by`, or the file name. A CSV file always has one
+    annotator, named by the file.
     """
 
     COMPLETED_BY = "completed_by"
@@ -24,9 +24,10 @@ class AnnotatorFrom(StrEnum):
 def read_annotations(
     files: Sequence[Path], testset: Testset, annotator_from: AnnotatorFrom, *, of_parent: bool
 ) -> Annotated:
-    """Exports of Label Studio (.json) and sheets (.csv); with `of_parent` also those of the version before.
+    """Read exports of Label Studio (.json) and sheets (.csv). With `of_parent`, annotations of the parent version count
+    too.
 
-    Raises DataError for what cannot be read, labels of another set, and two annotators with the same name.
+    Raises DataError for a file that cannot be read, annotations of another set, and two annotators of the same name.
     """
     known = Known(testset, of_parent=of_parent)
     parts = []
@@ -35,12 +36,12 @@ def read_annotations(
         suffix = file.suffix.lower()
         if suffix not in (".json", ".csv"):
             raise DataError(
-                f"{file}: the ending '{file.suffix}' came; expected .json (Label Studio) or .csv (a sheet)."
+                f"{file}: got the extension '{file.suffix}', expected .json (Label Studio) or .csv (a sheet)."
             )
         is_one_person = suffix == ".csv" or annotator_from is AnnotatorFrom.FILE
         if is_one_person and names.setdefault(file.stem, file) != file:
             raise DataError(
-                f"{file}: its annotator '{file.stem}' is also that of {names[file.stem]}. Rename one of them."
+                f"{file}: names the same annotator '{file.stem}' as {names[file.stem]}. Rename one of them."
             )
         read = read_sheet(file, known, file.stem) if suffix == ".csv" else None
         read = read or read_export(file, known, file.stem if is_one_person else None)

@@ -1,8 +1,8 @@
-"""How results of annotating are shown and written."""
+"""Tables of agreement, acceptance and splits, for the terminal and for JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,7 +15,7 @@ from runner.testset.annotating.disjoint_parts import DisjointSplit
 
 
 def show_agreement(console: Console, found: AnnotatorAgreement) -> None:
-    """Alphas and marks of all annotators, then ratings of each two."""
+    """Print the alphas and marks of all annotators, then the ratings of each pair."""
     rows = [
         (name, f"{alpha.n_units:,}", _with_interval(alpha.value, alpha.low, alpha.high))
         for name, alpha in found.alphas.items()
@@ -29,7 +29,7 @@ def show_agreement(console: Console, found: AnnotatorAgreement) -> None:
     console.print(f"characters marked: F1 {f1}, {found.n_marked} samples")
     if found.pairs:
         columns = ("annotators", "samples", "equal ratings", "weighted kappa")
-        pairs = _table("Ratings, two by two", columns)
+        pairs = _table("Ratings of each pair", columns)
         for pair in found.pairs:
             equal, kappa = pair.ratings.accuracy, pair.ratings.weighted_kappa
             pairs.add_row(
@@ -41,7 +41,7 @@ def show_agreement(console: Console, found: AnnotatorAgreement) -> None:
 
 
 def agreement_record(found: AnnotatorAgreement) -> dict[str, Json]:
-    """All of it as JSON values."""
+    """Return the whole agreement as JSON values."""
     pairs = [
         {
             "annotators": [pair.first, pair.second],
@@ -52,12 +52,12 @@ def agreement_record(found: AnnotatorAgreement) -> dict[str, Json]:
         for pair in found.pairs
     ]
     alphas = {name: asdict(alpha) for name, alpha in found.alphas.items()}
-    marks: dict[str, Any] = {"f1": found.marks.value, "low": found.marks.low, "high": found.marks.high}
+    marks: dict[str, Json] = {"f1": found.marks.value, "low": found.marks.low, "high": found.marks.high}
     return {"alphas": alphas, "marks": {**marks, "n": found.n_marked}, "pairs": pairs}
 
 
 def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
-    """The whole set, then each cell."""
+    """Print the acceptance of the whole set, then of each cell."""
     thresholds = (f"rated {threshold} or more" for threshold in THRESHOLDS)
     table = _table("Acceptance", ("topic", "task", "samples", "rated", *thresholds), 2)
     for cell in cells:
@@ -68,10 +68,10 @@ def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
 
 
 def show_split(console: Console, parts: Sequence[DisjointSplit]) -> None:
-    """Sizes, as they were asked for and as they are."""
-    table = _table("Parts without a gold document in common", ("part", "asked for", "samples", "groups"))
+    """Print the requested and the actual sizes of the parts."""
+    table = _table("Parts without a gold document in common", ("part", "requested", "samples", "groups"))
     for part in parts:
-        table.add_row(part.name, f"{part.n_wanted:,.1f}", f"{len(part.samples):,}", f"{part.n_groups:,}")
+        table.add_row(part.name, f"{part.n_requested:,.1f}", f"{len(part.samples):,}", f"{part.n_groups:,}")
     console.print(table)
 
 

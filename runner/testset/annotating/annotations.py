@@ -1,4 +1,4 @@
-"""What people said of samples, whatever tool they said it with."""
+"""Annotations of samples by people, independent of the tool that recorded them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,10 @@ HIGHEST_RATING = 5
 
 
 class Check(StrEnum):
-    """What is asked of every sample, with yes or no: whether the question is what its task asks for, belongs to its
-    topic and can be understood, whether the answer is right and whole, and whether the marked passages are.
+    """Yes-or-no questions about every sample.
+
+    TASK: the question is of the kind that its task requests. TOPIC: it belongs to its topic. QUESTION: it can be
+    understood. ANSWER: the answer is correct and complete. EVIDENCE: so are the marked passages.
 
     Source: the five aspects that the annotators of OmniEval looked at.
     """
@@ -26,8 +28,10 @@ class Check(StrEnum):
 
 @dataclass(frozen=True)
 class Annotation:
-    """What one person said of one sample; None for what they said nothing of. `rating` is 1 to 5. `problems` are what
-    cannot be understood of it, in words: nothing is changed by an annotation that has one.
+    """One person's annotation of one sample. A field is None if the person did not fill it in.
+
+    `rating` is 1 to 5. `problems` describe entries that cannot be interpreted; an annotation with any problem changes
+    nothing.
     """
 
     sample: str
@@ -43,9 +47,11 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotated:
-    """The annotations of some files, and what was left out: tasks that were skipped, those with a draft that nobody
-    submitted, those without any annotation, annotations of samples that this version no longer has, and controls or
-    columns that are none of ours.
+    """The annotations of some files, and counts of what was left out.
+
+    `n_skipped` are cancelled annotations, `n_drafts` tasks with a draft that was not submitted, `n_untouched` tasks
+    without annotation, and `n_of_removed` annotations of samples that this version no longer has. `others` names
+    unknown controls and columns.
     """
 
     annotations: tuple[Annotation, ...] = ()
@@ -57,23 +63,25 @@ class Annotated:
 
 
 def joined(parts: Iterable[tuple[str, Annotated]]) -> Annotated:
-    """Several files together, each with its name. Raises DataError where a sample has two annotations by one annotator:
-    two people would be taken for one.
+    """Return the annotations of several named files as one.
+
+    Raises DataError if one annotator annotated a sample twice: two people may have the same name.
     """
     parts = list(parts)
     seen: dict[tuple[str, str], str] = {}
     for file, part in parts:
-        for own in part.annotations:
-            if first := seen.get((own.sample, own.annotator)):
+        for each in part.annotations:
+            if first := seen.get((each.sample, each.annotator)):
                 where = "twice" if first == file else f"here and in {first}"
                 raise DataError(
-                    f"{file}: '{own.annotator}' annotated the sample '{own.sample}' {where}. If these are two "
-                    "people, give each a file of their own name, and say --annotator-from file; else leave out one."
+                    f"{file}: '{each.annotator}' annotated the sample '{each.sample}' {where}. If these are two "
+                    "people, give each a file with their name and use --annotator-from file; otherwise remove one of "
+                    "the annotations."
                 )
-            seen[own.sample, own.annotator] = file
+            seen[each.sample, each.annotator] = file
     found = [part for _, part in parts]
     return Annotated(
-        tuple(own for part in found for own in part.annotations),
+        tuple(each for part in found for each in part.annotations),
         sum(part.n_skipped for part in found),
         sum(part.n_drafts for part in found),
         sum(part.n_untouched for part in found),

@@ -1,4 +1,4 @@
-"""How far annotators agree: on ratings, checks, topics and marks, all together and two by two."""
+"""Agreement of annotators on ratings, checks, topics and marks, of all together and of each pair."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from runner.testset.annotating.annotations import Annotation, Check
 
 @dataclass(frozen=True)
 class AnnotatorPair:
-    """Of two annotators, on the samples that both rated."""
+    """Agreement of two annotators on the samples that both rated."""
 
     first: str
     second: str
@@ -28,8 +28,10 @@ class AnnotatorPair:
 
 @dataclass(frozen=True)
 class AnnotatorAgreement:
-    """`alphas` by what was annotated: "rating" (ordinal), "topic" and the checks (nominal). `marks` is the mean over
-    samples of the F1 of marked characters, and `n_marked` the number of these samples: those that two marked.
+    """Agreement of all annotators.
+
+    `alphas` are by annotated field: "rating" (ordinal), "topic" and the checks (nominal). `marks` is the mean F1 of
+    marked characters over the `n_marked` samples that at least two annotators marked.
     """
 
     n_annotators: int
@@ -40,11 +42,11 @@ class AnnotatorAgreement:
 
 
 def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], seed: int = 0) -> AnnotatorAgreement:
-    """Samples of connected documents count as one in every interval: they are resampled or left out together.
+    """Compute the agreement. Samples of connected documents are resampled or left out together in every interval.
 
-    Alpha: Krippendorff 2011. Weighted kappa of two annotators: Cohen 1968. F1 of characters is that of token-level
-    span annotation, 2 |A and B| / (|A| + |B|), the mean over the pairs of annotators of a sample; Hripcsak & Rothschild
-    2005, "Agreement, the F-Measure, and Reliability in Information Retrieval", say why F1 and not kappa.
+    Alpha: Krippendorff 2011. Weighted kappa of two annotators: Cohen 1968. The F1 of characters is that of token-level
+    span annotation, 2 |A and B| / (|A| + |B|), averaged over the pairs of annotators of a sample. Hripcsak & Rothschild
+    2005, "Agreement, the F-Measure, and Reliability in Information Retrieval", explain why F1 and not kappa.
     """
     cluster = dict(zip((own.id for own in testset.samples), clusters_of(testset.samples).tolist(), strict=True))
     by_sample: dict[str, list[Annotation]] = {}
@@ -55,30 +57,30 @@ def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], see
     alphas = {}
     for name in ("rating", "topic", *(f"check_{check}" for check in Check)):
         level = MeasurementLevel.ORDINAL if name == "rating" else MeasurementLevel.NOMINAL
-        said = [[_said(own, name) for own in unit] for unit in units]
-        alphas[name] = krippendorff_alpha(said, level, clusters, seed=seed)
+        values = [[_value_of(annotation, name) for annotation in unit] for unit in units]
+        alphas[name] = krippendorff_alpha(values, level, clusters, seed=seed)
     marks, n_marked = _marks(units, np.array(clusters, dtype=np.int64), seed)
     pairs = tuple(_pairs(annotations, cluster, seed))
     return AnnotatorAgreement(len({own.annotator for own in annotations}), alphas, marks, n_marked, pairs)
 
 
-def _said(annotation: Annotation, name: str) -> Hashable | None:
-    """The rating, the topic, or the answer to a check."""
+def _value_of(annotation: Annotation, name: str) -> Hashable | None:
+    """Return the rating, the topic, or the answer to a check."""
     if name == "rating":
         return annotation.rating
     return annotation.topic if name == "topic" else annotation.checks.get(Check(name.removeprefix("check_")))
 
 
 def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: int) -> Iterator[AnnotatorPair]:
-    """All who rated a sample in common."""
+    """Yield all pairs of annotators who rated a sample in common."""
     ratings: dict[str, dict[str, str]] = {}
     for own in annotations:
         if own.rating is not None:
             ratings.setdefault(own.annotator, {})[own.sample] = str(own.rating)
     for first, second in combinations(sorted(ratings), 2):
         if both := sorted(ratings[first].keys() & ratings[second].keys()):
-            of_first, of_second = ([ratings[name][sample] for sample in both] for name in (first, second))
-            yield AnnotatorPair(first, second, agree(of_first, of_second, [cluster[sample] for sample in both], seed))
+            ratings_1, ratings_2 = ([ratings[name][sample] for sample in both] for name in (first, second))
+            yield AnnotatorPair(first, second, agree(ratings_1, ratings_2, [cluster[sample] for sample in both], seed))
 
 
 def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], seed: int) -> tuple[Interval, int]:
@@ -93,6 +95,6 @@ def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], s
 
 
 def _characters(gold: Sequence[Evidence]) -> set[tuple[str, int]]:
-    """Of whole documents, none: nobody marks them."""
+    """Return the marked characters. A whole document has none, because people cannot mark it."""
     places = ((unit.document_id, range(unit.start or 0, unit.end or 0)) for unit in gold)
     return {(name, place) for name, own in places for place in own}

@@ -1,4 +1,4 @@
-"""What annotators read, in two languages."""
+"""Instructions for annotators, in English and Chinese."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from runner.testset.annotating.annotations import Check
 
 
 class Language(StrEnum):
-    """Of the instructions, not of the samples."""
+    """Language of the instructions. The samples may be in another one."""
 
     ZH = "zh"
     EN = "en"
@@ -16,7 +16,7 @@ class Language(StrEnum):
 
 @dataclass(frozen=True)
 class AnnotatorWording:
-    """Titles of the parts of a task, the five checks as questions, and how to answer."""
+    """Titles of the parts of a task, the five checks as questions, and how to answer them."""
 
     about: str
     history: str
@@ -33,23 +33,23 @@ class AnnotatorWording:
 
 WORDINGS = {
     Language.EN: AnnotatorWording(
-        about="What was asked for (task / topic)",
+        about="Requested task and topic",
         history="Earlier turns of the conversation",
-        question="Question: correct it if need be",
+        question="Question: correct it if necessary",
         references="Answers, one per entry: correct, add or remove",
-        passages="Documents: what answers the question is marked; mend the marks so that it is all there, and no more",
+        passages="Documents: passages that answer the question are marked; correct incomplete or overlong marks",
         gold="answers the question",
         checks={
-            Check.TASK: "Is it a question of the kind that the task asks for?",
+            Check.TASK: "Is it the kind of question that the task requests?",
             Check.TOPIC: "Is it about the topic?",
             Check.QUESTION: "Can it be understood on its own (or after the earlier turns)?",
-            Check.ANSWER: "Is the answer right, and is nothing missing?",
-            Check.EVIDENCE: "Do the marks hold all that the answer rests on, and nothing wrong?",
+            Check.ANSWER: "Is the answer correct and complete?",
+            Check.EVIDENCE: "Do the marks contain all evidence for the answer, and nothing wrong?",
         },
         yes="Yes",
         no="No",
         topic="Topic: choose another one if it fits better",
-        rating="The sample as it came: 5 very good, 4 good, 3 has faults that you could mend, 2 poor, 1 useless",
+        rating="The original sample: 5 very good, 4 good, 3 has errors that can be corrected, 2 poor, 1 useless",
     ),
     Language.ZH: AnnotatorWording(
         about="出题要求（任务／主题）",

@@ -1,4 +1,4 @@
-"""What people edited passes the gates again that ask no model."""
+"""Checks edited samples again with the gates that ask no model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -12,32 +12,32 @@ from components.testset.records import Draft, GateVerdict, VerdictState
 from runner.pipeline.building import build_component
 from runner.results.released_set import Testset
 from runner.results.set_lines import sample_line
-from runner.testset.making.drafts import TextsAlone, draft_of
-from runner.testset.making.no_model import ask_nobody
+from runner.testset.making.no_model import TextsAlone, ask_nobody, draft_of
 
 _LOCATION = "location"
 
 
 def gates_of(testset: Testset) -> dict[str, DraftGate]:
-    """By name, the gates that ask no model: those of the run that made the set, with its thresholds, or for a set of
-    another origin all that there are; not the one that makes gold of what a writer cites, as there is no writer. Raises
-    ConfigError for a gate that cannot be built.
+    """Return the gates that ask no model, by name, as the run that made the set configured them.
+
+    A set of another origin is checked by all such gates. The gate that locates the writer's citations is left out,
+    because people's edits have no writer. Raises ConfigError for a gate that cannot be built.
     """
     configuration = testset.about.get("configuration")
     nodes = configuration.get("gates", {}) if isinstance(configuration, dict) else dict(_all_nodes())
-    own = {name: node for name, node in nodes.items() if "llm" not in node and name != _LOCATION}
-    return {name: build_component(node, DraftGate, f"gates.{name}") for name, node in own.items()}
+    asking_none = {name: node for name, node in nodes.items() if "llm" not in node and name != _LOCATION}
+    return {name: build_component(node, DraftGate, f"gates.{name}") for name, node in asking_none.items()}
 
 
 def _all_nodes() -> Iterator[tuple[str, Json]]:
-    """The options of the group `gates`. A gate without a model needs no other option."""
+    """Yield the options of the group `gates`. A gate without a model needs no other option."""
     for file in sorted((files("runner.testset") / "conf" / "gates").iterdir(), key=lambda file: file.name):
         name = file.name.removesuffix(".yaml")
         yield name, yaml.safe_load(file.read_text("utf-8"))[name]
 
 
 class Rejected(NamedTuple):
-    """By which gate, by its name, and why."""
+    """A sample that a gate rejected: the name of the gate, and its verdict."""
 
     sample: str
     gate: str
@@ -45,15 +45,17 @@ class Rejected(NamedTuple):
 
 
 def rejected_by(gates: Mapping[str, DraftGate], testset: Testset, names: Sequence[str]) -> list[Rejected]:
-    """Of the named samples those that a gate rejects, in the order of the gates, by the first that does."""
-    wanted = set(names)
-    drafts = [draft_of(sample, testset) for sample in testset.samples if sample.id in wanted]
+    """Return the named samples that some gate rejects, each with the first gate that does. They are in the order of the
+    gates.
+    """
+    edited = set(names)
+    drafts = [draft_of(sample, testset) for sample in testset.samples if sample.id in edited]
     corpus = TextsAlone(testset.texts, testset.titles)
     found: list[Rejected] = []
     for name, gate in gates.items():
         passed: list[Draft] = [draft for draft in drafts if not gate.applies_to(draft)]
-        looked_at = [draft for draft in drafts if gate.applies_to(draft)]
-        for draft, verdict in zip(looked_at, gate.verdicts(looked_at, corpus, ask_nobody), strict=True):
+        judged = [draft for draft in drafts if gate.applies_to(draft)]
+        for draft, verdict in zip(judged, gate.verdicts(judged, corpus, ask_nobody), strict=True):
             if verdict.state is VerdictState.REJECTED:
                 found.append(Rejected(draft.id, name, verdict))
             else:
@@ -63,7 +65,7 @@ def rejected_by(gates: Mapping[str, DraftGate], testset: Testset, names: Sequenc
 
 
 def lines_of(rejected: Sequence[Rejected], testset: Testset) -> list[dict[str, Json]]:
-    """For rejected.jsonl: the samples as they were edited, each with why it is out."""
+    """Return the lines of rejected.jsonl: the edited samples, each with the reason of its rejection."""
     samples = {sample.id: sample for sample in testset.samples}
     return [
         {

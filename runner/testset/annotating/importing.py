@@ -1,4 +1,4 @@
-"""What people said of a set, made into its next version."""
+"""Turns people's annotations of a set into its next version."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from runner.testset.annotating.resolving import Conflict, resolve
 
 @dataclass(frozen=True)
 class Imported:
-    """`rejected` are lines of edited samples that a gate took out."""
+    """The next version of a set. `rejected` are the lines of edited samples that a gate rejected."""
 
     testset: Testset
     n_edits: int
@@ -25,8 +25,9 @@ class Imported:
 def imported(
     testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, DraftGate]
 ) -> Imported:
-    """The next version: fields that people changed, less the edited samples that a gate now rejects. Where nothing was
-    changed it is the same one. Raises DataError if nobody is called as `prefer` is.
+    """Return the next version: the set with people's changes, without the edited samples that a gate now rejects.
+
+    The set itself is returned if nothing changed. Raises DataError if no annotator is called `prefer`.
     """
     annotators = sorted({own.annotator for own in annotations})
     if prefer is not None and prefer not in annotators:
@@ -36,9 +37,9 @@ def imported(
     edited = testset.next_version(resolved.samples, resolved.edits, about)
     rejected = rejected_by(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
     names = {own.sample for own in rejected}
-    # Once more without them: what is out must not stand in the histories of the turns after it.
+    # Resolve again without them: histories of later turns must not contain rejected samples.
     remaining = resolve(testset, [own for own in annotations if own.sample not in names], prefer)
     kept = [sample for sample in remaining.samples if sample.id not in names]
     edits = [edit for edit in remaining.edits if edit.sample not in names]
-    made = testset.next_version(kept, edits, about)
-    return Imported(made, len(edits), resolved.conflicts, tuple(lines_of(rejected, edited)))
+    following = testset.next_version(kept, edits, about)
+    return Imported(following, len(edits), resolved.conflicts, tuple(lines_of(rejected, edited)))

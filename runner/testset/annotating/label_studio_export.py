@@ -1,4 +1,4 @@
-"""Reads what Label Studio exports as JSON.
+"""Reads annotations that Label Studio exported as JSON.
 
 Format: https://labelstud.io/guide/task_format
 """
@@ -17,13 +17,14 @@ from runner.testset.annotating.marks import Mark, gold_of
 
 _EXPECTED = "an export of Label Studio as JSON: a list of tasks with 'data' and 'annotations'"
 _NAMES = ("email", "username", "id")
-"""Of who annotated, the first that is there."""
+"""Fields that identify an annotator, by preference."""
 
 
 def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
-    """All annotations of a file; `annotator` is who made them, None for whom Label Studio says.
+    """Read all annotations of a file, made by `annotator`, or by whom Label Studio recorded if None.
 
-    Skipped ones and drafts are counted. Raises DataError for what is no such export, and as `Known` does.
+    Skipped annotations and drafts are counted. Raises DataError for a file that is not such an export; see also
+    `Known`.
     """
     found: list[Annotation] = []
     n_skipped = n_drafts = n_untouched = n_of_removed = 0
@@ -32,7 +33,7 @@ def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
         where = f"{file}, task {number}"
         record = as_record(task, where)
         if "annotations" not in record:
-            raise DataError(f"{where}: {_what_it_is(record)}. Expected: {_EXPECTED}.")
+            raise DataError(f"{where}: {_describe_format(record)}. Expected: {_EXPECTED}.")
         data = as_record(record.get("data"), f"{where}, field 'data'")
         sample = known.sample_of(required_id(data, where), required_text(data, "version", where), where)
         annotations = [as_record(own, where) for own in as_list(record["annotations"], where)]
@@ -46,36 +47,38 @@ def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
         names = known.documents_of(optional_texts(data, "documents", where), where)
         for own in submitted:
             results = _Results(own, sample, names, known, where)
-            found.append(results.annotation(annotator or _who(own, where)))
+            found.append(results.annotation(annotator or _annotator_of(own, where)))
             others |= results.others
     return Annotated(tuple(found), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(others))
 
 
-def _what_it_is(record: Record) -> str:
+def _describe_format(record: Record) -> str:
     if "annotator" in record or "annotation_id" in record:
-        return "this is JSON-MIN, which writes annotations over the data of the same name; export as JSON"
+        return "this is JSON-MIN, in which annotations overwrite data of the same name; export as JSON"
     if "predictions" in record:
-        return "these are tasks that nobody annotated yet: import them into Label Studio, annotate, and export as JSON"
+        return (
+            "these are tasks without annotations yet: import them into Label Studio, annotate them, and export as JSON"
+        )
     return f"a task without annotations, with the fields {', '.join(record) or 'none'}"
 
 
-def _who(annotation: Record, where: str) -> str:
+def _annotator_of(annotation: Record, where: str) -> str:
     who = annotation.get("completed_by")
     if isinstance(who, dict):
         who = next((who[name] for name in _NAMES if who.get(name)), None)
     if isinstance(who, bool) or not isinstance(who, int | str) or not str(who).strip():
         raise DataError(
-            f"{where}: an annotation does not say who made it (completed_by). Give each annotator a file of their own "
-            "name and --annotator-from file."
+            f"{where}: an annotation lacks its annotator (completed_by). Give each annotator a file with their name, "
+            "and use --annotator-from file."
         )
     return str(who)
 
 
 class _Results:
-    """The controls of one annotation."""
+    """The values of the controls in one annotation."""
 
     def __init__(self, annotation: Record, sample: Sample, documents: Sequence[str], known: Known, where: str) -> None:
-        """`documents` are the ids of those that were shown, in their order."""
+        """`documents` are the ids of the shown documents, in their order."""
         self._sample, self._documents, self._known, self._where = sample, documents, known, where
         self._values: dict[str, list[Record]] = {}
         for result in as_list(annotation.get("result", []), where):
@@ -88,15 +91,15 @@ class _Results:
         self.others = self._values.keys() - {"question", "references", "topic", "rating"} - checks - of_documents
 
     def annotation(self, annotator: str) -> Annotation:
-        """What it says."""
+        """Return the annotation that the values make. Entries that cannot be interpreted become problems."""
         problems: list[str] = []
         questions, references = self._texts("question"), self._texts("references")
         marks = list(self._marks())
         topic = self._choice("topic")
         if topic is not None and topic not in self._known.topics:
-            problems.append(f"the topic '{topic}' is none of this set")
+            problems.append(f"this set has no topic '{topic}'")
         gold = None
-        # Who began without the prediction has no text at all, and only rates: nothing was taken away then.
+        # An annotation that was begun without the prediction has no text at all, only a rating: nothing was deleted.
         if questions or references or marks:
             gold, wrong = gold_of(self._sample, marks, self._known.testset.texts)
             problems += [*wrong, *self._missing(questions, references, marks)]
@@ -114,7 +117,7 @@ class _Results:
 
     def _missing(self, questions: Sequence[str], references: Sequence[str], marks: Sequence[Mark]) -> Iterator[str]:
         if len(questions) != 1:
-            yield f"{len(questions)} questions are there, one was wanted"
+            yield f"got {len(questions)} questions, expected one"
         if self._sample.references and not references:
             yield "no answer is left"
         if any(unit.start is not None for unit in self._sample.gold) and not marks:
@@ -130,13 +133,13 @@ class _Results:
             for value in self._values.get(f"gold_{number}", ()):
                 start, end, text = (value.get(field) for field in ("start", "end", "text"))
                 if type(start) is not int or type(end) is not int or not isinstance(text, str | None):
-                    raise DataError(f"{self._where}: the mark {dict(value)} came; expected whole numbers and a text.")
+                    raise DataError(f"{self._where}: got the mark {dict(value)}, expected whole numbers and a text.")
                 yield Mark(name, start, end, text)
 
     def _choice(self, name: str) -> str | None:
         chosen = [one for value in self._values.get(name, ()) for one in optional_texts(value, "choices", self._where)]
         if len(chosen) > 1:
-            raise DataError(f"{self._where}: {len(chosen)} choices for '{name}' came, one was wanted.")
+            raise DataError(f"{self._where}: got {len(chosen)} choices for '{name}', expected one.")
         return chosen[0] if chosen else None
 
     def _checks(self) -> Iterator[tuple[Check, bool]]:
@@ -144,16 +147,16 @@ class _Results:
             chosen = self._choice(f"check_{check}")
             if chosen is not None:
                 if chosen.lower() not in YES | NO:
-                    raise DataError(f"{self._where}: '{chosen}' for check_{check} came, yes or no was wanted.")
+                    raise DataError(f"{self._where}: got '{chosen}' for check_{check}, expected yes or no.")
                 yield check, chosen.lower() in YES
 
     def _rating(self) -> int | None:
-        """None for no star at all."""
+        """Return the rating, None without any star."""
         ratings = [value.get("rating") for value in self._values.get("rating", ())]
         if len(ratings) > 1:
-            raise DataError(f"{self._where}: {len(ratings)} ratings came, one was wanted.")
+            raise DataError(f"{self._where}: got {len(ratings)} ratings, expected one.")
         for rating in ratings:
             if type(rating) is not int or not 0 <= rating <= HIGHEST_RATING:
-                raise DataError(f"{self._where}: the rating {rating!r} came, 1 to {HIGHEST_RATING} was wanted.")
+                raise DataError(f"{self._where}: got the rating {rating!r}, expected 1 to {HIGHEST_RATING}.")
             return rating or None
         return None

@@ -1,7 +1,7 @@
 """Tasks for Label Studio and their labelling configuration.
 
-Controls are called `question`, `references`, `topic`, `rating`, `check_<name>`, and `gold_<n>` on `document_<n>`.
-Not shown of the data are `id`, `version` and `documents`, the ids of those that are shown, in their order.
+Controls are called `question`, `references`, `topic`, `rating`, `check_<name>`, and `gold_<n>` on `document_<n>`. The
+data also have `id`, `version` and `documents` (the ids of the shown documents, in their order), which are not shown.
 Format: https://labelstud.io/guide/task_format, https://labelstud.io/guide/predictions
 """
 
@@ -13,22 +13,22 @@ from components.errors import DataError
 from components.json_value import Json
 from components.records import Sample
 from runner.results.released_set import Testset
+from runner.testset.annotating.annotated_set import documents_of, topics_of
 from runner.testset.annotating.annotations import HIGHEST_RATING, Check
 from runner.testset.annotating.annotator_wording import AnnotatorWording
-from runner.testset.annotating.shown_to_annotators import documents_of, topics_of
 
 SHOWN = "shown_question"
 GOLD_LABEL = "gold"
 
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
 _STYLE = ".htx-text { white-space: pre-wrap; }"
-"""Without it, spaces are trimmed in what is shown, and offsets count what is left."""
+"""Without it, Label Studio trims the spaces of the shown text, and offsets refer to the trimmed text."""
 
 
 def labelling_config(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
-    """XML, one for all tasks: as many documents as the sample with the most has.
+    """Return one XML configuration for all tasks. It has as many documents as the largest task.
 
-    Raises DataError for a topic that no XML can hold.
+    Raises DataError for a topic with a control character, which XML cannot contain.
     """
     root = Xml.Element("View")
     _add(root, "Style").text = _STYLE
@@ -58,7 +58,9 @@ def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Annot
         choices = _choices(root, "topic")
         for topic in topics:
             if _NOT_IN_XML.search(topic):
-                raise DataError(f"the topic {topic!r} holds a control character, which no labelling configuration can.")
+                raise DataError(
+                    f"the topic {topic!r} contains a control character, which a labelling configuration cannot contain."
+                )
             _add(choices, "Choice", value=topic)
     _add(root, "Header", value=wording.rating)
     _add(root, "Rating", name="rating", toName=SHOWN, maxRating=str(HIGHEST_RATING), required="true")
@@ -67,7 +69,7 @@ def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Annot
 
 
 def tasks_of(samples: Sequence[Sample], testset: Testset) -> Iterator[dict[str, Json]]:
-    """A task for each sample, with its texts and gold as a prediction, from which annotators begin."""
+    """Yield a task for each sample. Its prediction holds the sample's texts and gold, which annotators start from."""
     n_documents = max((len(documents_of(sample, testset)) for sample in samples), default=0)
     for sample in samples:
         names = documents_of(sample, testset)

@@ -1,17 +1,24 @@
-"""From what people marked in documents to the gold of a sample."""
+"""Turns passages that people marked in a browser into the gold of a sample.
 
-from collections.abc import Mapping, Sequence
+Label Studio counts code points. Older versions, and texts that people import into it, count UTF-16 units, two for an
+emoji (label-studio issues 1008 and 1347). It writes line breaks of a marked text as a backslash and an "n".
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.records import Evidence, Sample
-from runner.testset.annotating.spans import places_of
+
+Place = tuple[int, int]
 
 _SHOWN_CHARACTERS = 40
+_LINE_BREAK = re.compile(r"\\n|[\r\n]")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A marked part of a document, with its text where that was recorded."""
+    """A marked range of a document, with its text if that was recorded. Offsets may be in UTF-16 units."""
 
     document: str
     start: int
@@ -20,10 +27,10 @@ class Mark:
 
 
 def gold_of(sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]) -> tuple[tuple[Evidence, ...], list[str]]:
-    """The gold that the marks make of a sample, and what is wrong with them, in words.
+    """Return the gold that the marks make, and descriptions of the marks that cannot be placed.
 
-    Units that are marked as they were stay as they are and where they are; so do whole documents, which nobody can
-    mark. New ones follow, ordered by document and place.
+    Units that are still marked keep their place in the order. So do whole documents, which people cannot mark. New
+    units follow, ordered by document and place.
     """
     known = {(unit.document_id, unit.start, unit.end): unit for unit in sample.gold}
     found: set[tuple[str, int, int]] = set()
@@ -36,7 +43,35 @@ def gold_of(sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]) -> 
         else:
             where = f"[{mark.start}, {mark.end}) of document '{mark.document}'"
             text = "without its text" if mark.text is None else repr(mark.text[:_SHOWN_CHARACTERS])
-            problems.append(f"marked {where} {text}, which {'may lie in two places' if meant else 'is not there'}")
+            problems.append(f"marked {where} {text}, which {'may be in two places' if meant else 'is not there'}")
     stays = [unit for place, unit in known.items() if unit.start is None or place in found]
     new = [Evidence(*place) for place in sorted(found - known.keys())]
     return (*stays, *new), problems
+
+
+def places_of(document: str, start: int, end: int, text: str | None) -> list[Place]:
+    """Return the ranges in code points that `start` and `end` may mean, as code points or as UTF-16 units.
+
+    A reading counts if its slice of the document is `text`, or without a text if it is within the document. The list is
+    empty if the document changed. It has two ranges if both readings fit.
+    """
+    found = dict.fromkeys(_readings(document, start, end))
+    return [place for place in found if text is None or _as_marked(document[slice(*place)]) == _as_marked(text)]
+
+
+def _readings(document: str, start: int, end: int) -> Iterator[Place]:
+    if 0 <= start < end <= len(document):
+        yield start, end
+    units = document.encode("utf-16-le")
+    if 0 <= start < end <= len(units) // 2:
+        try:
+            before, marked = (
+                units[2 * first : 2 * last].decode("utf-16-le") for first, last in ((0, start), (start, end))
+            )
+        except UnicodeDecodeError:  # in the middle of a character
+            return
+        yield len(before), len(before) + len(marked)
+
+
+def _as_marked(text: str) -> str:
+    return _LINE_BREAK.sub("\n", text)

@@ -1,4 +1,4 @@
-"""From what several people said of a sample to what is changed about it."""
+"""Resolves the annotations of several people into changes of samples."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,26 +6,42 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from components.json_value import Json
-from components.records import Sample
+from components.records import Sample, Turn
 from runner.results.released_set import Edit, Testset
 from runner.results.set_lines import sample_line
-from runner.testset.annotating.annotation_histories import Change, changed_histories
 from runner.testset.annotating.annotations import Annotation
 
 FIELDS = ("question", "references", "gold", "topic")
-"""Of a sample, what annotators change."""
+"""Fields of a sample that annotators can change."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Why a sample stays as it was: what cannot be understood, or what two people say of one field."""
+    """The reason why a sample is not changed: an entry that cannot be interpreted, or a field on which two people
+    disagree.
+    """
 
     sample: str
     detail: str
 
 
+class Change(NamedTuple):
+    """A sample of a set before and after it was edited."""
+
+    before: Sample
+    after: Sample
+
+
+class AnnotationHistory(NamedTuple):
+    """The new history of a sample, and the ids of the edited samples whose turns it contains."""
+
+    sample: str
+    turns: tuple[Turn, ...]
+    edited: tuple[str, ...]
+
+
 class Resolved(NamedTuple):
-    """The samples with what was changed, in their order, and the edits that changed them."""
+    """The samples with all changes, in their order, the edits that were applied, and the conflicts."""
 
     samples: tuple[Sample, ...]
     edits: tuple[Edit, ...]
@@ -33,10 +49,11 @@ class Resolved(NamedTuple):
 
 
 def resolve(testset: Testset, annotations: Sequence[Annotation], prefer: str | None = None) -> Resolved:
-    """A field is changed where all who annotated the sample say the same of it; where they do not, nothing about the
-    sample is changed: another answer may be right for another question only. Where `prefer` annotated it, they alone
-    count. White space around texts and the way in which lines end are no change. Later turns of a conversation get the
-    edited turn for their history.
+    """Change the fields on which all annotators of a sample agree.
+
+    If they disagree on any field, the whole sample stays as it is, because the other changes may depend on it. If
+    `prefer` annotated a sample, only that annotation counts. Differences in surrounding white space and line endings
+    are ignored. Histories of later turns of a conversation get the edited turn.
     """
     by_sample: defaultdict[str, list[Annotation]] = defaultdict(list)
     for own in annotations:
@@ -54,12 +71,12 @@ def resolve(testset: Testset, annotations: Sequence[Annotation], prefer: str | N
     edits = []
     for name, change in edited.items():
         samples[name] = change.after
-        edits += [_edit(change, field, _who_said(by_sample[name], field), testset) for field in _changed(change)]
+        edits += [_edit(change, field, _annotators_of(by_sample[name], field), testset) for field in _changed(change)]
     for history in changed_histories(testset, list(edited.values())):
         before = samples[history.sample]
         samples[history.sample] = after = replace(before, history=history.turns)
         given = [own for name in history.edited for own in by_sample[name]]
-        edits.append(_edit(Change(before, after), "history", _who_said(given, "question", "references"), testset))
+        edits.append(_edit(Change(before, after), "history", _annotators_of(given, "question", "references"), testset))
     return Resolved(tuple(samples.values()), tuple(edits), tuple(conflicts))
 
 
@@ -67,14 +84,14 @@ def _changed(change: Change) -> list[str]:
     return [name for name in FIELDS if getattr(change.before, name) != getattr(change.after, name)]
 
 
-def _who_said(given: Sequence[Annotation], *fields: str) -> tuple[str, ...]:
-    """Those who said something of one of the fields; who did, agreed."""
+def _annotators_of(given: Sequence[Annotation], *fields: str) -> tuple[str, ...]:
+    """Return the annotators who filled in one of the fields. They all agree."""
     return tuple(sorted({own.annotator for own in given if any(getattr(own, name) is not None for name in fields)}))
 
 
-def _edit(change: Change, name: str, by: tuple[str, ...], testset: Testset) -> Edit:
+def _edit(change: Change, name: str, annotators: tuple[str, ...], testset: Testset) -> Edit:
     before, after = (sample_line(sample)[name] for sample in change)
-    return Edit(change.before.id, name, before, after, by, testset.key)
+    return Edit(change.before.id, name, before, after, annotators, testset.key)
 
 
 def _conflicts(sample: Sample, given: Sequence[Annotation]) -> Iterator[Conflict]:
@@ -83,17 +100,17 @@ def _conflicts(sample: Sample, given: Sequence[Annotation]) -> Iterator[Conflict
     if any(own.problems for own in given):
         return
     for name in FIELDS:
-        said: dict[Json, list[str]] = {}
+        answers: dict[Json, list[str]] = {}
         for own in given:
             if getattr(own, name) is not None:
-                said.setdefault(_comparable(getattr(own, name)), []).append(own.annotator)
-        if len(said) > 1:
-            who = " / ".join(", ".join(names) for names in said.values())
-            yield Conflict(sample.id, f"{name}: {who} say different things")
+                answers.setdefault(_comparable(getattr(own, name)), []).append(own.annotator)
+        if len(answers) > 1:
+            sides = " / ".join(", ".join(names) for names in answers.values())
+            yield Conflict(sample.id, f"{name}: {sides} disagree")
 
 
 def _changes(sample: Sample, given: Iterable[Annotation]) -> Iterator[tuple[str, Json]]:
-    """Of annotations that agree."""
+    """Yield (field, new value) of annotations that agree."""
     for name in FIELDS:
         value = next((value for own in given if (value := getattr(own, name)) is not None), None)
         if value is not None and _comparable(value) != _comparable(getattr(sample, name)):
@@ -107,3 +124,34 @@ def _comparable(value: Json) -> Json:
         parts = tuple(map(_comparable, value))
         return parts if all(isinstance(part, str) for part in parts) else frozenset(parts)
     return value
+
+
+def changed_histories(testset: Testset, changes: Sequence[Change]) -> Iterator[AnnotationHistory]:
+    """Yield the new history of every sample whose history contains an edited turn.
+
+    A turn belongs to an edited sample if it has the same question after the same earlier questions. If the set names
+    conversations, it must be in the same one. An answer stays as it is unless it was the first reference of the edited
+    sample.
+    """
+    edited: dict[tuple[str, tuple[str, ...]], Change] = {}
+    for change in changes:
+        questions = tuple(turn.question for turn in change.before.history)
+        edited[_conversation(change.before, testset), (*questions, change.before.question)] = change
+    for sample in testset.samples:
+        questions = tuple(turn.question for turn in sample.history)
+        conversation = _conversation(sample, testset)
+        found = [edited.get((conversation, questions[: n + 1])) for n in range(len(questions))]
+        if ids := tuple(change.before.id for change in found if change):
+            turns = tuple(_turn(turn, change) for turn, change in zip(sample.history, found, strict=True))
+            yield AnnotationHistory(sample.id, turns, ids)
+
+
+def _conversation(sample: Sample, testset: Testset) -> str:
+    return str(testset.provenance.get(sample.id, {}).get("conversation") or "")
+
+
+def _turn(turn: Turn, change: Change | None) -> Turn:
+    if change is None:
+        return turn
+    is_reference = change.before.references[:1] == (turn.answer,)
+    return Turn(change.after.question, change.after.references[0] if is_reference else turn.answer)

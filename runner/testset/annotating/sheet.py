@@ -1,7 +1,7 @@
 """Annotation in a spreadsheet: CSV that Excel opens as UTF-8, a row for each sample, a file for each annotator.
 
-A cell that a spreadsheet would compute begins with an apostrophe, and so does one that had an apostrophe: reading takes
-one away, and nothing is lost.
+A cell that a spreadsheet would take for a formula gets an apostrophe in front. So does a cell that begins with an
+apostrophe. Reading removes one, so that nothing is lost.
 """
 
 import csv
@@ -25,13 +25,14 @@ from runner.testset.annotating.marks import Mark, gold_of
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
 _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
 _EXPECTED = f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}"
-_MOST_MISTAKES = 10
-"""That are told at once."""
+_MOST_ERRORS = 10
+"""Errors that one message lists."""
+
 _ESCAPED = (*FORMULA_STARTS, "'")
 
 
 def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
-    """The whole file. `references` hold one answer, or a JSON list of several; `gold` a JSON list of passages."""
+    """Return the whole file. `references` is one answer or a JSON list of several, `gold` a JSON list of passages."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     titles = {f"check_{check}": f" {wording.checks[check]} ({wording.yes}/{wording.no})" for check in Check}
@@ -46,12 +47,12 @@ def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWord
 
 
 def escaped(cell: str) -> str:
-    """Of which no spreadsheet makes a formula."""
+    """Return the cell so that no spreadsheet takes it for a formula."""
     return f"'{cell}" if cell.startswith(_ESCAPED) else cell
 
 
 def unescaped(cell: str) -> str:
-    """The way back; an apostrophe that somebody typed before a word stays."""
+    """Reverse `escaped`. An apostrophe that a person typed before a word stays."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_ESCAPED) else cell
 
 
@@ -62,7 +63,7 @@ def _answers_cell(references: Sequence[str]) -> str:
 
 
 def _gold_cell(gold: Sequence[Evidence], testset: Testset) -> str:
-    """Whole documents are not in it: nobody can mark them."""
+    """Return the passages. Whole documents are left out, because people cannot mark them."""
     units = [
         {
             "document": unit.document_id,
@@ -77,13 +78,13 @@ def _gold_cell(gold: Sequence[Evidence], testset: Testset) -> str:
 
 
 def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
-    """What one person wrote into the file. A row in which nothing was changed or filled in is untouched.
+    """Read one person's annotations. A row in which nothing was changed or filled in counts as untouched.
 
-    Raises DataError for a file that is no such sheet, and for all rows together in which a cell is no rating or no yes
-    or no, or of which `Known.sample_of` raises it.
+    Raises DataError for a file that is not such a sheet. Rows with an invalid rating or check, and rows that
+    `Known.sample_of` rejects, are reported together.
     """
     found = []
-    mistakes = []
+    errors = []
     n_untouched = n_of_removed = 0
     for number, row in enumerate(_rows(file), start=2):
         where = f"{file}, row {number}"
@@ -91,7 +92,7 @@ def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
             sample = known.sample_of(row["id"], row["version"], where)
             annotation = _annotation(row, sample, known, annotator, where) if sample else None
         except DataError as error:
-            mistakes.append(str(error))
+            errors.append(str(error))
             continue
         if sample is None or annotation is None:
             n_of_removed += 1
@@ -103,9 +104,9 @@ def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
             n_untouched += 1
         else:
             found.append(annotation)
-    if mistakes:
-        n_more = len(mistakes) - _MOST_MISTAKES
-        raise DataError("\n".join([*mistakes[:_MOST_MISTAKES], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
+    if errors:
+        n_more = len(errors) - _MOST_ERRORS
+        raise DataError("\n".join([*errors[:_MOST_ERRORS], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
     return Annotated(tuple(found), n_untouched=n_untouched, n_of_removed=n_of_removed)
 
 
@@ -122,14 +123,14 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
             raise DataError(f"{file}: no column '{missing[0]}'. Expected: {_EXPECTED}.")
         if repeated := [name for name in _COLUMNS if header.count(name) > 1]:
             raise DataError(
-                f"{file}: the column '{repeated[0]}' is there {header.count(repeated[0])} times. Expected: "
-                f"{_EXPECTED}, each once, and a file of their own for each annotator."
+                f"{file}: has the column '{repeated[0]}' {header.count(repeated[0])} times. Expected: "
+                f"{_EXPECTED}, each once, and a separate file for each annotator."
             )
         for number, row in enumerate(rows, start=2):
             if any(cell.strip() for cell in row[len(header) :]):
                 raise DataError(
-                    f"{file}, row {number}: {len(row)} cells came where the first row has {len(header)}, so a cell may "
-                    "stand under the wrong title. A cell with separators stands in double quotes. Mend the row."
+                    f"{file}, row {number}: got {len(row)} cells, expected {len(header)} as in the first row; a cell "
+                    "may be in the wrong column. Put cells that contain separators in double quotes."
                 )
             if any(cell.strip() for cell in row):
                 yield dict(zip(header, map(unescaped, [*row, *[""] * (len(header) - len(row))]), strict=False))
@@ -138,7 +139,7 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
 
 
 def _annotation(row: Mapping[str, str], sample: Sample, known: Known, annotator: str, where: str) -> Annotation:
-    """What stands in a row, also where it is as it was."""
+    """Return the annotation in a row. Unchanged cells have the values of the sample."""
     texts = known.testset.texts
     problems: list[str] = []
     question, references, gold = sample.question, sample.references, sample.gold
@@ -154,19 +155,19 @@ def _annotation(row: Mapping[str, str], sample: Sample, known: Known, annotator:
         problems += [*wrong, *unplaced] or ([] if marks else ["no passage is left: rate it 1 or 2 to have it removed"])
     topic = row["topic"].strip() or None
     if topic and topic not in known.topics:
-        problems.append(f"the topic '{topic}' is none of this set")
+        problems.append(f"this set has no topic '{topic}'")
     rating, checks = _rating(row["rating"], where), dict(_checks(row, where))
     return Annotation(sample.id, annotator, rating, checks, topic, question, references, gold, tuple(problems))
 
 
 def _same(cell: str, before: str) -> bool:
-    """Spreadsheets write line breaks in their own way."""
+    """Return whether a cell is unchanged. Spreadsheets write line breaks in their own way."""
     first, second = (text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in (cell, before))
     return first == second
 
 
 def _answers(cell: str) -> tuple[tuple[str, ...], list[str]]:
-    """One answer, or those of a list; and what is wrong with the list."""
+    """Return the answers of a cell, and errors if its list cannot be read."""
     try:
         texts = texts_in(cell)
     except ValueError as error:
@@ -175,7 +176,9 @@ def _answers(cell: str) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
-    """A passage whose place no longer holds its text is looked for by the text, which must be there once."""
+    """Return the marks of a cell, and errors. A passage whose place has another text is searched by its text, which
+    must occur once.
+    """
     marks: list[Mark] = []
     wrong = []
     try:
@@ -189,8 +192,8 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
                 place = document.index(text)
                 marks.append(Mark(name, place, place + len(text), text))
             else:
-                there = f"there {document.count(text) if text else 0} times, once was wanted"
-                wrong.append(f"the passage {text[:40]!r} of document '{name}' is {there}")
+                n = document.count(text) if text else 0
+                wrong.append(f"the passage {text[:40]!r} occurs {n} times in document '{name}', expected once")
     except (ValueError, DataError) as error:
         wrong.append(f"the cell 'gold' cannot be read ({error})")
     return marks, wrong
@@ -200,7 +203,7 @@ def _checks(row: Mapping[str, str], where: str) -> Iterator[tuple[Check, bool]]:
     for check in Check:
         cell = row[f"check_{check}"].strip().lower()
         if cell and cell not in YES | NO:
-            raise DataError(f"{where}: '{cell}' for check_{check} came, yes or no was wanted.")
+            raise DataError(f"{where}: got '{cell}' for check_{check}, expected yes or no.")
         if cell:
             yield check, cell in YES
 
@@ -210,5 +213,5 @@ def _rating(cell: str, where: str) -> int | None:
         return None
     rating = cell.strip().removesuffix(".0")
     if rating not in map(str, range(1, HIGHEST_RATING + 1)):
-        raise DataError(f"{where}: the rating {cell!r} came, 1 to {HIGHEST_RATING} was wanted.")
+        raise DataError(f"{where}: got the rating {cell!r}, expected 1 to {HIGHEST_RATING}.")
     return int(rating)

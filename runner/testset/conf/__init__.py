@@ -1,1 +1,1 @@
-"""Groups of options of python -m runner.generate; models and prices are those of the runner."""
+"""Configuration groups of python -m runner.generate. Those for models and prices are the runner's."""

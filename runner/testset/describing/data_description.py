@@ -1,20 +1,26 @@
-"""Everything that can be counted in a benchmark before anything is run on it."""
+"""Describes a benchmark by everything that can be counted before a sweep: sizes, gold, duplicates, and questions that
+give their answer away.
+"""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from components.json_value import Json
 from components.records import Benchmark, Sample
 from components.text.near_duplicates import SHINGLE_CHARACTERS, THRESHOLD, count_near_duplicates
-from runner.testset.describing.question_leaks import count_leaks
+
+_SHORTEST_ANSWER = 6
+"""Shorter references (a year, a name, "yes") occur in questions without giving the answer away."""
 
 
 def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
-    """Sizes, lengths, subsets, the matrix of counts, gold, duplicates, leaks and the loader's notes, as JSON values.
+    """Return sizes, lengths, subsets, the matrix of counts, gold, duplicates, leaks and the loader's notes, as JSON
+    values.
 
-    `lengths` are in characters: min, median, mean, p99, max (None for nothing). `matrix` is {topic: {task: samples}}.
+    `lengths` are in characters: min, median, mean, p99, max, each None without texts. `matrix` is {topic: {task:
+    samples}}.
     """
     documents, samples = benchmark.documents, benchmark.samples
     return {
@@ -37,7 +43,7 @@ def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
 
 
 def lengths_of(texts: Iterable[str]) -> dict[str, float | None]:
-    """In characters: min, median, mean, p99, max; None for no texts."""
+    """Return min, median, mean, p99 and max of the lengths in characters, each None without texts."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     if not len(lengths):
         return dict.fromkeys(("min", "median", "mean", "p99", "max"))
@@ -51,7 +57,7 @@ def lengths_of(texts: Iterable[str]) -> dict[str, float | None]:
 
 
 def _subsets(samples: Iterable[Sample]) -> dict[str, dict[str, Json]]:
-    """Per subset: samples, how many of them have references and gold, and their kinds."""
+    """Return by subset the number of samples, of samples with references and with gold, and of each kind."""
     subsets: dict[str, dict[str, Json]] = {}
     for sample in samples:
         entry = subsets.setdefault(
@@ -74,8 +80,8 @@ def _matrix(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
 
 
 def _gold(benchmark: Benchmark) -> dict[str, Json]:
-    """How much of the gold is in the corpus, the only place where it can be found, and how many of its documents are
-    there only because the loader added them.
+    """Count the gold that is in the corpus, where alone it can be found, and the gold documents that only the loader
+    added.
     """
     known = set(benchmark.documents.ids)
     samples = benchmark.samples
@@ -94,7 +100,7 @@ def _gold(benchmark: Benchmark) -> dict[str, Json]:
 
 
 def _duplicates(texts: Sequence[str]) -> dict[str, Json]:
-    """Documents that repeat an earlier one (ignoring white space), and the share that have a near-duplicate."""
+    """Count the documents that repeat an earlier one (ignoring white space), and those that have a near-duplicate."""
     distinct = list(dict.fromkeys("".join(text.split()) for text in texts))
     n_near = count_near_duplicates(distinct)
     return {
@@ -103,3 +109,48 @@ def _duplicates(texts: Sequence[str]) -> dict[str, Json]:
         "share_near": round(n_near / len(distinct), 4) if distinct else 0.0,
         "method": f"MinHash, runs of {SHINGLE_CHARACTERS} characters, Jaccard similarity {THRESHOLD} or more",
     }
+
+
+def count_leaks(benchmark: Benchmark) -> dict[str, int]:
+    """Count samples whose question gives too much away, ignoring white space in all texts:
+
+    - `reference_equals_question`, and `reference_within_question` for references of at least 6 characters;
+    - `gold_equals_question`: a gold document or passage equals the question, its query or its expansion;
+      `question_within_gold`: it contains the question and more;
+    - `equal_questions_other_references`: another sample asks the same question, and its references
+      differ, perhaps only in wording.
+    """
+    texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
+    counts = dict.fromkeys(
+        ("reference_equals_question", "reference_within_question", "gold_equals_question", "question_within_gold"), 0
+    )
+    for sample in benchmark.samples:
+        question = _plain(sample.question)
+        references = [_plain(reference) for reference in sample.references]
+        asked = {question, _plain(sample.query), _plain(sample.expansion)} - {""}
+        gold = _gold_texts(sample, texts)
+        counts["reference_equals_question"] += question in references
+        counts["reference_within_question"] += any(
+            len(reference) >= _SHORTEST_ANSWER and reference in question and reference != question
+            for reference in references
+        )
+        counts["gold_equals_question"] += not asked.isdisjoint(gold)
+        counts["question_within_gold"] += any(question in text and question != text for text in gold)
+    return {**counts, "equal_questions_other_references": _contradictions(benchmark.samples)}
+
+
+def _gold_texts(sample: Sample, texts: Mapping[str, str]) -> list[str]:
+    """Return the gold passages that are in the corpus."""
+    return [_plain(texts[unit.document_id][unit.start : unit.end]) for unit in sample.gold if unit.document_id in texts]
+
+
+def _contradictions(samples: Sequence[Sample]) -> int:
+    by_question: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
+    for sample in samples:
+        asked = (sample.corpus_prefix, *(_plain(turn.question) for turn in sample.history), _plain(sample.question))
+        by_question[asked].append(tuple(map(_plain, sample.references)))
+    return sum(len(references) for references in by_question.values() if len(set(references)) > 1)
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split())

@@ -1,4 +1,4 @@
-"""Tables of what data hold, in the terminal."""
+"""Tables of counts of a data set, for the terminal."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -11,7 +11,7 @@ _HEADER_WIDTH = 12
 
 
 def print_table(console: Console, title: str, columns: tuple[str, ...], rows: Iterable[Sequence[object]]) -> None:
-    """A title, and rows of texts and numbers; columns without names have no header."""
+    """Print a title and rows of texts and numbers. If no column has a name, the table has no header."""
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
     for place, name in enumerate(columns):
         is_number = place > 0 and name != "kinds"

@@ -1,1 +1,1 @@
-"""Make questions with gold from a corpus."""
+"""Makes questions with gold from a corpus."""

@@ -1,4 +1,4 @@
-"""What a run may ask for, told before anything is asked: if nothing is rejected, and at most."""
+"""Estimates the requests of a run before anything is asked: if nothing is rejected, and at most."""
 
 import dataclasses
 from collections import Counter
@@ -19,18 +19,19 @@ from runner.output.money import price_of
 from runner.testset.making.generation_settings import GenerationSettings
 
 _BYTES = 3
-"""Of a character, in most scripts."""
+"""Bytes of a character in most scripts."""
 
 _REPLY = 2000
-"""Characters of a reply that cannot be read, as it is shown to the model again."""
+"""Characters of an unreadable reply that are shown to the model when it is asked again."""
 
 _TIMES_SHOWN = 3
-"""So often the texts of an evidence set stand in one request at most: as extracts, as gold, as distractors."""
+"""Highest number of times that one request contains the texts of an evidence set: as extracts, as gold, as distractors.
+"""
 
 
 @dataclass(frozen=True)
 class AskedBound:
-    """Requests and what they take. `cost` is None where no price is known."""
+    """Requests, their tokens and their cost, None if a price is unknown."""
 
     n_requests: int
     tokens: Tokens
@@ -39,9 +40,11 @@ class AskedBound:
 
 @dataclass(frozen=True)
 class BoundPart:
-    """One part of a run: `smooth` if the first drafts come through, every reply can be read at once and all topics have
-    equally many documents, `most` with as many tries as are allowed, each draft corrected, and each reply asked for as
-    often as allowed.
+    """The bounds of one part of a run.
+
+    `smooth` assumes that the first drafts pass, that every reply is readable, and that all topics have equally many
+    documents. `most` assumes as many tries as allowed, a correction of each draft, and as many attempts per reply as
+    allowed.
     """
 
     name: str
@@ -50,13 +53,14 @@ class BoundPart:
 
 
 def bound(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[BoundPart]:
-    """By part. Kept replies are not taken off. `topics` may be empty where they are yet to be drafted: then as many are
-    counted as may be.
+    """Return the bounds by part, without subtracting cached replies.
+
+    `topics` may be empty if they have yet to be drafted. The largest possible number of them counts then.
     """
-    n_most_looked_at = min(len(documents), settings.waves.max_documents or len(documents))
+    n_most_documents = min(len(documents), settings.waves.max_documents or len(documents))
     tree, voting = settings.topics.tree, settings.topics.voting
     n_topics = len(topics) or int(getattr(tree, "n_topics", 1))
-    n_smooth_looked_at = _n_looked_at(settings, n_most_looked_at, n_topics)
+    n_smooth_documents = _n_documents_needed(settings, n_most_documents, n_topics)
     sizes = _Sizes(settings, documents, topics)
     parts: list[BoundPart] = []
     if tree and tree.llm and not topics:
@@ -64,38 +68,42 @@ def bound(settings: GenerationSettings, documents: Documents, topics: Sequence[T
         parts.append(sizes.part("topic tree", tree, tree.llm, asked, tree.n_requests))
     voters = {**voting.voters, ADJUDICATOR: voting.adjudicator} if voting else {}
     for name, voter in voters.items():
-        asked = Counter({1: 0 if name == ADJUDICATOR else n_smooth_looked_at})
-        parts.append(sizes.part(f"vote: {name}", voter, voter.llm, asked, n_most_looked_at))
-    n_wanted = n_topics * settings.per_cell
-    n_tries = min(n_wanted * settings.waves.most_tries, n_most_looked_at * settings.evidence.most_sets)
+        asked = Counter({1: 0 if name == ADJUDICATOR else n_smooth_documents})
+        parts.append(sizes.part(f"vote: {name}", voter, voter.llm, asked, n_most_documents))
+    n_requested = n_topics * settings.per_cell
+    n_tries = min(n_requested * settings.waves.most_tries, n_most_documents * settings.evidence.most_sets)
     for name, task in settings.tasks.items():
         if task.llm:
-            asked = Counter({task.n_documents: n_wanted * task.n_requests})
+            asked = Counter({task.n_documents: n_requested * task.n_requests})
             parts.append(sizes.part(f"draft: {name}", task, task.llm, asked, n_tries * task.n_requests))
-    drafts = [draft for name, task in settings.tasks.items() for draft in _typical(name, task, has_topic=bool(tree))]
+    drafts = [
+        draft for name, task in settings.tasks.items() for draft in _typical_drafts(name, task, has_topic=bool(tree))
+    ]
     for name, gate in settings.gates.items():
         if gate.llm:
             asked = Counter()
             for draft in drafts:
-                asked[len(draft.evidence.extracts)] += n_wanted * _n_asked(gate, draft)
+                asked[len(draft.evidence.extracts)] += n_requested * _n_requests(gate, draft)
             n_most = 2 * n_tries * len(drafts) * gate.n_requests
             parts.append(sizes.part(f"gate: {name}", gate, gate.llm, asked, n_most))
     return parts
 
 
-def _n_looked_at(settings: GenerationSettings, n_documents: int, n_topics: int) -> int:
-    """How many documents waves look at until there is enough evidence, if all topics have equally many."""
+def _n_documents_needed(settings: GenerationSettings, n_documents: int, n_topics: int) -> int:
+    """Return the number of documents in the waves until there is enough evidence, if all topics have equally many."""
     n_sets, share = n_topics * settings.per_cell, settings.share_taken_out
     shares = {share if task.removes_source else 1 - share for task in settings.tasks.values()}
     needed = min(n_documents, max(n_sets * len(settings.tasks), ceil(n_sets / min(shares))))
-    n_looked_at = wave = 0
-    while n_looked_at < needed:
-        n_looked_at, wave = n_looked_at + settings.waves.size(wave), wave + 1
-    return min(n_looked_at, n_documents)
+    n_examined = wave = 0
+    while n_examined < needed:
+        n_examined, wave = n_examined + settings.waves.size(wave), wave + 1
+    return min(n_examined, n_documents)
 
 
-def _typical(name: str, task: Task, *, has_topic: bool) -> list[Draft]:
-    """What comes of one evidence set of a task, without words: its gold in all documents that stay."""
+def _typical_drafts(name: str, task: Task, *, has_topic: bool) -> list[Draft]:
+    """Return the drafts of one evidence set of a task, without texts. Their gold is in all documents that stay in the
+    corpus.
+    """
     extracts = tuple(Extract(str(number), "", 0, 0, "") for number in range(task.n_documents))
     gold = tuple(Evidence(own.document_id, 0, 0) for own in extracts[int(task.removes_source) :])
     topic = "topic" if has_topic else ""
@@ -107,16 +115,16 @@ def _typical(name: str, task: Task, *, has_topic: bool) -> list[Draft]:
     ]
 
 
-def _n_asked(gate: DraftGate, draft: Draft) -> int:
-    """Requests about a draft."""
+def _n_requests(gate: DraftGate, draft: Draft) -> int:
+    """Return the number of requests about a draft."""
     if not gate.applies_to(draft):
         return 0
-    most_documents = int(getattr(gate, "most_documents", 0))  # a gate that asks about each of them
+    most_documents = int(getattr(gate, "most_documents", 0))  # for a gate that asks about each document
     return gate.n_requests * len(draft.gold) // most_documents if most_documents else gate.n_requests
 
 
 def total(asked: Sequence[AskedBound]) -> AskedBound:
-    """Of all parts; without a cost if one of them has none."""
+    """Return the sum of all parts. Its cost is None if a part with requests has no known cost."""
     costs = [own.cost for own in asked if own.n_requests]
     known = [cost for cost in costs if cost is not None]
     tokens = sum((own.tokens for own in asked), Tokens())
@@ -124,7 +132,7 @@ def total(asked: Sequence[AskedBound]) -> AskedBound:
 
 
 class _Sizes:
-    """How large requests are: with documents as they are on the average, and with the largest."""
+    """Sizes of requests, with documents of average size and with the largest."""
 
     def __init__(self, settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> None:
         self._settings = settings
@@ -136,17 +144,19 @@ class _Sizes:
         self._most_documents = max(task.n_documents for task in settings.tasks.values())
 
     def part(self, name: str, component: object, llm: LLM, smooth: Mapping[int, int], n_most: int) -> BoundPart:
-        """Of one component. `smooth` are numbers of requests by how many pieces of documents they show."""
+        """Return the bounds of one component. `smooth` maps the number of document pieces in a request to the number of
+        such requests.
+        """
         n_attempts = int(getattr(component, "max_attempts", 1))
         n_bytes = sum(len(text.encode()) for text in _texts(component)) + self._n_bytes_of_topics
-        n_longest = self._n_characters(component) * _BYTES + (n_attempts - 1) * _REPLY * _BYTES
+        n_longest = self._n_longest_characters(component) * _BYTES + (n_attempts - 1) * _REPLY * _BYTES
         asked = [
-            self._asked(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n) for n_pieces, n in smooth.items()
+            self._bound(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n) for n_pieces, n in smooth.items()
         ]
-        return BoundPart(name, total(asked), self._asked(llm, n_bytes + n_longest, n_most * n_attempts))
+        return BoundPart(name, total(asked), self._bound(llm, n_bytes + n_longest, n_most * n_attempts))
 
-    def _n_characters(self, component: object) -> int:
-        """Of the documents in its longest request."""
+    def _n_longest_characters(self, component: object) -> int:
+        """Return the characters of documents in the component's longest request."""
         if isinstance(component, Voter):
             return component.n_characters
         if isinstance(component, DraftedTopics):
@@ -155,14 +165,14 @@ class _Sizes:
         return max(self._most_documents * _TIMES_SHOWN, n_distractors) * self._settings.evidence.n_characters
 
     def _n_typical_bytes(self, component: object, n_pieces: int) -> int:
-        """Of the documents in a usual request."""
+        """Return the bytes of documents in a typical request of the component."""
         if isinstance(component, DraftedTopics):
-            return self._n_characters(component) * _BYTES
+            return self._n_longest_characters(component) * _BYTES
         longest = component.n_characters if isinstance(component, Voter) else self._settings.evidence.n_characters
         n_pieces = max(n_pieces, int(getattr(component, "n_distractors", 0)))
         return round(n_pieces * min(longest, self._mean_characters) * self._bytes_of_character)
 
-    def _asked(self, llm: LLM, n_bytes: int, n_requests: int) -> AskedBound:
+    def _bound(self, llm: LLM, n_bytes: int, n_requests: int) -> AskedBound:
         each = Tokens(n_tokens_at_most(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
         tokens = Tokens(each.n_prompt * n_requests, each.n_completion * n_requests)
         price = price_of(llm, self._settings.prices)
@@ -170,7 +180,7 @@ class _Sizes:
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """All texts in a component's fields: its wording, and little else."""
+    """Yield all strings in a component's fields: its wording, and little else."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple | list):

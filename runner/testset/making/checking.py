@@ -1,4 +1,4 @@
-"""The gates that ask no model, on the samples of any data set."""
+"""Checks the samples of any data set with the gates that ask no model."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +12,12 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import DraftGate
 from components.testset.records import Draft, EvidenceSet, VerdictState
 from runner.testset.making.draft_outcomes import NEAR_DUPLICATE
-from runner.testset.making.drafts import TextsAlone
-from runner.testset.making.no_model import ask_nobody
+from runner.testset.making.no_model import TextsAlone, ask_nobody
 
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """What is checked, and for what."""
+    """The data set to check, and the gates that check it."""
 
     dataset: Dataset
     gates: Mapping[str, DraftGate]
@@ -28,7 +27,7 @@ class CheckSettings:
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """What a gate says of a sample. `is_remark` if it would not reject a draft for it."""
+    """A gate's objection to a sample. With `is_remark`, the gate would not reject a draft for it."""
 
     sample: Sample
     gate: str
@@ -37,7 +36,7 @@ class CheckFinding:
     is_remark: bool
 
     def to_json(self) -> dict[str, Json]:
-        """One line of a file of findings."""
+        """Return the line of a file of findings."""
         return {
             "id": self.sample.id,
             "subset": self.sample.subset,
@@ -53,8 +52,8 @@ class CheckFinding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All findings, gate by gate and in the order of the samples; a sample may be in several. `n_checked` says for each
-    gate how many samples it has anything to say about.
+    """All findings, by gate and in the order of the samples. A sample may have several. `n_checked` is the number of
+    samples that each gate applies to.
     """
 
     n_samples: int
@@ -63,21 +62,23 @@ class CheckReport:
 
     @property
     def n_samples_found(self) -> int:
-        """Samples of which a gate says something that is no remark."""
+        """Number of samples with a finding that is not a remark."""
         return len({finding.sample.id for finding in self.findings if not finding.is_remark})
 
     def counts(self) -> Counter[tuple[str, str]]:
-        """Findings by gate and reason."""
+        """Return the number of findings by gate and reason."""
         return Counter((finding.gate, finding.reason) for finding in self.findings)
 
 
 def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_duplicates: NearDuplicates) -> CheckReport:
-    """What the gates find in the samples, as if these were drafts with known gold, and which samples repeat an earlier
-    one. Where no sample has references none is missed, and a question without an answer in the corpus may have a
+    """Return what the gates find in the samples, as if these were drafts with known gold, and samples that repeat
+    earlier ones.
+
+    Missing references are not reported if no sample has any. A question that the corpus cannot answer may have a
     reference that says so. Raises ConfigError for a gate that asks a model.
     """
     if asking := [name for name, gate in gates.items() if gate.llm is not None]:
-        raise ConfigError(f"gates: {', '.join(asking)} came, which ask a model; expected such as ask none")
+        raise ConfigError(f"gates: got {', '.join(asking)}, which ask a model; expected gates that ask none")
     documents = benchmark.documents
     corpus = TextsAlone(
         dict(zip(documents.ids, documents.texts, strict=True)), dict(zip(documents.ids, documents.titles, strict=True))
@@ -91,7 +92,7 @@ def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_dup
         own = [draft for draft in drafts if gate.applies_to(draft)]
         n_checked[name] = len(own)
         for draft, verdict in zip(own, gate.verdicts(own, corpus, ask_nobody), strict=True):
-            if verdict.reason and not _is_no_mistake(verdict.reason, samples[draft.id], has_references):
+            if verdict.reason and not _is_allowed(verdict.reason, samples[draft.id], has_references):
                 is_remark = verdict.state is VerdictState.TAGGED
                 findings.append(CheckFinding(samples[draft.id], name, verdict.reason, verdict.detail, is_remark))
     n_checked[_REPEATS] = len(drafts)
@@ -110,7 +111,7 @@ def _repeats(
         yield CheckFinding(samples[new], _REPEATS, NEAR_DUPLICATE, detail, is_remark=False)
 
 
-def _is_no_mistake(reason: str, sample: Sample, has_references: bool) -> bool:
+def _is_allowed(reason: str, sample: Sample, has_references: bool) -> bool:
     return (reason == "reference_empty" and not has_references) or (reason == "non_answer" and not sample.answerable)
 
 

@@ -1,4 +1,4 @@
-"""From a command line to the settings of a run."""
+"""Composes the settings of a run from a command line."""
 
 import re
 from collections.abc import Sequence
@@ -27,50 +27,52 @@ _CHECKER = "checker"
 
 
 def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
-    """The configuration that overrides of conf/NAME.yaml ask for, plain and resolved. Raises ConfigError."""
+    """Return the configuration that overrides of conf/NAME.yaml request, plain and resolved. Raises ConfigError."""
     if flags := [override for override in overrides if override.startswith("-")]:
         raise ConfigError(f"{flags[0]}: unknown option; expected overrides, e.g. corpus.path=my_docs out=my_set")
     try:
         with own_hydra(conf=CONF) as hydra:
-            long = [_long(override) for override in readable(overrides)]
-            config = hydra.compose_config(name, long, RunMode.RUN, from_shell=False)
+            expanded = [_expand(override) for override in readable(overrides)]
+            config = hydra.compose_config(name, expanded, RunMode.RUN, from_shell=False)
             if OmegaConf.is_missing(config, _CHECKER):
                 OmegaConf.update(config, _CHECKER, "${llm}")
             plain = plain_of(config)
     except (HydraException, OmegaConfBaseException) as error:
-        checker = [_long(own) for own in overrides if own.startswith(f"{_CHECKER}=")]
-        raise ConfigError(_told(error, name, checker)) from error
-    if mistakes := list(misplaced_secrets(plain)):
-        raise ConfigError(mistakes)
+        checker = [_expand(each) for each in overrides if each.startswith(f"{_CHECKER}=")]
+        raise ConfigError(_message_of(error, name, checker)) from error
+    if errors := list(misplaced_secrets(plain)):
+        raise ConfigError(errors)
     return plain
 
 
-def _long(override: str) -> str:
-    """`checker=openai` is short for an option of another group in that place."""
+def _expand(override: str) -> str:
+    """Return the override in Hydra's form. `checker=openai` is short for an option of the group `llm` at that place."""
     name, equals, value = override.partition("=")
     return f"+llm@{_CHECKER}{equals}{value}" if name == _CHECKER else override
 
 
-def _told(error: Exception, name: str, checker: list[str]) -> str:
-    """One of Hydra's errors as a message that says what to do about it; `checker` is the override that chooses one."""
+def _message_of(error: Exception, name: str, checker: list[str]) -> str:
+    """Return the message for one of Hydra's errors, with advice. `checker` is the override that chooses the checker, if
+    any.
+    """
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if lacking := re.search(r"Interpolation key '\w+' not found\s+full_key: ([\w.]+)", message):
         return f"{lacking[1]}: is missing; name it: {lacking[1]}=..."
     if unknown := re.search(r"Could not override '([\w.@/]+)'", message):
-        return f"{unknown[1]}: {_about_unknown(unknown[1], name, checker)}"
+        return f"{unknown[1]}: {_advice_on_unknown(unknown[1], name, checker)}"
     if several := re.search(r"Ambiguous value for argument '([^']+)'", message):
-        return f"{several[1]}: several values came; a run makes one set: take one of them, or a list in brackets"
+        return f"{several[1]}: got several values, but a run makes one set; use one value, or a list in brackets"
     if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
         options = ", ".join(_options(option[1]))
-        return f"{option[1]}: got {option[2]}, which is no option; expected some of {options}"
+        return f"{option[1]}: got {option[2]}, expected some of {options}"
     return message
 
 
-def _about_unknown(key: str, name: str, checker: list[str]) -> str:
-    """What to do about a key that is not there."""
+def _advice_on_unknown(key: str, name: str, checker: list[str]) -> str:
+    """Return advice on a key that does not exist."""
     group = key.partition(".")[0]
     if group == _CHECKER and not checker:
-        return f"no checker is chosen, and the writer checks itself; choose one before, e.g. {_CHECKER}=openai"
+        return f"no checker is chosen, so the writer checks itself; choose one first, e.g. {_CHECKER}=openai"
     with own_hydra(conf=CONF) as hydra:
         config: Json = OmegaConf.to_container(hydra.compose_config(name, checker, RunMode.RUN, from_shell=False))
     known = [name for name in dotted_names(config) if not name.endswith("._target_")]
@@ -81,19 +83,19 @@ def _about_unknown(key: str, name: str, checker: list[str]) -> str:
     if beside := [name.rpartition(".")[2] for name in known if above and name.rpartition(".")[0] == above]:
         return f"unknown; {above} has {', '.join(beside)}"
     if options := _options(group):
-        return f"the option of {group} that is chosen has no such field; the options are {', '.join(options)}"
+        return f"the chosen option of {group} has no such field; the options are {', '.join(options)}"
     return "unknown; --cfg shows all fields"
 
 
 def _options(group: str) -> list[str]:
-    """Of a group of ours; none of what is no group."""
+    """Return the options of one of our groups, sorted; [] for a name that is not one."""
     folder = files("runner.testset.conf").joinpath(group)
     names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
     return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
 
 
 def settings_of(config: dict[str, Json]) -> GenerationSettings:
-    """Typed settings. Raises ConfigError with every mistake found."""
+    """Return the typed settings. Raises ConfigError with all errors together."""
     load_plugins(plugins_of(config))
     settings: GenerationSettings = build_component(config, GenerationSettings, "", plugins_of(config))
     return settings

@@ -1,4 +1,4 @@
-"""The topic x task matrix of a run: what was wanted, what was tried, what came of it."""
+"""The topic x task matrix of a run: requested, tried and accepted samples."""
 
 import csv
 import io
@@ -15,16 +15,18 @@ from runner.testset.making.making import NO_TOPIC, Made
 from runner.testset.making.scheduling import Cell, n_lacking
 
 TOO_RARE = "too few documents"
-NO_DOCUMENTS = "no document is of this topic"
+NO_DOCUMENTS = "no document has this topic"
 NO_EVIDENCE = "no more evidence in the documents (evidence.most_sets, evidence.most_contained)"
 NO_REMOVABLE = "no more evidence in removable documents (removable_share)"
-MOST_TRIES = "as often tried as allowed (waves.most_tries)"
+MOST_TRIES = "no tries left (waves.most_tries)"
 PENDING = "requests failed"
 
 
 @dataclass
 class Count:
-    """Of one cell: tried = accepted + rejected (by reason) + pending. `short` says why it has fewer than wanted."""
+    """Counts of one cell: tried = accepted + rejected (by reason) + pending. `short` is the reason for fewer samples
+    than requested.
+    """
 
     wanted: int
     n_documents: int = 0
@@ -36,12 +38,12 @@ class Count:
 
     @property
     def rejected(self) -> int:
-        """For all reasons."""
+        """Number of rejected evidence sets, for all reasons."""
         return self.reasons.total()
 
 
 def coverage(made: Made) -> dict[Cell, Count]:
-    """Of every cell, by topic."""
+    """Return the counts of every cell, ordered by topic."""
     counts = {cell: Count(made.wanted.per_cell, made.progress.n_documents[cell[0]]) for cell in made.wanted.cells}
     for tried in made.tried:
         count = counts[tried.cell]
@@ -71,7 +73,7 @@ def _why_short(made: Made, cell: Cell, count: Count) -> str:
 
 
 def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
-    """A row per cell, a column per reason (UTF-8)."""
+    """Return CSV in UTF-8: a row per cell, a column per reason."""
     reasons = sorted({reason for count in counts.values() for reason in count.reasons})
     fields = ["topic", "task", "documents", "wanted", "tried", "accepted", "rejected", "pending", "short", *reasons]
     text = io.StringIO()
@@ -92,7 +94,7 @@ def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
 
 
 def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[dict[str, Json]]:
-    """For the manifest."""
+    """Return the counts as entries of the manifest."""
     return [
         {
             "topic": labels.get(topic, topic),
@@ -109,19 +111,17 @@ def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[d
 
 
 def as_svg(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
-    """The share of what was wanted that came through, from none to all of it, with the number of samples in small
-    print.
-    """
+    """Return a heatmap of the accepted share of the requested samples, with the number of samples in small print."""
     topics = list(dict.fromkeys(topic for topic, _ in counts))
     tasks = list(dict.fromkeys(task for _, task in counts))
-    cells = {cell: _shown([count]) for cell, count in counts.items()}
-    cells |= {(topic, AVERAGE): _shown([counts[topic, task] for task in tasks]) for topic in topics}
-    cells |= {(AVERAGE, task): _shown([counts[topic, task] for topic in topics]) for task in tasks}
-    cells[AVERAGE, AVERAGE] = _shown(list(counts.values()))
+    cells = {cell: _share([count]) for cell, count in counts.items()}
+    cells |= {(topic, AVERAGE): _share([counts[topic, task] for task in tasks]) for topic in topics}
+    cells |= {(AVERAGE, task): _share([counts[topic, task] for topic in topics]) for task in tasks}
+    cells[AVERAGE, AVERAGE] = _share(list(counts.values()))
     named = {NO_TOPIC: "all documents", **labels}
     return draw("accepted / wanted", cells, topics, tasks, named, scale=(0.0, 1.0))
 
 
-def _shown(counts: Sequence[Count]) -> dict[str, Json]:
+def _share(counts: Sequence[Count]) -> dict[str, Json]:
     n_accepted = sum(count.accepted for count in counts)
     return {"value": n_accepted / sum(count.wanted for count in counts), "n": n_accepted}

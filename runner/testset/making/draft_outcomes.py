@@ -1,4 +1,4 @@
-"""What came of every evidence set that was tried: samples, or one reason why not."""
+"""Outcomes of the evidence sets that were tried: samples, or the reason for having none."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,14 @@ from runner.testset.making.generation_stages import Gated, Judged, is_correction
 from runner.testset.making.scheduling import Cell
 
 DRAFTING = "draft"
-"""How the writing is called where gates have their names."""
+"""Name of the writing step in records that name gates."""
 
 NEAR_DUPLICATE = "near_duplicate"
 EARLIER_TURN = "earlier_turn_rejected"
 
 
 class DraftOutcome(StrEnum):
-    """PENDING: a request failed, and a later run asks again."""
+    """Outcome of an evidence set. PENDING: a request failed, and a later run asks again."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -27,7 +27,7 @@ class DraftOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class Tagged:
-    """A draft that came through every gate, with what these remarked."""
+    """A draft that passed every gate, with their remarks."""
 
     draft: Draft
     tags: tuple[Judged, ...]
@@ -35,10 +35,10 @@ class Tagged:
 
 @dataclass(frozen=True)
 class Tried:
-    """An evidence set that was tried in wave `wave`. `reason` is why nothing was accepted, "" where something was.
+    """An evidence set that was tried in wave `wave`. `reason` explains why nothing was accepted, "" otherwise.
 
-    Of a conversation the turns up to the first that was rejected are accepted; none of them while that one is only
-    FAILED.
+    The turns of a conversation are accepted up to the first rejected one. If that one only FAILED, none are accepted
+    yet.
     """
 
     cell: Cell
@@ -53,17 +53,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class Pass:
-    """One way through all gates. The second is that of corrected drafts, and of the turns after them."""
+    """One run of drafts through all gates. Corrected drafts, and the turns after them, take a second one."""
 
     gates: Sequence[Gated]
     drafts: Sequence[Draft]
 
     def survivors(self) -> dict[str, Draft]:
-        """By id, as they were when they left the last gate."""
+        """Return the drafts that passed all gates, as the last gate left them, by id."""
         return {draft.id: draft for draft in (self.gates[-1].survivors if self.gates else self.drafts)}
 
     def judged(self) -> dict[str, list[Judged]]:
-        """By id of the draft, in the order of the gates."""
+        """Return the verdicts on each draft by its id, in the order of the gates."""
         found: dict[str, list[Judged]] = defaultdict(list)
         for gate in self.gates:
             for own in gate.judged:
@@ -74,75 +74,80 @@ class Pass:
 def outcomes(
     batch: Sequence[tuple[Cell, EvidenceSet]], wave: int, written: WrittenDraft, first: Pass, second: Pass
 ) -> list[Tried]:
-    """Of the evidence sets of one task, in their order. `second` is the way of the corrected drafts."""
+    """Return the outcomes of the evidence sets of one task, in their order. `second` is the pass of the corrected
+    drafts.
+    """
     fates = _fates(written.drafts, first, second)
     drafts: dict[str, list[Draft]] = defaultdict(list)
     for draft in written.drafts:
         drafts[draft.evidence.id].append(draft)
     refused = {own.evidence.id: own for own in written.not_drafted}
     return [
-        _of_drafts(cell, evidence, wave, [fates[draft.id] for draft in _in_turn(drafts[evidence.id])])
+        _outcome_of_drafts(cell, evidence, wave, [fates[draft.id] for draft in _by_turn(drafts[evidence.id])])
         if drafts[evidence.id]
-        else _of_refusal(cell, evidence, wave, refused[evidence.id])
+        else _outcome_of_refusal(cell, evidence, wave, refused[evidence.id])
         for cell, evidence in batch
     ]
 
 
-def _in_turn(drafts: Iterable[Draft]) -> list[Draft]:
+def _by_turn(drafts: Iterable[Draft]) -> list[Draft]:
     return sorted(drafts, key=lambda draft: draft.turn)
 
 
 _Fate = Tagged | Judged
-"""Through all gates, or out at the one that is named."""
+"""A draft that passed all gates, or the verdict of the gate that stopped it."""
 
 
 def _fates(drafts: Sequence[Draft], first: Pass, second: Pass) -> dict[str, _Fate]:
-    """By id of the draft as it was written."""
+    """Return the fate of each draft, by the id under which it was written."""
     survivors, judged = (first.survivors(), second.survivors()), (first.judged(), second.judged())
     fates: dict[str, _Fate] = {}
     for draft in drafts:
-        own_id, way = draft.id, 0
+        own_id, n_pass = draft.id, 0
         last = judged[0].get(own_id, [None])[-1]
         if last and is_correction(last) and last.verdict.draft:
-            own_id, way = last.verdict.draft.id, 1
+            own_id, n_pass = last.verdict.draft.id, 1
         elif own_id in survivors[0] and second.gates and (own_id in survivors[1] or own_id in judged[1]):
-            way = 1  # a turn after one that was corrected
-        tags = judged[way].get(own_id, [])
-        fates[draft.id] = Tagged(survivors[way][own_id], tuple(tags)) if own_id in survivors[way] else _out(tags[-1])
+            n_pass = 1  # a turn after a corrected one
+        tags = judged[n_pass].get(own_id, [])
+        survivor = survivors[n_pass].get(own_id)
+        fates[draft.id] = Tagged(survivor, tuple(tags)) if survivor else _rejection(tags[-1])
     return fates
 
 
-def _out(judged: Judged) -> Judged:
-    """What is corrected a second time, or after another turn of its conversation, is out: there is no third way."""
+def _rejection(judged: Judged) -> Judged:
+    """Return the verdict that stopped a draft. There is no third pass: a second correction, also one after another
+    corrected turn, is a rejection.
+    """
     if not is_correction(judged):
         return judged
     return replace(judged, verdict=GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
 
 
-def _of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> Tried:
+def _outcome_of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> Tried:
     pending = refused.refusal is Refusal.FAILED
     outcome = DraftOutcome.PENDING if pending else DraftOutcome.REJECTED
     return Tried(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)
 
 
-def _of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fate]) -> Tried:
+def _outcome_of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fate]) -> Tried:
     accepted: list[Tagged] = []
     rejected: list[Judged] = []
     for fate in fates:
         if isinstance(fate, Judged):
             rejected.append(fate)
-        elif rejected:  # a turn whose history holds one that is out
+        elif rejected:  # its history contains a rejected turn
             rejected.append(Judged(fate.draft, DRAFTING, GateVerdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
             accepted.append(fate)
     if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
-        # How far a conversation comes is not known yet: its other turns wait with this one.
+        # The length of the conversation is not known yet, so its other turns wait with this one.
         waiting = [own if isinstance(own, Judged) else Judged(own.draft, first.gate, first.verdict) for own in fates]
-        return _ended(cell, evidence, wave, (), waiting)
-    return _ended(cell, evidence, wave, accepted, rejected)
+        return _outcome(cell, evidence, wave, (), waiting)
+    return _outcome(cell, evidence, wave, accepted, rejected)
 
 
-def _ended(
+def _outcome(
     cell: Cell, evidence: EvidenceSet, wave: int, accepted: Sequence[Tagged], rejected: Sequence[Judged]
 ) -> Tried:
     if accepted:
@@ -155,12 +160,14 @@ def _ended(
 
 
 def why_pending(tried: Tried) -> str:
-    """What its failed request ended with."""
+    """Return the error of the failed request."""
     return tried.not_drafted.detail if tried.not_drafted else tried.rejected[0].verdict.detail
 
 
 def without_duplicates(tried: Tried, repeats: Mapping[str, str]) -> Tried:
-    """As it was, less the drafts that repeat others (ids by id), and the turns after them."""
+    """Return the result without drafts that repeat others, and without later turns. `repeats` maps the id of a draft to
+    the id that it repeats.
+    """
     kept: list[Tagged] = []
     rejected = list(tried.rejected)
     for own in tried.accepted:
@@ -175,7 +182,7 @@ def without_duplicates(tried: Tried, repeats: Mapping[str, str]) -> Tried:
         rejected.append(Judged(own.draft, NEAR_DUPLICATE, verdict))
     if len(kept) == len(tried.accepted):
         return tried
-    return _ended(tried.cell, tried.evidence, tried.wave, kept, rejected if kept else _duplicates_first(rejected))
+    return _outcome(tried.cell, tried.evidence, tried.wave, kept, rejected if kept else _duplicates_first(rejected))
 
 
 def _duplicates_first(rejected: Sequence[Judged]) -> list[Judged]:

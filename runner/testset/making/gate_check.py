@@ -22,22 +22,20 @@ EXIT_FOUND = 1
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Returns the exit code: 0, or 1 if a gate would reject a sample. Raises RagGridError."""
+    """Run the command and return its exit code: 0, or 1 if a gate would reject a sample. Raises RagGridError."""
     options = _parser().parse_intermixed_args(arguments)
     config = composed(options.overrides, "check")
-    own = {field.name: config[field.name] for field in fields(CheckSettings)}
+    checked = {field.name: config[field.name] for field in fields(CheckSettings)}
     load_plugins(plugins_of({"run": config}))
-    settings: CheckSettings = build_component(own, CheckSettings, "", plugins_of({"run": config}))
+    settings: CheckSettings = build_component(checked, CheckSettings, "", plugins_of({"run": config}))
     report = check_dataset(settings.dataset.load(), settings.gates, settings.near_duplicates)
     if options.out:
         write_lines(options.out, (json.dumps(finding.to_json(), ensure_ascii=False) for finding in report.findings))
     console = make_console()
     show(console, settings.dataset.name, report)
     if report.findings:
-        told = (
-            f"all of them: {options.out}" if options.out else "--out FILE writes all of them, a line of JSON for each"
-        )
-        console.print(told, markup=False, soft_wrap=True)
+        place = f"all findings: {options.out}" if options.out else "--out FILE writes all findings as JSON Lines"
+        console.print(place, markup=False, soft_wrap=True)
     return EXIT_FOUND if report.n_samples_found else 0
 
 
@@ -49,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def show(console: Console, name: str, report: CheckReport) -> None:
-    """How many samples each gate found something in, of how many, with the first of them."""
+    """Print for each gate the number of samples with findings, of how many, and the first of them."""
     found = f"{report.n_samples_found:,} of {report.n_samples:,} samples would be rejected"
     console.print(f"[bold]{escape(name)}[/]: {found}")
     table = Table("gate", "reason", "samples", "of", "share", "the first", box=None, padding=(0, 2, 0, 0))

@@ -1,4 +1,4 @@
-"""One run: the bound before it, the waves, the files, and what is said of them."""
+"""Runs one generation: the estimate before it, the waves, the files, and the summary after it."""
 
 import shlex
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
 
 
 def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
-    """Makes the set and says how far it came; returns the exit code. Raises RagGridError."""
+    """Make the set, print the progress, and return the exit code. Raises RagGridError."""
     console = make_console()
     out, about = Path(settings.out), _about(settings, config)
     require_replaceable(out, about)
@@ -41,11 +41,16 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
         try:
             made = making.begin(ask=not settings.run.plan_only)
         except BudgetReached as reached:
-            console.print(f"Not begun: {stopped_at(reached)}, with the topics. Every reply is kept.", markup=False)
+            console.print(
+                f"Not begun: {stopped_at(reached)}, while the topics were drafted. All replies are cached.",
+                markup=False,
+            )
             return EXIT_SHORT
         show_bound(console, made, bound(settings, made.documents, made.topics), settings)
         if settings.run.plan_only:
-            console.print("Nothing was asked. Without run.plan_only=true the same command makes the set.", markup=False)
+            console.print(
+                "No model was asked. Without run.plan_only=true the same command makes the set.", markup=False
+            )
             return EXIT_FULL
         making.run(made)
         if made.stopped and all(tried.outcome is DraftOutcome.PENDING for tried in made.tried):
@@ -54,15 +59,15 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
         with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
             testset = release(out, made, about)
         spent = making.spent
-    return _told(console, settings, made, testset, spent)
+    return _summarize(console, settings, made, testset, spent)
 
 
 def _name_of(out: Path) -> str:
     return sha256(str(out.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _told(console: Console, settings: GenerationSettings, made: Made, testset: Testset, spent: Spent) -> int:
-    """Says what came of it; returns the exit code."""
+def _summarize(console: Console, settings: GenerationSettings, made: Made, testset: Testset, spent: Spent) -> int:
+    """Print the results and return the exit code."""
     out = Path(settings.out)
     counts = coverage(made)
     show_coverage(console, made, counts)
@@ -73,7 +78,7 @@ def _told(console: Console, settings: GenerationSettings, made: Made, testset: T
     is_short = any(count.short for count in counts.values())
     if made.stopped:
         console.print(
-            f"Not finished: {made.stopped}. Every reply is kept: the same command goes on from here.", markup=False
+            f"Not finished: {made.stopped}. All replies are cached: the same command continues from here.", markup=False
         )
     elif is_short:
         for line in short_lines(counts):
@@ -95,10 +100,12 @@ def _told(console: Console, settings: GenerationSettings, made: Made, testset: T
 
 
 def _about(settings: GenerationSettings, config: dict[str, Json]) -> dict[str, Json]:
-    """What made the set, for its manifest: nothing that differs between two runs of one configuration."""
-    own = {name: value for name, value in config.items() if name not in ("out", "run", "budget", "prices")}
+    """Return the models, configuration and versions for the manifest, without anything that differs between runs of one
+    configuration.
+    """
+    recorded = {name: value for name, value in config.items() if name not in ("out", "run", "budget", "prices")}
     models = {name: getattr(model, "model", type(model).__name__) for name, model in _models(settings).items()}
-    return {"models": models, "configuration": own, "versions": versions()}
+    return {"models": models, "configuration": recorded, "versions": versions()}
 
 
 def _models(settings: GenerationSettings) -> dict[str, object]:
@@ -106,7 +113,7 @@ def _models(settings: GenerationSettings) -> dict[str, object]:
 
 
 class _Progress:
-    """One line for each wave, and in a terminal what is asked for at the moment."""
+    """Prints one line for each wave. In a terminal, also shows the current requests."""
 
     def __init__(self, console: Console, *, is_shown: bool) -> None:
         self._console = console
@@ -120,14 +127,13 @@ class _Progress:
 
     def wave(self, made: Made, tried: Sequence[Tried]) -> None:
         n = sum(each.outcome is DraftOutcome.ACCEPTED for each in made.tried)
-        n_wanted = made.wanted.per_cell * len(made.wanted.cells)
+        n_requested = made.wanted.per_cell * len(made.wanted.cells)
         n_new = sum(each.outcome is DraftOutcome.ACCEPTED for each in tried)
         self._console.print(
-            f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_wanted} samples",
+            f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_requested} samples",
             markup=False,
         )
 
     def close(self) -> None:
-        """Takes the last line away."""
         if self._status:
             self._status.stop()

@@ -1,4 +1,4 @@
-"""What a run of making evaluation data is configured by."""
+"""Settings of a run that makes evaluation data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from runner.engine.store.bucket.address import address_mistakes
 
 @dataclass(frozen=True)
 class WaveSettings:
-    """How many documents and evidence sets are looked at in one go: `first`, then `growth` times as many each time, up
-    to `largest`. Small ones first, so that a small budget ends with whole samples. At most `most_tries` evidence sets
-    are tried for each sample that is wanted of a cell of the matrix, and `max_documents` looked at in all (None: as
-    many as there are).
+    """Sizes of waves: `first` documents and evidence sets, then `growth` times as many in each wave, up to `largest`.
+
+    Small waves come first, so that a small budget still yields complete samples. At most `most_tries` evidence sets are
+    tried for each requested sample of a cell. At most `max_documents` documents are used in all; None for all.
     """
 
     first: int = 4
@@ -29,7 +29,7 @@ class WaveSettings:
     max_documents: int | None = None
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
+        """Return errors about numbers out of range."""
         least = {"first": 1, "growth": 1, "largest": self.first, "most_tries": 1}
         mistakes = [
             f"{name}: got {getattr(self, name)}, expected at least {low}"
@@ -41,7 +41,7 @@ class WaveSettings:
         return mistakes
 
     def size(self, wave: int) -> int:
-        """Of wave `wave`, from 0."""
+        """Return the size of wave `wave`, counted from 0."""
         size = self.first
         for _ in range(wave):
             if size >= self.largest or self.growth == 1:
@@ -52,8 +52,9 @@ class WaveSettings:
 
 @dataclass(frozen=True)
 class TopicSettings:
-    """`tree` says which topics there are, `voting` who says to which of them a document belongs: without both, all
-    documents are of one topic. Nothing is made of topics with fewer than `min_documents` documents among those seen.
+    """`tree` supplies the topics, and `voting` assigns documents to them. Without both, all documents have one topic.
+
+    Topics with fewer than `min_documents` documents so far get no samples.
     """
 
     tree: TopicSource | None = None
@@ -61,10 +62,10 @@ class TopicSettings:
     min_documents: int = 1
 
     def check(self) -> list[str]:
-        """One without the other; a number out of range."""
+        """Return errors: one of the two without the other, or a number out of range."""
         mistakes = []
         if (self.tree is None) != (self.voting is None):
-            mistakes.append("tree, voting: one came without the other; expected both, or topics=none")
+            mistakes.append("tree, voting: got one without the other, expected both, or topics=none")
         if self.min_documents < 1:
             mistakes.append(f"min_documents: got {self.min_documents}, expected at least 1")
         return mistakes
@@ -72,14 +73,14 @@ class TopicSettings:
 
 @dataclass(frozen=True)
 class GenerationLanguage:
-    """The language of the texts, which chooses the wording of prompts and how words are told apart."""
+    """The language of the texts. It determines the wording of prompts and the splitting into words."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class GenerationRun:
-    """How, not what: none of these changes a sample."""
+    """Settings that change no sample, only how a run proceeds."""
 
     store_dir: str
     plan_only: bool = False
@@ -88,14 +89,16 @@ class GenerationRun:
     cache_dir: str = "results/cache"
 
     def check(self) -> list[str]:
-        """An address that is that of no bucket."""
+        """Return errors about a store address that is not a valid bucket."""
         return [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
 
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """All of it. `per_cell` samples are wanted of every task and topic; `removable_share` of the documents may be taken
-    out of the corpus by tasks whose samples would be none with them, and are used for nothing else.
+    """All settings. `per_cell` samples are requested of every task and topic.
+
+    `removable_share` of the documents are reserved for tasks that remove their source from the corpus, because the
+    answer must not be found there. Other tasks do not use them.
     """
 
     out: str
@@ -119,7 +122,7 @@ class GenerationSettings:
     seed: int = 0
 
     def check(self) -> list[str]:
-        """What is missing or out of range."""
+        """Return errors about missing values and values out of range."""
         mistakes = []
         if not self.out.strip():
             mistakes.append("out: is empty; expected a folder for the set, e.g. out=my_set")
@@ -138,17 +141,19 @@ class GenerationSettings:
 
     @property
     def share_taken_out(self) -> float:
-        """The share of documents that tasks may take out; 0 where no task does."""
+        """The share of documents that tasks may remove; 0 if no task removes its source."""
         return self.removable_share if any(task.removes_source for task in self.tasks.values()) else 0.0
 
 
 def _within(corpus: Path, places: Mapping[str, str]) -> list[str]:
-    """Places to write to in which the corpus is, or that are in it: what is written would be read by the next run."""
+    """Return errors about output folders that contain the corpus or are inside it. The next run would read the output
+    as documents.
+    """
     mistakes = []
     for name, written in places.items():
         place = Path(written).resolve()
         if place.is_relative_to(corpus):
-            mistakes.append(f"{name}: {written} is in the corpus, {corpus}; expected a place outside of it")
+            mistakes.append(f"{name}: {written} is in the corpus, {corpus}; expected a folder outside it")
         elif corpus.is_relative_to(place):
-            mistakes.append(f"{name}: the corpus, {corpus}, is in {written}; expected a place beside it")
+            mistakes.append(f"{name}: the corpus, {corpus}, is in {written}; expected a folder beside it")
     return mistakes

@@ -1,7 +1,7 @@
 """The stages of a run: topics, votes, evidence, drafts, gates.
 
-None of them knows what came of others beside it: a wave's stages are found again whatever else was asked for, and what
-a threshold changed is made again alone.
+No stage depends on the outcomes of stages beside it. The store therefore has the results of a wave even if other tasks
+or gates were requested then, and another threshold recomputes only what it changes.
 """
 
 from dataclasses import dataclass, replace
@@ -33,14 +33,14 @@ from runner.testset.releasing.json_records import JsonRecord
 
 @dataclass(frozen=True)
 class EvidenceSearch(StageGroup):
-    """The documents with the search among them."""
+    """The documents and the index over them, read together as a corpus that can be searched."""
 
     corpus: Stage[Documents]
     index: Stage[SegmentIndex]
     tokenizer: WordTokenizer
 
     def read(self, run: Run, topics: tuple[Topic, ...] = ()) -> SearchedCorpus:
-        """Both."""
+        """Return the searchable corpus with these topics."""
         return SearchedCorpus(run.read(self.corpus), run.read(self.index), self.tokenizer, topics)
 
 
@@ -53,7 +53,7 @@ class Topics:
 
 @dataclass(frozen=True, eq=False)
 class ChosenTopics(Stage[Topics]):
-    """The topics that there are: read, or drafted by a model."""
+    """The topics of a run: read from a file, or drafted by a model."""
 
     kind: ClassVar[str] = "testset_topics"
     version: ClassVar[int] = 1
@@ -63,25 +63,25 @@ class ChosenTopics(Stage[Topics]):
     search: EvidenceSearch
 
     def make(self, run: Run) -> Topics:
-        """Reads or asks. Raises DataError, ComponentError."""
+        """Read the topics or ask for them. Raises DataError, ComponentError."""
         return Topics(tuple(self.source.topics(self.search.read(run), asking(run, self.source.llm, "topic tree"))))
 
 
 def leaves_of(run: Run, topics: tuple[ChosenTopics, ...]) -> tuple[Topic, ...]:
-    """None where there are no topics."""
+    """Return the topics of all stages, () without topics."""
     return tuple(leaf for stage in topics for leaf in run.read(stage).leaves)
 
 
 @dataclass(frozen=True)
 class Votes:
-    """On documents, in order."""
+    """Votes on the topics of documents, in their order."""
 
     votes: tuple[TopicVotes, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class VotesOnTopics(Stage[Votes]):
-    """To which topics some documents belong."""
+    """Assigns topics to documents by votes."""
 
     kind: ClassVar[str] = "testset_votes"
     in_words: ClassVar[str] = "votes on topics"
@@ -94,15 +94,15 @@ class VotesOnTopics(Stage[Votes]):
     document_ids: tuple[str, ...]
 
     def make(self, run: Run) -> Votes:
-        """Asks the voters, who see the titles too."""
+        """Ask the voters, who see the titles too."""
         documents = run.read(self.corpus)
         row_of = {document_id: row for row, document_id in enumerate(documents.ids)}
         rows = [row_of[document_id] for document_id in self.document_ids]
-        own = ["\n".join(filter(None, [documents.titles[row], documents.texts[row]])) for row in rows]
+        texts = ["\n".join(filter(None, [documents.titles[row], documents.texts[row]])) for row in rows]
         models = self.voting.models
         votes = self.voting.classify(
             self.document_ids,
-            own,
+            texts,
             run.read(self.topics).leaves,
             lambda name: run.ask(models[name], f"topic vote {name}"),
         )
@@ -111,14 +111,14 @@ class VotesOnTopics(Stage[Votes]):
 
 @dataclass(frozen=True)
 class EvidenceSets:
-    """Of one task."""
+    """The evidence sets of one task."""
 
     sets: tuple[EvidenceSet, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnEvidence(Stage[EvidenceSets]):
-    """What a task could be written of, for some documents."""
+    """Chooses the evidence in some documents from which a task can be written."""
 
     kind: ClassVar[str] = "testset_evidence"
     version: ClassVar[int] = 2
@@ -131,14 +131,14 @@ class DrawnEvidence(Stage[EvidenceSets]):
     settings: EvidenceSettings
 
     def make(self, run: Run) -> EvidenceSets:
-        """Chooses it; no model is asked."""
+        """Choose the evidence. No model is asked."""
         corpus = self.search.read(run)
         return EvidenceSets(tuple(evidence_sets(self.name, self.task, self.document_ids, corpus, self.settings)))
 
 
 @dataclass(frozen=True, eq=False)
 class Drafts(Stage[WrittenDraft]):
-    """What is written of some evidence sets: `sets` are their ids, each with its topic."""
+    """Writes drafts from some evidence sets. `sets` are their ids, each with its topic."""
 
     kind: ClassVar[str] = "testset_drafts"
     version: ClassVar[int] = 1
@@ -153,11 +153,13 @@ class Drafts(Stage[WrittenDraft]):
 
     @property
     def title(self) -> str:
-        """With the task."""
+        """The stage and its task, for progress lines."""
         return f"drafts of {self.name}"
 
     def make(self, run: Run) -> WrittenDraft:
-        """Asks the writer. Raises ComponentError if evidence ends as neither drafted nor not."""
+        """Ask the writer. Raises ComponentError for an evidence set without a draft and without a reason for having
+        none.
+        """
         found = {own.id: own for stage in self.evidence for own in run.read(stage).sets}
         evidence = [replace(found[own_id], topic=topic) for own_id, topic in self.sets]
         ask = asking(run, self.task.llm, f"drafts {self.name}")
@@ -166,15 +168,15 @@ class Drafts(Stage[WrittenDraft]):
         ended = {draft.evidence.id for draft in written.drafts} | {own.evidence.id for own in written.not_drafted}
         if lost := [own.id for own in evidence if own.id not in ended]:
             raise ComponentError(
-                f"{type(self.task).__name__}: nothing came of {len(lost)} of {len(evidence)} evidence sets, e.g. "
-                f"{lost[0]}; expected drafts, or a word why there are none"
+                f"{type(self.task).__name__}: got nothing for {len(lost)} of {len(evidence)} evidence sets, e.g. "
+                f"{lost[0]}; expected drafts, or the reason for having none"
             )
         return written
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A draft as it came to a gate, and what that said."""
+    """A draft as it reached a gate, and the verdict of the gate."""
 
     draft: Draft
     gate: str
@@ -183,7 +185,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Gated:
-    """What came through a gate, and what it said of drafts that it did not just let pass."""
+    """The drafts that passed a gate, and all verdicts other than plain passes."""
 
     survivors: tuple[Draft, ...]
     judged: tuple[Judged, ...]
@@ -191,7 +193,7 @@ class Gated:
 
 @dataclass(frozen=True, eq=False)
 class Corrections(Stage[WrittenDraft]):
-    """The drafts that gates put in the places of others, and the turns of conversations after them."""
+    """Collects the corrected drafts of all gates, and the later turns of their conversations."""
 
     kind: ClassVar[str] = "testset_corrections"
     version: ClassVar[int] = 2
@@ -200,7 +202,7 @@ class Corrections(Stage[WrittenDraft]):
     gates: tuple["GateVerdicts", ...]
 
     def make(self, run: Run) -> WrittenDraft:
-        """Collects them."""
+        """Collect the drafts. No model is asked."""
         gated = [run.read(gate) for gate in self.gates]
         judged = [own for gate in gated for own in gate.judged]
         corrected = [own.verdict.draft for own in judged if is_correction(own) and own.verdict.draft]
@@ -209,7 +211,7 @@ class Corrections(Stage[WrittenDraft]):
 
 @dataclass(frozen=True, eq=False)
 class GateVerdicts(Stage[Gated]):
-    """What one gate says of the drafts of one task that came through the gates before."""
+    """The verdicts of one gate on the drafts of one task that passed the earlier gates."""
 
     kind: ClassVar[str] = "testset_gate"
     version: ClassVar[int] = 2
@@ -224,19 +226,19 @@ class GateVerdicts(Stage[Gated]):
 
     @property
     def title(self) -> str:
-        """With the task."""
+        """The gate and its task, for progress lines."""
         return f"{self.name}, {self.task_name}"
 
     def make(self, run: Run) -> Gated:
-        """Judges those to which the gate applies."""
+        """Judge the drafts to which the gate applies. The others pass."""
         drafts = _drafts_of(run.read(self.drafts))
         applied = [draft for draft in drafts if self.gate.applies_to(draft)]
         ask = asking(run, self.gate.llm, f"gate {self.name}")
         given = self.gate.verdicts(applied, self.search.read(run, leaves_of(run, self.topics)), ask) if applied else []
         if len(given) != len(applied):
             raise ComponentError(
-                f"{type(self.gate).__name__}: {len(given)} verdicts came for {len(applied)} drafts, expected one "
-                "for each"
+                f"{type(self.gate).__name__}: got {len(given)} verdicts for {len(applied)} drafts, expected one for "
+                "each"
             )
         verdicts = {draft.id: verdict for draft, verdict in zip(applied, given, strict=True)}
         judged = [Judged(draft, self.name, verdicts.get(draft.id, PASSED)) for draft in drafts]
@@ -250,7 +252,7 @@ _COMES_THROUGH = (VerdictState.PASSED, VerdictState.TAGGED)
 
 
 def is_correction(judged: Judged) -> bool:
-    """True if another draft goes through the gates in its place."""
+    """Return True if a corrected draft replaces this one and goes through the gates."""
     return judged.verdict.state is VerdictState.CORRECTED
 
 
@@ -262,5 +264,5 @@ def _drafts_of(result: object) -> tuple[Draft, ...]:
 
 
 def asking(run: Run, llm: LLM | None, purpose: str) -> Ask:
-    """How a component asks its model; one without a model must ask nothing."""
+    """Return the function with which a component asks its model. Without a model, it raises an error."""
     return run.ask(llm, f"testset {purpose}") if llm else ask_nobody

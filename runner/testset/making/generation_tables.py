@@ -1,4 +1,4 @@
-"""What a run shows in the terminal."""
+"""Tables and lines that a run prints in the terminal."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,28 +21,34 @@ from runner.testset.making.scheduling import Cell
 
 _MOST_REASONS = 12
 _LEAST_ALPHA = 0.667
-"""Below it Krippendorff draws no conclusions."""
+"""Krippendorff draws no conclusions from a lower alpha."""
 
 
 def show_bound(console: Console, made: Made, parts: Sequence[BoundPart], settings: GenerationSettings) -> None:
-    """The corpus, the matrix, and what may be asked for."""
+    """Print the corpus, the size of the matrix, and the bounds on requests."""
     for line in corpus_lines(made.counts):
         console.print(line, markup=False, soft_wrap=True)
-    console.print(f"corpus:   {len(made.documents):,} documents; expected: {_wanted(made, settings)}", markup=False)
+    console.print(
+        f"corpus:   {len(made.documents):,} documents; expected: {_matrix_size(made, settings)}", markup=False
+    )
     console.print(f"models:   {_models(settings)}", markup=False, soft_wrap=True)
     if settings.run.plan_only:
-        table = Table("asked for", "requests", "tokens", "requests at most", "tokens at most", title="requests")
+        table = Table("step", "requests", "tokens", "requests at most", "tokens at most", title="requests")
         for part in parts:
             numbers = (part.smooth.n_requests, part.smooth.tokens.n_all, part.most.n_requests, part.most.tokens.n_all)
             table.add_row(escape(part.name), *(f"{number:,}" for number in numbers))
         console.print(table)
     currency = settings.prices.currency
-    console.print(_told("smooth:  ", total([part.smooth for part in parts]), currency), markup=False, soft_wrap=True)
-    console.print(_told("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True)
+    console.print(
+        _bound_line("smooth:  ", total([part.smooth for part in parts]), currency), markup=False, soft_wrap=True
+    )
+    console.print(
+        _bound_line("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True
+    )
 
 
-def _wanted(made: Made, settings: GenerationSettings) -> str:
-    """How many samples; at most so many where the topics are yet to be drafted."""
+def _matrix_size(made: Made, settings: GenerationSettings) -> str:
+    """Return the number of requested samples, "at most" if the topics have yet to be drafted."""
     n_tasks, per_cell = len(made.wanted.tasks), made.wanted.per_cell
     drafted = settings.topics.tree if not made.topics else None
     n_topics = len(made.topics) or int(getattr(drafted, "n_topics", 0))
@@ -52,43 +58,43 @@ def _wanted(made: Made, settings: GenerationSettings) -> str:
 
 
 def _models(settings: GenerationSettings) -> str:
-    """Who writes and who checks."""
+    """Return which model writes and which one checks."""
     writer, checker = model_name(settings.llm), model_name(settings.checker)
     if settings.checker == settings.llm:
-        return f"{writer} writes and checks itself, and is kind; choose another with checker=..."
+        return f"{writer} writes and checks itself, which is lenient; choose another with checker=..."
     return f"{writer} writes, {checker} checks"
 
 
 def model_name(model: LLM) -> str:
-    """As an API calls it; the class of a model without a name."""
+    """Return the name that an API uses for the model, or the class of a model without a name."""
     return str(getattr(model, "model", "") or type(model).__name__)
 
 
 def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
-    """How many documents were read, changed by which step, left out for which reason, with examples."""
+    """Return lines on the documents that were read, cleaned (by step) and left out (by reason), with examples."""
     lines = []
     if "n_documents_read" in counts:
         lines.append(f"read:     {counts['n_documents_read']:,} documents")
     for head, group in (("cleaned: ", "cleaned"), ("left out:", "left_out")):
         found = {name.removeprefix(f"n_{group}_"): n for name, n in counts.items() if name.startswith(f"n_{group}_")}
-        told = [f"{name} {n:,} ({counts[f'examples_{group}_{name}']})" for name, n in found.items() if n]
-        lines += [f"{head} {', '.join(told)}"] if told else []
+        parts = [f"{name} {n:,} ({counts[f'examples_{group}_{name}']})" for name, n in found.items() if n]
+        lines += [f"{head} {', '.join(parts)}"] if parts else []
     others = list(left_out_of_data(counts))
     return [*lines, *([f"not read: {', '.join(others)}"] if others else [])]
 
 
-def _told(head: str, asked: AskedBound, currency: str) -> str:
-    cost = "cost not known" if asked.cost is None else money(asked.cost, currency) if asked.cost else "at no cost"
+def _bound_line(head: str, asked: AskedBound, currency: str) -> str:
+    cost = "cost unknown" if asked.cost is None else money(asked.cost, currency) if asked.cost else "at no cost"
     return f"{head} {asked.n_requests:,} requests, up to {asked.tokens.n_all:,} tokens, {cost}"
 
 
 def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) -> None:
-    """The matrix of accepted samples, and the reasons of what was rejected."""
+    """Print the matrix of accepted samples, the reasons of rejections, and pending requests."""
     labels = labels_of(made.topics)
     table = Table("topic", *map(escape, made.wanted.tasks), title="accepted / wanted (tried)")
     for topic in made.wanted.topics:
         row = [counts[topic, task] for task in made.wanted.tasks]
-        table.add_row(escape(labels.get(topic, topic) or "all documents"), *map(_shown, row))
+        table.add_row(escape(labels.get(topic, topic) or "all documents"), *map(_cell_text, row))
     console.print(table)
     reasons: Counter[str] = Counter()
     for count in counts.values():
@@ -97,34 +103,34 @@ def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) ->
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common(_MOST_REASONS))
         more = f" and {len(reasons) - _MOST_REASONS} more reasons" if len(reasons) > _MOST_REASONS else ""
         n_tried = sum(count.tried for count in counts.values())
-        told = f"{reasons.total():,} of {n_tried:,} evidence sets: {listed}{more}"
-        console.print(f"rejected: {told}", markup=False, soft_wrap=True)
+        rejected = f"{reasons.total():,} of {n_tried:,} evidence sets: {listed}{more}"
+        console.print(f"rejected: {rejected}", markup=False, soft_wrap=True)
     if n_pending := sum(count.pending for count in counts.values()):
         first = next(why_pending(tried) for tried in made.tried if tried.outcome is DraftOutcome.PENDING)
         console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
 
 
 def short_lines(counts: Mapping[Cell, Count]) -> list[str]:
-    """How many cells are short for which reason, the most frequent first."""
+    """Return a line for each reason with its number of short cells, the most frequent first."""
     reasons = Counter(count.short for count in counts.values() if count.short)
     return [f"short:    {n:,} of {len(counts):,} cells: {reason}" for reason, n in reasons.most_common()]
 
 
 def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -> str:
-    """How far the voters on topics agree, and what became of the documents on which they do not."""
+    """Return a line on the agreement of the topic voters, and on the documents on which they disagree."""
     agree = "Krippendorff's alpha is not defined" if alpha["value"] is None else f"alpha {alpha['value']:.2f}"
     interval = "" if alpha["low"] is None else f" ({alpha['low']:.2f} to {alpha['high']:.2f})"
     n_pending = sum(vote.is_pending for vote in votes)
-    told = [
+    parts = [
         f"{sum(vote.was_adjudicated for vote in votes):,} adjudicated",
         f"{sum(not vote.winner and not vote.is_pending for vote in votes):,} of no topic",
         *([f"{n_pending:,} waiting for a vote that failed"] if n_pending else []),
     ]
     if alpha["value"] is not None and alpha["value"] < _LEAST_ALPHA:
-        told.append(f"below {_LEAST_ALPHA} topics overlap, or are not those of the corpus")
-    return f"voters:   {agree}{interval} over {len(votes):,} documents; {', '.join(told)}"
+        parts.append(f"an alpha below {_LEAST_ALPHA}: topics overlap, or do not fit the corpus")
+    return f"voters:   {agree}{interval} over {len(votes):,} documents; {', '.join(parts)}"
 
 
-def _shown(count: Count) -> str:
+def _cell_text(count: Count) -> str:
     text = f"{count.accepted}/{count.wanted} ({count.tried})"
     return f"[yellow]{text}[/]" if count.accepted < count.wanted else text

@@ -1,4 +1,4 @@
-"""A run: waves of documents and drafts, until every cell of the matrix has what it wants or nothing is left to try."""
+"""A run: waves of documents and drafts, until every cell of the matrix is full or nothing is left to try."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,6 @@ from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_kept
 from runner.pipeline.corpus.loaded_data import ReadSource
-from runner.testset.making.corpus_language import check_language
 from runner.testset.making.draft_outcomes import DraftOutcome, Pass, Tried, outcomes, why_pending, without_duplicates
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_stages import (
@@ -32,17 +31,23 @@ from runner.testset.making.generation_stages import (
     is_correction,
 )
 from runner.testset.making.scheduling import Cell, Progress, Wanted, is_full, next_batch
-from runner.testset.making.source_corpus import IndexedSegments, SourceCorpus, is_removable, seeded_order
+from runner.testset.making.source_corpus import (
+    IndexedSegments,
+    SourceCorpus,
+    check_language,
+    is_removable,
+    seeded_order,
+)
 
 T = TypeVar("T")
 
 NO_TOPIC = ""
-"""The topic of all documents where there are none."""
+"""Topic of all documents in a run without topics."""
 
 
 @dataclass
 class Made:
-    """What a run has made so far. `stopped` says why it ended before its end, "" if it did not."""
+    """The state of a run. `stopped` is the reason for an early end, "" without one."""
 
     documents: Documents
     counts: dict[str, int | str]
@@ -56,25 +61,25 @@ class Made:
 
     @property
     def accepted(self) -> list[Draft]:
-        """All that came through, in the order in which they did."""
+        """All accepted drafts, in the order of their acceptance."""
         return [own.draft for tried in self.tried for own in tried.accepted]
 
 
 class Announce(Protocol):
-    """Tells a user how far a run is."""
+    """Reports the progress of a run to the user."""
 
     def stage(self, title: str, done: int, total: int) -> None:
-        """Called from long stages."""
+        """Report `done` of `total` replies. Called from long stages."""
 
     def wave(self, made: Made, tried: Sequence[Tried]) -> None:
-        """Called with what the last wave tried."""
+        """Report the evidence sets that the last wave tried."""
 
 
 class Making:
-    """A run under way."""
+    """A run in progress, with its store, its leases and its spending."""
 
     def __init__(self, settings: GenerationSettings, announce: Announce) -> None:
-        """Raises StoreError."""
+        """Open the store. Raises StoreError."""
         self._settings = settings
         self._announce = announce
         self.store = open_store(settings.run.store_dir, settings.run.cache_dir, uuid.uuid4().hex)
@@ -96,17 +101,19 @@ class Making:
 
     @property
     def spent(self) -> Spent:
-        """By this run."""
+        """Requests, tokens and money that this run has spent."""
         return self._gate.spent
 
     def close(self) -> None:
-        """Ends the leases, and removes what the run counted in."""
+        """End the leases and delete the ledger of this run."""
         self._leases.close()
         self._ledger.unlink(missing_ok=True)
 
     def begin(self, *, ask: bool = True) -> Made:
-        """The corpus and its topics, none if they have to be asked for and `ask` is False. Raises what reading and
-        drafting raise, BudgetReached, and ConfigError where the texts are in another language than the run.
+        """Read the corpus and its topics. Without `ask`, topics that a model has yet to draft are left out.
+
+        Raises the errors of reading and drafting, BudgetReached, and ConfigError if the texts are in another language
+        than the run.
         """
         self._run([self.search.corpus])
         documents: Documents = self._read(self.search.corpus)
@@ -116,7 +123,7 @@ class Making:
         counts: dict[str, int | str] = read_kept(
             self.source, self.store, lambda entry: dict(entry.part("counts")), self._gate
         )
-        # One for all waves, which holds what nearly every stage reads: to decode a large corpus takes seconds.
+        # All waves share one cache of what nearly every stage reads, because decoding a large corpus takes seconds.
         always = [find_or_make(stage, self.store, self._gate) for stage in (self.search.corpus, self.search.index)]
         self._worker = Worker(self.store, self._gate, Cache(always=always))
         topics = tuple(leaf for stage in known for leaf in self._read(stage).leaves)
@@ -132,12 +139,12 @@ class Making:
         return Made(documents, counts, topics, wanted)
 
     def run(self, made: Made) -> None:
-        """Adds to what was made until nothing is left to do. A budget that is reached is told by `made.stopped`."""
+        """Add waves until nothing is left to do. If a budget is reached, `made.stopped` says so."""
         try:
             for wave, documents in enumerate(self._blocks(made.documents.ids)):
                 made.n_waves = wave + 1
                 n_tried = len(made.tried)
-                votes = self._look_at(made, documents)
+                votes = self._find_evidence(made, documents)
                 self._try(made, wave)
                 tried = made.tried[n_tried:]
                 self._announce.wave(made, tried)
@@ -150,7 +157,7 @@ class Making:
             made.stopped = stopped_at(reached)
 
     def _blocks(self, ids: Sequence[str]) -> Iterable[tuple[str, ...]]:
-        """The documents that each wave looks at first; none once all were looked at."""
+        """Yield the new documents of each wave; () once all documents were used."""
         order = seeded_order(ids, self._settings.seed)[: self._settings.waves.max_documents]
         first = wave = 0
         while True:
@@ -158,8 +165,8 @@ class Making:
             yield tuple(order[first : first + size])
             first, wave = first + size, wave + 1
 
-    def _look_at(self, made: Made, documents: tuple[str, ...]) -> list[TopicVotes]:
-        """Finds the topics of documents, and the evidence in them; the votes."""
+    def _find_evidence(self, made: Made, documents: tuple[str, ...]) -> list[TopicVotes]:
+        """Find the topics of documents and the evidence in them, and return the votes."""
         if not documents:
             return []
         share, seed = self._settings.share_taken_out, self._settings.seed
@@ -182,7 +189,7 @@ class Making:
         return [VotesOnTopics(voting, topics, self.search.corpus, documents) for topics in self.topics if voting]
 
     def _topics_of(self, made: Made, documents: Sequence[str], votes: Sequence[TopicVotes]) -> dict[str, str]:
-        """Documents without a topic are left out."""
+        """Return the topic of each document. Documents without a topic are left out."""
         made.votes += votes
         topic_of = {vote.document_id: vote.winner for vote in votes if vote.winner}
         if not self.topics:
@@ -191,7 +198,7 @@ class Making:
         return topic_of
 
     def _try(self, made: Made, wave: int) -> None:
-        """Drafts, gates, and what is new among what came through."""
+        """Write and judge a batch of drafts. Take up the accepted drafts that repeat no earlier one."""
         batch = next_batch(made.wanted, made.progress, self._settings.waves.size(wave))
         by_task: dict[str, list[tuple[Cell, EvidenceSet]]] = {}
         for cell, evidence in batch:
@@ -206,18 +213,18 @@ class Making:
             if any(is_correction(own) for result in results for own in result.judged)
         }
         self._run([gates[-1] for gates in second.values()])
-        came: dict[str, Tried] = {}
+        found: dict[str, Tried] = {}
         for name, own in by_task.items():
             written = self._read(drafts[name])
             again = Pass([self._read(gate) for gate in second.get(name, [])], ())
-            came |= {
+            found |= {
                 tried.evidence.id: tried
                 for tried in outcomes(own, wave, written, Pass(gated[name], written.drafts), again)
             }
-        self._take_up(made, [came[evidence.id] for _, evidence in batch])
+        self._take_up(made, [found[evidence.id] for _, evidence in batch])
 
     def _take_up(self, made: Made, tried: Sequence[Tried]) -> None:
-        """What repeats an earlier draft is left out."""
+        """Add the results without drafts that repeat an earlier one."""
         earlier = made.accepted
         new = [own.draft for each in tried for own in each.accepted]
         repeats = self._settings.near_duplicates.repeats(new, earlier)
@@ -227,12 +234,12 @@ class Making:
             made.progress.n_accepted[kept.cell] += kept.outcome is DraftOutcome.ACCEPTED
 
     def _drafts(self, name: str, batch: Sequence[tuple[Cell, EvidenceSet]]) -> Drafts:
-        wanted = tuple((evidence.id, topic) for (topic, _), evidence in batch)
+        sets = tuple((evidence.id, topic) for (topic, _), evidence in batch)
         seeds = {evidence.extracts[0].document_id for _, evidence in batch}
         sources = tuple(
             stage for stage in self._evidence if stage.name == name and not seeds.isdisjoint(stage.document_ids)
         )
-        return Drafts(name, self._settings.tasks[name], self.search, self.topics, sources, wanted)
+        return Drafts(name, self._settings.tasks[name], self.search, self.topics, sources, sets)
 
     def _gates(self, task: str, drafts: Drafts | Corrections) -> list[GateVerdicts]:
         gates: list[GateVerdicts] = []
@@ -241,10 +248,10 @@ class Making:
             gates.append(GateVerdicts(name, task, gate, self.search, self.topics, before))
         return gates
 
-    def _run(self, wanted: Sequence[AnyStage]) -> None:
-        """Makes stages. Raises what one of them failed with, and BudgetReached."""
-        plan = make_plan([(stage, 1) for stage in wanted], self.store)
-        self._lease({stage.key for last in wanted for stage in last.upstream()})
+    def _run(self, targets: Sequence[AnyStage]) -> None:
+        """Compute stages. Raises the error with which one of them failed, and BudgetReached."""
+        plan = make_plan([(stage, 1) for stage in targets], self.store)
+        self._lease({stage.key for target in targets for stage in target.upstream()})
         for stage in plan.order:
             run = self._worker.run(stage, partial(self._announce.stage, stage.title))
             if run.over_budget:
@@ -253,7 +260,7 @@ class Making:
                 raise ComponentError(run.error)
 
     def _lease(self, keys: set[str]) -> None:
-        """Keeps these results, and all replies, from being pruned until the run is closed: between two waves too."""
+        """Protect these results and all replies from pruning until the run is closed, also between waves."""
         if not keys <= self._leased_keys:
             self._leased_keys |= keys
             self._leases.enter_context(self.store.leases.take(self.store.run_id, self._leased_keys))
@@ -266,12 +273,12 @@ class Making:
 
 
 def stopped_at(reached: BudgetReached) -> str:
-    """Which budget ended a run, called as this command calls it; the ledger names those of sweeps."""
+    """Return which budget ended a run. The message has this command's option name instead of the sweep's."""
     return f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
 
 
 def _all_failed(votes: Sequence[TopicVotes], tried: Sequence[Tried]) -> str:
-    """Why a run ends in which nothing comes back any more; "" while something does."""
+    """Return why a run ends after a wave in which all requests failed, "" otherwise."""
     if tried and all(each.outcome is DraftOutcome.PENDING for each in tried):
         return f"every request of the last wave failed: {why_pending(tried[0])}"
     if votes and all(vote.is_pending for vote in votes):

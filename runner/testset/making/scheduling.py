@@ -1,6 +1,6 @@
-"""What is tried next: of every task and topic that still wants samples, the next evidence.
+"""Chooses the evidence that is tried next, for every task and topic that still lacks samples.
 
-The order of the evidence of a cell is fixed by the seed; what came of earlier waves only says how much of it is tried.
+The seed fixes the order of a cell's evidence. Outcomes of earlier waves only determine how much of it is tried.
 """
 
 from collections import Counter
@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from components.testset.records import EvidenceSet
 
 Cell = tuple[str, str]
-"""Topic and task, slugs; the topic is "" where there are none."""
+"""Topic and task, as slugs. The topic is "" in a run without topics."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How many samples of every cell, and how many evidence sets are tried for them at most. `removing` are the tasks
-    that may be written of the removable documents alone.
+    """The requested number of samples per cell, and the limits on evidence.
+
+    At most `most_tries` evidence sets are tried per sample. The tasks in `removing` use only the removable documents.
     """
 
     tasks: tuple[str, ...]
@@ -28,19 +29,19 @@ class Wanted:
 
     @property
     def cells(self) -> list[Cell]:
-        """All, by topic."""
+        """All cells, ordered by topic."""
         return [(topic, task) for topic in self.topics for task in self.tasks]
 
     @property
     def n_tries(self) -> int:
-        """Of one cell, at most."""
+        """Highest number of evidence sets that are tried for one cell."""
         return self.per_cell * self.most_tries
 
 
 @dataclass
 class Progress:
-    """What is known so far: the evidence of the documents that were seen, by cell in its order; how many documents each
-    topic has; what was tried; how much of it was accepted.
+    """The state of a run: the evidence found so far by cell, in order, the number of documents by topic, and the
+    numbers of tried and accepted evidence sets by cell.
     """
 
     evidence: dict[Cell, list[EvidenceSet]] = field(default_factory=dict)
@@ -49,17 +50,19 @@ class Progress:
     n_accepted: Counter[Cell] = field(default_factory=Counter)
 
     def add_evidence(self, sets: Sequence[EvidenceSet], topic_of: Mapping[str, str]) -> None:
-        """Further evidence sets; `topic_of` says what the documents are about that they were made for. Those of
-        documents without a topic are left out.
+        """Add evidence sets. `topic_of` maps a document to its topic; evidence of documents without a topic is left
+        out.
         """
-        for own in sets:
-            topic = topic_of.get(own.extracts[0].document_id)
+        for each in sets:
+            topic = topic_of.get(each.extracts[0].document_id)
             if topic is not None:
-                self.evidence.setdefault((topic, own.task), []).append(own)
+                self.evidence.setdefault((topic, each.task), []).append(each)
 
 
 def next_batch(wanted: Wanted, progress: Progress, size: int) -> list[tuple[Cell, EvidenceSet]]:
-    """At most `size` evidence sets, cells in turn: of each no more than it lacks. Counts them as tried."""
+    """Return at most `size` evidence sets, taking cells in turn, and count them as tried. A cell gets no more than it
+    lacks.
+    """
     batch: list[tuple[Cell, EvidenceSet]] = []
     open_cells = [cell for cell in wanted.cells if n_lacking(wanted, progress, cell)]
     room = {cell: n_to_try(wanted, progress, cell) for cell in open_cells}
@@ -73,21 +76,21 @@ def next_batch(wanted: Wanted, progress: Progress, size: int) -> list[tuple[Cell
 
 
 def n_lacking(wanted: Wanted, progress: Progress, cell: Cell) -> int:
-    """Samples that a cell still wants."""
+    """Return the number of samples that a cell still lacks."""
     return max(wanted.per_cell - progress.n_accepted[cell], 0)
 
 
 def n_to_try(wanted: Wanted, progress: Progress, cell: Cell) -> int:
-    """Evidence sets of a cell that may be tried now."""
+    """Return the number of evidence sets of a cell that may be tried now."""
     if progress.n_documents[cell[0]] < wanted.min_documents:
         return 0
-    n_there = len(progress.evidence.get(cell, ())) - progress.n_tried[cell]
+    n_untried = len(progress.evidence.get(cell, ())) - progress.n_tried[cell]
     n_left = wanted.n_tries - progress.n_tried[cell]
-    return max(min(n_lacking(wanted, progress, cell), n_there, n_left), 0)
+    return max(min(n_lacking(wanted, progress, cell), n_untried, n_left), 0)
 
 
 def is_full(wanted: Wanted, progress: Progress) -> bool:
-    """True if no cell wants anything that may still be tried, whatever documents come."""
+    """Return True if every cell has its samples or has no tries left, so that more documents would change nothing."""
     return all(
         not n_lacking(wanted, progress, cell) or progress.n_tried[cell] >= wanted.n_tries for cell in wanted.cells
     )

@@ -1,6 +1,6 @@
-"""The documents of a run: which of them samples may take out, and the search among the others."""
+"""The documents of a run: which of them samples may remove from the corpus, and the search among the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -9,10 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.errors import ConfigError
 from components.protocols import Chunker, WordTokenizer
 from components.records import Documents, IndexBlock, Passages, Spans, SpanTexts, Terms
 from components.sparse_indexes.bm25 import Bm25
 from components.testset.records import Extract, Topic
+from components.text.languages import NAMES, UNKNOWN, detect_language
 from components.text.seeded import fraction_of
 from components.text.tables import TermTable, build_term_table, query_terms, segment
 from runner.engine.codecs import Codec, Columns, Parts
@@ -22,15 +24,30 @@ from runner.pipeline.corpus.corpus_terms import TermTableCodec
 from runner.pipeline.corpus.loaded_data import CorpusCodec, ReadSource
 
 _MOST_TERMS = 64
-"""Of a query that is searched for whole."""
+"""Highest number of terms of a query that is searched with all its terms."""
 
 _DEEPER = 4
-"""So many times more segments than documents are searched for: several may be of one document."""
+"""Number of segments that are searched for each requested document, because several may belong to one document."""
+
+
+def check_language(named: str, texts: Iterable[str]) -> None:
+    """Raise ConfigError if the texts seem to be in another language than the named one.
+
+    Drafts in the language of the prompts would all be paid for and then rejected. A language that is not recognised
+    passes. So does any text if the user names several languages.
+    """
+    found = detect_language(texts)
+    if UNKNOWN in (named, found) or found == named:
+        return
+    raise ConfigError(
+        f"language: got {named}, but the corpus seems to be {NAMES[found]}. Use language={found}, or "
+        f"language={UNKNOWN}, which requests the language of the documents in English prompts."
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class SourceCorpus(Stage[Documents]):
-    """The documents alone, by what is in them: counts of what was left out change nothing that follows."""
+    """The documents, identified by their content. Counts of documents that were left out change no later stage."""
 
     kind: ClassVar[str] = "testset_corpus"
     version: ClassVar[int] = 1
@@ -39,14 +56,14 @@ class SourceCorpus(Stage[Documents]):
     source: ReadSource
 
     def make(self, run: Run) -> Documents:
-        """Those of the source, sorted by id."""
+        """Return the documents of the source, sorted by id."""
         documents = run.read(self.source).documents
         return documents.at(sorted(range(len(documents)), key=lambda row: documents.ids[row]))
 
 
 @dataclass(frozen=True)
 class SegmentIndex:
-    """BM25 over segments of all documents. `stays` bool[n_spans]: that no sample takes its document out."""
+    """BM25 over segments of all documents. `stays` bool[n_spans] is False for segments of removable documents."""
 
     spans: Spans
     stays: NDArray[np.bool_]
@@ -55,17 +72,17 @@ class SegmentIndex:
 
 
 class SegmentIndexCodec:
-    """Arrays, and the vocabulary as a table."""
+    """Stores the arrays of an index, and its vocabulary as a table."""
 
     def encode(self, result: SegmentIndex) -> Parts:
-        """Every array under a name that says whose it is."""
+        """Return all parts. A prefix in the name of a part tells its owner."""
         spans, terms = Columns(Spans).encode(result.spans), TermTableCodec().encode(result.terms)
         parts = {f"spans_{name}": part for name, part in spans.items()}
         parts |= {f"terms_{name}": part for name, part in terms.items()}
         return {**parts, "stays": result.stays, **{f"index_{name}": part for name, part in result.built.items()}}
 
     def decode(self, parts: Parts) -> SegmentIndex:
-        """The index."""
+        """Return the index that was encoded."""
 
         def own(prefix: str) -> Parts:
             return {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)}
@@ -76,7 +93,7 @@ class SegmentIndexCodec:
 
 @dataclass(frozen=True, eq=False)
 class IndexedSegments(Stage[SegmentIndex]):
-    """Cuts and indexes the documents."""
+    """Cuts the documents into segments and indexes them."""
 
     kind: ClassVar[str] = "testset_index"
     version: ClassVar[int] = 3
@@ -89,7 +106,7 @@ class IndexedSegments(Stage[SegmentIndex]):
     seed: int
 
     def make(self, run: Run) -> SegmentIndex:
-        """Builds it."""
+        """Build the index over all documents."""
         documents = run.read(self.corpus)
         stays = np.array([not is_removable(i, self.removable_share, self.seed) for i in documents.ids], dtype=bool)
         spans = self.chunker.chunk(documents, segment(documents.texts, self.chunker.length_tokenizer))
@@ -103,20 +120,20 @@ def _passages(documents: Documents, spans: Spans, terms: TermTable) -> Passages:
 
 
 def is_removable(document_id: str, share: float, seed: int) -> bool:
-    """Whether samples may take a document out of the corpus: nothing else is made of it then. By its id alone, so that
-    documents that come later change nothing about it.
+    """Return whether samples may remove a document from the corpus; nothing else is made from it then. This depends
+    only on its id and the seed, so that later documents do not change it.
     """
     return fraction_of(f"{seed} removable {document_id}") < share
 
 
 def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
-    """The ids in an order of their own for each seed, into which further ids fall without changing it."""
+    """Return the ids in an order that depends on the seed. Further ids do not change the order of the others."""
     return sorted(ids, key=lambda own: (fraction_of(f"{seed} order {own}"), own))
 
 
 @dataclass(frozen=True)
 class SearchedCorpus:
-    """See `components.testset.protocols.Corpus`."""
+    """A corpus with a search. See `components.testset.protocols.Corpus`."""
 
     documents: Documents
     index: SegmentIndex
@@ -125,34 +142,31 @@ class SearchedCorpus:
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        """By id."""
         return dict(zip(self.documents.ids, self.documents.texts, strict=True))
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
-        """By id."""
         return dict(zip(self.documents.ids, self.documents.titles, strict=True))
 
     def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
-        """For each query the best segments, at most `n`, each of another document; none for one without a known word.
-
-        Raises nothing for queries that find nothing.
+        """Return for each query the best segments, at most `n`, each from another document. The list is empty for a
+        query without a known word.
         """
         allowed = self.index.stays if staying else np.ones_like(self.index.stays)
         if not queries or not allowed.any():
             return [[] for _ in queries]
         bm25 = Bm25(tokenizer=self.tokenizer, max_share_without_hits=1.0)
-        terms = self._distinctive(query_terms(queries, self.tokenizer, self.index.terms))
+        terms = self._distinctive_terms(query_terms(queries, self.tokenizer, self.index.terms))
         depth = ceil(n * _DEEPER / allowed.mean())
         used, ids = np.unique(terms.ids, return_inverse=True)
         block = IndexBlock(self.index.built, np.arange(len(allowed), dtype=np.int32), used.astype(np.int32))
         own_terms = Terms(ids.astype(np.int32), terms.first, terms.last, len(used))
         hits = bm25.search([block], Passages(queries, own_terms), depth)
-        return [self._of_distinct_documents(row[(row >= 0) & allowed[row]].tolist(), n) for row in hits.chunk]
+        return [self._extracts(row[(row >= 0) & allowed[row]].tolist(), n) for row in hits.chunk]
 
-    def _distinctive(self, terms: Terms) -> Terms:
-        """Of long queries the terms that the fewest segments have, but more than one: those tell what a text is about,
-        and the search takes a twentieth of the time. Source of the idea: Lucene's MoreLikeThis.
+    def _distinctive_terms(self, terms: Terms) -> Terms:
+        """Reduce long queries to the terms that the fewest segments have, but more than one. They tell the subject of a
+        text, and the search takes a twentieth of the time. Source of the idea: Lucene's MoreLikeThis.
         """
         n_segments_with = np.diff(self.index.built["indptr"])
         rows = []
@@ -167,7 +181,8 @@ class SearchedCorpus:
         ids = np.concatenate([*rows, np.zeros(0, dtype=np.int32)]).astype(np.int32)
         return Terms(ids, ends[:-1], ends[1:], terms.n_vocabulary)
 
-    def _of_distinct_documents(self, positions: Sequence[int], n: int) -> list[Extract]:
+    def _extracts(self, positions: Sequence[int], n: int) -> list[Extract]:
+        """Return the first `n` segments that belong to different documents."""
         found: dict[int, Extract] = {}
         spans = self.index.spans
         for position in positions:

@@ -1,4 +1,4 @@
-"""Conversations of which a turn was corrected: the turns after it were judged with another history."""
+"""Finds the turns that have to be judged again because an earlier turn of their conversation was corrected."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,8 +8,10 @@ from components.testset.records import Draft
 
 
 def to_judge_again(corrected: Sequence[Draft], survivors: Sequence[Draft]) -> list[Draft]:
-    """The corrected drafts, and of their conversations the `survivors` after the first of them, each with the turns
-    before it as they are now. Where a turn is out, those after it are too: of them only what was corrected is told.
+    """Return the corrected drafts, and the `survivors` after the first corrected turn of a conversation.
+
+    Each gets its current earlier turns as its history. A turn after a rejected one is left out, unless it was itself
+    corrected.
     """
     found = [draft for draft in corrected if not draft.conversation]
     conversations: dict[str, dict[int, Draft]] = {own.conversation: {} for own in corrected if own.conversation}

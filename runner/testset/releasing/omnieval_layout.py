@@ -1,4 +1,4 @@
-"""A set in the folders and fields of OmniEval, for tools that read these: what they would lose is left out.
+"""A set in the folders and fields of OmniEval, for tools that read these. Samples that would lose content are left out.
 
     corpus/nodes_dir/<set>_nodes/corpus.jsonl                  {"id", "title", "contents"}
     gen_datas_<set>_final/<topic>/<subtopic>/<task>.jsonl      one item a line; a conversation is a list of its turns
@@ -28,12 +28,14 @@ _TASKS = {
     "conversational": "多轮对话能力",
 }
 _KEPT = 2
-"""What OmniEval's inspection writes of an item that stays as it is."""
+"""Grade of OmniEval's inspection for an item that stays as it is."""
 
 
 def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str, bytes], int]:
-    """Files by path, and how many samples are left out: those of other tasks, those whose passages would be found in
-    other places than their gold, and conversations that have lost a turn. No files if none is left.
+    """Return files by path, and the number of samples that are left out. No files if none remains.
+
+    These are samples of other tasks, samples whose passages would be found in other places than their gold, and
+    conversations that lost a turn.
     """
     paths = {topic.slug: topic.path for topic in topics}
     names = {label: paths[slug] for slug, label in labels_of(topics).items()}
@@ -57,7 +59,7 @@ def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str,
 
 
 def _conversations(testset: Testset) -> list[list[Sample]]:
-    """The turns of each conversation in order; any other sample by itself."""
+    """Return the turns of each conversation in order. Any other sample is a list of its own."""
     found: dict[str, list[Sample]] = defaultdict(list)
     for sample in testset.samples:
         found[str(testset.provenance[sample.id].get("conversation") or sample.id)].append(sample)
@@ -65,7 +67,7 @@ def _conversations(testset: Testset) -> list[list[Sample]]:
 
 
 def _is_complete(turns: Sequence[Sample]) -> bool:
-    """Whether the history of each turn is the turns before it."""
+    """Return whether the history of each turn consists of the turns before it."""
     return [len(sample.history) for sample in turns] == list(range(len(turns)))
 
 
@@ -96,6 +98,6 @@ def _item(sample: Sample, path: Sequence[str], task: str, testset: Testset) -> d
 
 
 def _file_name(name: str) -> str:
-    """A name that is one part of a path, on any system."""
+    """Return a name that is one part of a path on any system."""
     kept = "".join("_" if character in '<>:"/\\|?*' or ord(character) < 32 else character for character in name)
     return kept.strip(" .") or "_"

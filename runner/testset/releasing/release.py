@@ -1,4 +1,4 @@
-"""From what a run made to the files of a set."""
+"""Writes the results of a run as the files of a set."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ TREE = "topic_tree.json"
 
 
 def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
-    """Writes the set in place of an earlier one. Raises DataError."""
+    """Write the set in place of an earlier one, and return it. Raises DataError."""
     counts, labels = coverage(made), labels_of(made.topics)
     testset = _testset_of(made, counts, labels, about)
     layout, n_left_out = omnieval_files(testset, made.topics)
@@ -36,7 +36,7 @@ def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
         PICTURE: as_svg(counts, labels),
         REJECTED: b"".join(map(line_of, rejections(made.tried, labels))),
     }
-    rmtree(folder / FOLDER, ignore_errors=True)  # of an earlier release: topics may have gone
+    rmtree(folder / FOLDER, ignore_errors=True)  # from an earlier release: its topics may no longer exist
     for name in (VOTES, TREE):
         (folder / name).unlink(missing_ok=True)
     if made.topics:
@@ -50,7 +50,7 @@ def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
 def _testset_of(
     made: Made, counts: Mapping[Cell, Count], labels: Mapping[str, str], about: Mapping[str, Json]
 ) -> Testset:
-    """The documents that stay, and all samples in the order in which they came through."""
+    """Return the documents that stay in the corpus, and all samples in the order of their acceptance."""
     documents = made.documents
     accepted = [(tried, own) for tried in made.tried for own in tried.accepted]
     removed = {document_id for _, own in accepted for document_id in own.draft.removed}
@@ -106,12 +106,12 @@ def _provenance(tried: Tried, draft: Draft, tagged: Tagged | None = None) -> dic
 
 
 def evidence_fields(evidence: EvidenceSet) -> list[dict[str, Json]]:
-    """Places in documents."""
+    """Return the places of the extracts in documents, as in the field `gold` of a sample."""
     return gold_fields(tuple(Evidence(own.document_id, own.start, own.end) for own in evidence.extracts))
 
 
 def rejections(tried: Iterable[Tried], labels: Mapping[str, str]) -> Iterable[dict[str, Json]]:
-    """A line for every draft that did not come through, and for every evidence set without a draft."""
+    """Yield a line for every rejected or pending draft, and for every evidence set without a draft."""
     for each in tried:
         place = {"task": each.cell[1], "topic": labels.get(each.cell[0], each.cell[0]) or None}
         if each.not_drafted:

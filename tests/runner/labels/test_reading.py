@@ -58,18 +58,18 @@ class TestJsonLines:
     @pytest.mark.parametrize("label", ["good", 1.5, None, True, "", "1.5", "0,5", "1/2", "2x"])
     def test_what_is_no_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
         records = [{**ITEM, "labels": {"accuracy": 1}}, {**ITEM, "labels": {"accuracy": label}}]
-        with pytest.raises(DataError, match=r"line 2: the label .* came, a whole number"):
+        with pytest.raises(DataError, match=r"line 2: got the label .*, expected a whole number"):
             read_labels(write(tmp_path / "labels.jsonl", *records))
 
     def test_two_questions_of_one_id_are_an_error(self, tmp_path: Path) -> None:
         one = {**ITEM, "id": "a", "labels": {"accuracy": 1}}
         path = write(tmp_path / "labels.jsonl", one, {**one, "answer": "Another"}, {**one, "question": "When?"})
-        with pytest.raises(DataError, match="the id 'a' is that of two questions"):
+        with pytest.raises(DataError, match="two questions have the id 'a'"):
             read_labels(path)
         assert len(read_labels(write(path, one, {**one, "answer": "Another"}))) == 2
 
     def test_a_file_without_labels_is_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="1 items and not one label"):
+        with pytest.raises(DataError, match="got 1 items without any label"):
             read_labels(write(tmp_path / "labels.jsonl", ITEM))
 
     @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2"])
@@ -124,7 +124,7 @@ class TestCsv:
     def test_a_list_that_is_not_json_is_no_reference(self, cell: str, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(f"question,references,label:accuracy\nWho?,{cell},1\n", encoding="utf-8")
-        with pytest.raises(DataError, match=r"row 1: the cell 'references' holds no list of texts"):
+        with pytest.raises(DataError, match=r"row 1: the cell 'references' contains no list of texts"):
             read_labels(path)
 
 
@@ -166,10 +166,10 @@ class TestLabelStudio:
 
     def test_two_choices_at_once_are_an_error(self, tmp_path: Path) -> None:
         both = {"from_name": "accuracy", "type": "choices", "value": {"choices": ["1", "2"]}}
-        with pytest.raises(DataError, match="task 1: 2 choices came where one was wanted"):
+        with pytest.raises(DataError, match="task 1: got 2 choices, expected one"):
             studio(tmp_path, task([both]))
 
 
 def test_an_unknown_ending_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"'\.txt' came, one of \.jsonl, \.csv, \.json was wanted"):
+    with pytest.raises(DataError, match=r"got the extension '\.txt', expected one of \.jsonl, \.csv, \.json"):
         read_labels(tmp_path / "labels.txt")

@@ -325,7 +325,7 @@ class TestAgreement:
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID) == 2
         assert "none of the 4 labelled answers is an answer of this sweep" in capsys.readouterr().err
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID, "judge.llm.temperature=1") == 2
-        assert "was judged for accuracy by another judge" in capsys.readouterr().err
+        assert "another judge than --judge graded accuracy of cell" in capsys.readouterr().err
 
     def test_replies_survive_another_number_of_attempts(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
@@ -348,9 +348,12 @@ class TestAgreement:
     @pytest.mark.parametrize(
         ("labels", "message"),
         [
-            ({"accuracy": 3}, "item '1': the label 3 of accuracy is no grade of the judge; expected one of 0, 1, 2"),
-            ({"beauty": 1}, "--judge: labels came for beauty, which this judge does not grade"),
-            ({"relevance": 1}, "item '1': relevance grades a passage; 2 came, one was wanted"),
+            (
+                {"accuracy": 3},
+                "got the label 3 of accuracy, which is not a grade of the judge; expected one of 0, 1, 2",
+            ),
+            ({"beauty": 1}, "--judge: got labels of beauty, which this judge does not grade"),
+            ({"relevance": 1}, "item '1': got 2 passages, but relevance grades a single one"),
             ({"accuracy": 1, "-": "answer"}, "item '1': has no field 'answer', which accuracy grades"),
             ({"accuracy": 1, "-": "references"}, "item '1': has no reference, which the judge of accuracy reads"),
             ({"hallucination": 1, "-": "passages"}, "has no passages, which the judge of hallucination reads"),

@@ -16,7 +16,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
 from runner.serving.exporting.kept_in_store import facts_of
-from runner.serving.found import told_hits
+from runner.serving.found import sweep_hits
 from runner.serving.graph import ServedGraph, served_graph, unevaluated
 from runner.serving.in_memory import QuestionRun
 from runner.serving.kept_in_folder import KeptFiles, KeptStages, made_by, needed_stages
@@ -69,7 +69,7 @@ class Answered:
             for name, reranker in chosen.items()
         }
         self.kept = {
-            name: kept_in(store, needed_stages(graph.wanted, graph.samples)) for name, graph in self.graphs.items()
+            name: kept_in(store, needed_stages(graph.targets, graph.samples)) for name, graph in self.graphs.items()
         }
 
     def ask(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
@@ -92,7 +92,7 @@ def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
         (answer,) = run.read(graph.answers)
         assert (answer.text, answer.state) == (row["answer"], row["state"])
         if graph.found:
-            hits = told_hits(graph.found, run)
+            hits = sweep_hits(graph.found, run)
             assert len(hits) == len(row["retrieved"])
             assert all(hit.items() <= kept.items() for hit, kept in zip(hits, row["retrieved"], strict=True))
             n_found += len(hits)
@@ -102,7 +102,7 @@ def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
 def test_nothing_that_evaluates_is_needed(tmp_path: Path) -> None:
     cell = fixed_cell(**CELLS["the best of two rerankers"])
     answered = Answered(Store(tmp_path, "a run"), cell)
-    kinds = {stage.kind for graph in answered.graphs.values() for stage in needed_stages(graph.wanted, graph.samples)}
+    kinds = {stage.kind for graph in answered.graphs.values() for stage in needed_stages(graph.targets, graph.samples)}
     assert kinds == {"corpus", "partition", "chunks", "block_terms", "sparse_index"}
     used = frozenset[str]().union(*(graph.used for graph in answered.graphs.values()))
     assert not used & {"prices", "tracking", "run", "embedder"}

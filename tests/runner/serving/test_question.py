@@ -12,11 +12,11 @@ from runner.serving.asked_question import Choices, Defaults, Question, as_sample
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"text": 5}, "question: got 5, expected a text"),
-        ({"kind": ["qa"]}, r"kind: got \['qa'\], expected a text"),
+        ({"text": 5}, "question: got 5, expected a string"),
+        ({"kind": ["qa"]}, r"kind: got \['qa'\], expected a string"),
         ({"history": 5}, "history: got 5, expected a list of turns"),
         ({"history": {"question": "answer"}}, "history: got .*, expected a list of turns"),
-        ({"subset": 5, "corpus": None}, "subset: got 5, expected a text; corpus: got None, expected a text"),
+        ({"subset": 5, "corpus": None}, "subset: got 5, expected a string; corpus: got None, expected a string"),
         ({"where": [1]}, r"where: got \[1\], expected an object"),
     ],
 )

@@ -77,8 +77,8 @@ def test_documents_count_in_the_key() -> None:
         ("samples.jsonl", '"start": 0', '"start": 9000', r"its gold is \[9000, 30\) of 'bridge', which has"),
         ("samples.jsonl", '"start": 0', '"start": null', "both or neither"),
         ("samples.jsonl", '"document": "tower"', '"document": "towel"', "'towel', which is not a document of the set"),
-        ("samples.jsonl", '"kind": "qa"', '"kind": "quiz"', "got kind 'quiz'"),
-        ("samples.jsonl", '"subset"', '"sub"', "got field 'sub'"),
+        ("samples.jsonl", '"kind": "qa"', '"kind": "quiz"', "got kind 'quiz', expected one of"),
+        ("samples.jsonl", '"subset"', '"sub"', "got field 'sub', expected one of"),
     ],
 )
 def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: str, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_ties_are_counted_and_teach_nothing(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
     command = ["--labels", str(tmp_path / "export.json"), "--judge", "omnieval", "--out", str(tmp_path / "data")]
     assert main(["prepare", *command]) == 0
-    assert "1 x as many people said one thing as another" in capsys.readouterr().out
+    assert "1 x people were evenly split" in capsys.readouterr().out
     assert set.union(*ids(tmp_path / "data").values()) == {f"q{i}" for i in range(1, 20)}
 
 
@@ -105,9 +105,13 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "more", "said"),
     [
-        ([{**records()[0], "labels": {"accuracy": 3}}], (), "the label 3 of accuracy is no grade of the judge"),
+        (
+            [{**records()[0], "labels": {"accuracy": 3}}],
+            (),
+            "got the label 3 of accuracy, which is not a grade of the judge",
+        ),
         ([records()[0], {**records()[0], "labels": {"accuracy": 2}}], (), "labels disagree: accuracy of 'q0'"),
-        (records(2), (), "2 groups of questions that have to stay together came, 3 or more were wanted"),
+        (records(2), (), "got 2 groups of questions that have to stay together, expected at least 3"),
         (records(), ("--split", "5:0:5"), "--split: got '5:0:5', expected three numbers above 0"),
         (records(), ("--sweep", "nowhere"), "nowhere: no sweep here"),
     ],
@@ -122,7 +126,7 @@ def test_mistakes(
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [prepare(tmp_path, records()), prepare(tmp_path, records(19))] == [0, 2]
-    assert "is there already and holds something else" in capsys.readouterr().err
+    assert "exists and has other contents" in capsys.readouterr().err
     (tmp_path / "data" / "train.jsonl").write_text("")
     assert main(["train", "--data", str(tmp_path / "data"), "--model", "a", "--out", str(tmp_path / "out")]) == 2
 
@@ -165,8 +169,8 @@ class TestOfASweep:
     ) -> None:
         first, *others = self.labels(rows)
         for mistake, said in (
-            ({"id": "unknown"}, "'unknown': no samples of the sweep"),
-            ({"question": "Another?"}, "the question 'Another?' came, and the sweep's sample of this id asks"),
+            ({"id": "unknown"}, "'unknown': not samples of the sweep"),
+            ({"question": "Another?"}, "got the question 'Another?', but the sample of the sweep with this id"),
             ({"answer": "never given"}, "no cell of the sweep gave the answer 'never given'"),
         ):
             assert self.run(tmp_path, sweep, [{**first, **mistake}, *others]) == 2

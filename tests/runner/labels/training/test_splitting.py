@@ -48,5 +48,5 @@ def test_no_split_is_empty_and_the_seed_decides() -> None:
 
 
 def test_too_few_groups_are_an_error() -> None:
-    with pytest.raises(DataError, match="2 groups of questions that have to stay together came, 3 or more were wanted"):
+    with pytest.raises(DataError, match="got 2 groups of questions that have to stay together, expected at least 3"):
         divided(np.array([0, 0, 1]), drawn(3, 0), SHARES, 0)

@@ -155,7 +155,7 @@ def test_one_that_ended_is_read_and_another_refused(
     assert f"use it with: --config-dir {trained}/conf judge={judge} " in told
     assert f"next: python -m runner.judge_training evaluate --data {prepared.data} --trained {trained}" in told
     assert train(prepared, trained, "--seed", "1") == 2
-    assert "holds another training (seed=0 there, 1 here); choose another folder" in capsys.readouterr().err
+    assert "contains another training (seed=0 there, 1 here); choose another folder" in capsys.readouterr().err
 
 
 def test_agreement_before_and_after(
@@ -182,7 +182,7 @@ def test_agreement_before_and_after(
     assert f"{gained['value']:+.3f}" in said
     assert said.count("failed, left out: 2 x ") == 2, "a prompt of each metric"
     assert main([*command, "judge.scores.accuracy.instruction='{answer}'", "judge.llm.device=cpu"]) == 2
-    assert "asks about accuracy in other words than it was trained with" in capsys.readouterr().err
+    assert "its wording of accuracy changed since it was trained" in capsys.readouterr().err
 
 
 def test_labels_that_others_were_held_out_of_are_refused(
@@ -207,7 +207,7 @@ def test_the_options_use_it(trained: Path) -> None:
     ("more", "said"),
     [
         (("--strict",), "--strict: 2 pairs are longer than the model's window or --max-length, e.g. q12, "),
-        (("--max-length", "20"), "training pairs has 20 tokens or fewer; expected some"),
+        (("--max-length", "20"), "training pairs has 20 tokens or fewer; use a larger"),
         (("--at-once", "3", "--epochs", "0"), "epochs: got 0, expected at least 1"),
         (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],
@@ -223,12 +223,15 @@ def test_mistakes(
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        (CHAT_TEMPLATE.replace("assistant:", "assistant: <think>"), "writes a conversation otherwise than the prompt"),
+        (
+            CHAT_TEMPLATE.replace("assistant:", "assistant: <think>"),
+            "renders a whole conversation differently from the prompt",
+        ),
         (
             CHAT_TEMPLATE.replace("message.content", "message.content if message.role == 'user'"),
-            "leaves out what a reply says",
+            "omits the text of a reply",
         ),
-        (None, "has no chat template; expected a model that was tuned for chats"),
+        (None, "has no chat template; expected a chat model"),
     ],
 )
 def test_a_template_that_does_not_suit_is_refused(

@@ -34,7 +34,7 @@ def quick_exports() -> Iterator[None]:
         patch.setattr(export_folder, "open_samples", lambda _: nullcontext(SimpleNamespace(read=lambda **_: None)))
         patch.setattr(export_folder, "write_check", lambda folder, *_: folder.mkdir())
         patch.setattr(export_folder, "requirements", lambda *_: Requirements((), ()))
-        patch.setattr(export_folder, "copy_code", lambda _, folder: folder.mkdir())
+        patch.setattr(export_folder, "_copy_code", lambda _, folder: folder.mkdir())
         yield
 
 

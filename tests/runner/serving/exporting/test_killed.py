@@ -182,7 +182,9 @@ def test_leftovers_that_have_no_record_here_are_named(
     with caplog.at_level(logging.WARNING):
         write_folder(cells[SMALL], tmp_path / "W")
     assert f"{tmp_path / '.W.a_b3c4d5'}: an export by an earlier version left it; remove it unless" in caplog.text
-    assert "python -m runner.store --store-dir '/another store' prune removes it if that was killed" in caplog.text
+    assert (
+        "python -m runner.store --store-dir '/another store' prune removes it if that export was killed" in caplog.text
+    )
     assert len(hidden(tmp_path)) == 2
 
 

@@ -148,7 +148,9 @@ def test_what_a_question_may_not_be(folder: Path, capsys: pytest.CaptureFixture[
         pipeline.answer("Who?", mood="good")
     with pytest.raises(DataError, match="history: expected a question and its answer"):
         pipeline.answer("Who?", history=["before"])
-    with pytest.raises(DataError, match=r"corpus: got 'x', but there is one.*where: this pipeline has no filter"):
+    with pytest.raises(
+        DataError, match=r"corpus: got 'x', but this pipeline has a single corpus.*where: this pipeline has no filter"
+    ):
         pipeline.answer("Who?", corpus="x", where={"year": 1})
     with pytest.raises(DataError, match="n: got 0, expected at least 1"):
         pipeline.search("Who?", n=0)
@@ -160,7 +162,7 @@ def test_what_a_question_may_not_be(folder: Path, capsys: pytest.CaptureFixture[
     assert "--limit: got 0, expected at least 1" in told
     with pytest.raises(SystemExit):
         answer(folder, ["Who?", "--history", "no.json"])
-    assert "no JSON, nor a file that holds some" in capsys.readouterr().err
+    assert "neither JSON nor a file with JSON" in capsys.readouterr().err
 
 
 def test_a_kind_chooses_what_is_asked_for(folder: Path) -> None:
@@ -207,7 +209,7 @@ def test_another_folder_is_left_alone(sweep: Path, tmp_path: Path, capsys: pytes
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "README.md").write_text("years of work")
     assert export(sweep, BM25, tmp_path / "thesis") == 2
-    assert "is there, and no exported folder" in capsys.readouterr().err
+    assert "exists and is not an exported folder" in capsys.readouterr().err
     assert texts_in(tmp_path) == {"thesis/README.md": b"years of work"}
 
 
@@ -284,7 +286,7 @@ def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: py
     assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
     told = capsys.readouterr().err
     assert "counts.npy has 5 bytes" in told
-    assert "made anew by: python -m runner dataset.limit=12 retriever=bm25" in told
+    assert "Compute it again: python -m runner dataset.limit=12 retriever=bm25" in told
     for entry in entries:
         shutil.rmtree(entry.folder)
     assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
@@ -295,7 +297,7 @@ def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: py
     assert "stage 'data' of cell" in capsys.readouterr().err
     shutil.rmtree(store.root)
     assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
-    assert "no store is there; name the sweep's by --store" in capsys.readouterr().err
+    assert "no store found; name the store of the sweep by --store" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("is_fifo", [False, True])

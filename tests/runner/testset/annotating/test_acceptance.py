@@ -11,10 +11,10 @@ from components.errors import ConfigError
 from components.records import Documents, Evidence, Kind, Sample
 from runner.results import released_set as content
 from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_of
+from runner.testset.annotating.annotated_set import drawn
 from runner.testset.annotating.annotations import Annotation, Check
 from runner.testset.annotating.annotator_agreement import annotator_agreement
 from runner.testset.annotating.disjoint_parts import split
-from runner.testset.annotating.shown_to_annotators import drawn
 
 N = 60
 
@@ -147,7 +147,7 @@ def test_parts_have_nothing_in_common() -> None:
 def test_turns_of_a_conversation_stay_together() -> None:
     provenance = {own.id: {"conversation": f"c{number // 30}"} for number, own in enumerate(SET.samples)}
     parts = split(replace(SET, provenance=provenance), {"a": 1, "b": 9}, seed=0)
-    assert [(len(part.samples), part.n_wanted) for part in parts] == [(30, 6.0), (30, 54.0)]
+    assert [(len(part.samples), part.n_requested) for part in parts] == [(30, 6.0), (30, 54.0)]
 
 
 def test_what_was_made_of_one_document_that_left_the_corpus_stays_together() -> None:
@@ -158,7 +158,9 @@ def test_what_was_made_of_one_document_that_left_the_corpus_stays_together() -> 
 
 def test_more_parts_than_groups() -> None:
     one = replace(SET, samples=tuple(replace(own, gold=(Evidence("d0"),)) for own in SET.samples))
-    with pytest.raises(ConfigError, match="2 parts of 1 groups; samples that share a gold"):
+    with pytest.raises(
+        ConfigError, match=r"got 2 parts, but these \d+ samples form only 1 groups; samples that share a gold"
+    ):
         split(one, {"a": 1, "b": 1}, seed=0)
 
 

@@ -61,7 +61,7 @@ def test_every_result_has_its_control_and_its_text(language: Language) -> None:
 
 def test_a_topic_that_no_xml_holds() -> None:
     odd = replace(SET, samples=(replace(SAMPLES[0], topic="a\x00b"),))
-    with pytest.raises(DataError, match=r"the topic 'a\\x00b' holds a control character"):
+    with pytest.raises(DataError, match=r"the topic 'a\\x00b' contains a control character"):
         labelling_config(odd.samples, odd, WORDINGS[Language.EN])
 
 
@@ -143,11 +143,11 @@ def second_question(task: Task) -> None:
     [
         (removed("gold_1"), "no mark is left"),
         (removed("references"), "no answer is left"),
-        (removed("question"), "0 questions are there"),
-        (second_question, "2 questions are there"),
+        (removed("question"), "got 0 questions, expected one"),
+        (second_question, "got 2 questions, expected one"),
         (moved, r"\[36, 43\) of document 'tower' '建于1889年。', which is not there"),
-        (unsaid, "without its text, which may lie in two places"),
-        (other_topic, "the topic 'bread' is none of this set"),
+        (unsaid, "without its text, which may be in two places"),
+        (other_topic, "this set has no topic 'bread'"),
     ],
 )
 def test_what_cannot_be_understood_changes_nothing(
@@ -183,7 +183,7 @@ def test_a_relation_is_no_control(tmp_path: Path) -> None:
     ("tasks", "message"),
     [
         ([{"id": 1, "question": "Why?", "annotator": 1, "annotation_id": 3}], "this is JSON-MIN"),
-        ([{"data": {}, "predictions": []}], "tasks that nobody annotated yet"),
+        ([{"data": {}, "predictions": []}], "tasks without annotations yet"),
         ([{"a": 1}], "a task without annotations, with the fields a"),
         ({"tasks": []}, "got a JSON object, expected a list"),
         ([3], "got a number, expected an object"),
@@ -214,14 +214,17 @@ def nobody(tasks: list[Task]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (with_data("version", "f" * 64), "task 2: annotates version 'ffffffffffff' of a set; this one is"),
+        (with_data("version", "f" * 64), "task 2: annotates version 'ffffffffffff' of a set, expected "),
         (with_data("documents", "road"), "task 2: shows the document 'road', which is not in this set"),
         (with_data("id", "s9"), "task 2: annotates the sample 's9', which is not in this set"),
-        (with_result("rating", 6), "task 2: the rating 6 came, 1 to 5 was wanted"),
-        (with_result("rating", "5"), "task 2: the rating '5' came"),
-        (lambda tasks: [with_result("rating", stars)(tasks) for stars in (1, 5)], "task 2: 2 ratings came, one was"),
+        (with_result("rating", 6), "task 2: got the rating 6, expected 1 to 5"),
+        (with_result("rating", "5"), "task 2: got the rating '5', expected 1 to 5"),
+        (
+            lambda tasks: [with_result("rating", stars)(tasks) for stars in (1, 5)],
+            "task 2: got 2 ratings, expected one",
+        ),
         (twice, "'1' annotated the sample 's2' twice"),
-        (nobody, "task 2: an annotation does not say who made it"),
+        (nobody, "task 2: an annotation lacks its annotator"),
     ],
 )
 def test_what_cannot_be_used(change: Callable[[list[Task]], None], message: str, tmp_path: Path) -> None:
@@ -239,7 +242,7 @@ def test_two_annotators_with_the_same_name(tmp_path: Path) -> None:
     assert {own.annotator for own in both.annotations} == {"ann", "bo"}
     (tmp_path / "other").mkdir()
     files.append(write(tmp_path / "other" / "ann.json", untouched(SET, 1)))
-    with pytest.raises(DataError, match="its annotator 'ann' is also that of"):
+    with pytest.raises(DataError, match="names the same annotator 'ann' as"):
         read_annotations(files, SET, AnnotatorFrom.FILE, of_parent=False)
 
 

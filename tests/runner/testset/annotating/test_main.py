@@ -116,7 +116,7 @@ def test_conflicts_and_rejections_are_told_and_kept(
     files = [write(tmp_path / f"{name}.json", own) for name, own in (("ann", tasks), ("bo", others))]
     assert annotate("import", folder, *files, "--annotator-from", "file", "--out", tmp_path / "new") == 1
     told = capsys.readouterr().out
-    assert "unchanged: s1: question: ann / bo say different things" in told
+    assert "unchanged: s1: question: ann / bo disagree" in told
     assert "removed: s2: form: " in told
     assert "10 annotations, 0 fields changed, 1 conflicts, 1 samples rejected" in told
     assert "--prefer ANNOTATOR lets one of them decide" in told
@@ -234,9 +234,12 @@ def test_parts(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str])
         (["export", "SET", "--to", "t.json", "--format", "csv"], "ends in .csv for --format csv"),
         (["accept", "SET", "EXPORT"], "got 5 annotations without a rating"),
         (["split", "SET", "--out", "p", "--sizes", "a=1", "a=2"], "got 'a=2', expected NAME=SHARE"),
-        (["split", "SET", "--out", "p", "--sizes", "../a=1"], "got '../a=1'"),
-        (["split", "SET", "--out", "p", "--sizes", "a=x"], "got 'a=x'"),
-        (["split", "SET", "--out", "p", "--sizes", *(f"a{n}=1" for n in range(6))], "6 parts of 2 groups"),
+        (["split", "SET", "--out", "p", "--sizes", "../a=1"], "got '../a=1', expected"),
+        (["split", "SET", "--out", "p", "--sizes", "a=x"], "got 'a=x', expected"),
+        (
+            ["split", "SET", "--out", "p", "--sizes", *(f"a{n}=1" for n in range(6))],
+            "got 6 parts, but these 5 samples form only 2 groups",
+        ),
         (["export", "NONE", "--to", "t.json"], "no such folder"),
         (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "'cy' annotated nothing"),
     ],

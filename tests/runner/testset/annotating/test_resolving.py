@@ -35,7 +35,7 @@ def test_all_say_the_same() -> None:
 def test_they_do_not_and_nothing_about_the_sample_is_changed() -> None:
     other = Annotation("s1", "bo", question=SAMPLES[0].question, topic="water")
     found = resolve(SET, [edited("ann", "Why?"), other, edited("bo", "How long?", "s2")])
-    assert [(own.sample, own.detail) for own in found.conflicts] == [("s1", "question: ann / bo say different things")]
+    assert [(own.sample, own.detail) for own in found.conflicts] == [("s1", "question: ann / bo disagree")]
     assert found.samples[0] == SAMPLES[0]
     assert found.samples[1].question == "How long?"
 

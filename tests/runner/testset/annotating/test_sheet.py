@@ -137,12 +137,9 @@ def test_several_answers_and_one_that_looks_like_a_list(tmp_path: Path) -> None:
         ({"references": "[“1932”, “In 1932”]"}, "the cell 'references' cannot be read"),
         ({"gold": ""}, "no passage is left"),
         ({"gold": "[{"}, "the cell 'gold' cannot be read"),
-        (
-            {"gold": '[{"document": "bridge", "text": "It "}]'},
-            "the passage 'It ' of document 'bridge' is there 2",
-        ),
-        ({"gold": '[{"document": "road", "text": "It"}]'}, "the passage 'It' of document 'road' is there 0 times"),
-        ({"topic": "bread"}, "the topic 'bread' is none of this set"),
+        ({"gold": '[{"document": "bridge", "text": "It "}]'}, "the passage 'It ' occurs 2 times in document 'bridge'"),
+        ({"gold": '[{"document": "road", "text": "It"}]'}, "the passage 'It' occurs 0 times in document 'road'"),
+        ({"topic": "bread"}, "this set has no topic 'bread'"),
     ],
 )
 def test_what_cannot_be_understood_changes_nothing(cells: dict[str, str], problem: str, tmp_path: Path) -> None:
@@ -156,14 +153,14 @@ def test_what_cannot_be_understood_changes_nothing(cells: dict[str, str], proble
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (lambda: changed(0, {"rating": "6"}), "row 2: the rating '6' came"),
-        (lambda: changed(1, {"check_task": "maybe"}), "row 3: 'maybe' for check_task came"),
+        (lambda: changed(0, {"rating": "6"}), "row 2: got the rating '6', expected 1 to 5"),
+        (lambda: changed(1, {"check_task": "maybe"}), "row 3: got 'maybe' for check_task, expected yes or no"),
         (lambda: changed(1, {"id": "s9"}), "row 3: annotates the sample 's9'"),
         (lambda: changed(1, {"version": "1"}), "row 3: annotates version '1'"),
         (lambda: "a,b\n1,2\n", "no column 'id'"),
         (lambda: "", "no column 'id'"),
-        (lambda: twice("rating"), "the column 'rating' is there 2 times"),
-        (lambda: SHEET.rstrip() + ',"5"\n', "row 6: 15 cells came where the first row has 14"),
+        (lambda: twice("rating"), "has the column 'rating' 2 times"),
+        (lambda: SHEET.rstrip() + ',"5"\n', "row 6: got 15 cells, expected 14 as in the first row"),
         (lambda: SHEET[:200] + '"x', "not CSV"),
     ],
 )
@@ -177,7 +174,9 @@ def test_the_mistakes_of_all_rows_come_at_once(tmp_path: Path) -> None:
     rows[3][-1] = "good"
     text = io.StringIO(newline="")
     csv.writer(text).writerows([*rows, *[rows[1]] * 10])
-    with pytest.raises(DataError, match=r"(?s)row 2: the rating '6' .*row 4: the rating 'good' .*\nand 2 more rows$"):
+    with pytest.raises(
+        DataError, match=r"(?s)row 2: got the rating '6', .*row 4: got the rating 'good', .*\nand 2 more rows$"
+    ):
         read(tmp_path, text.getvalue())
 
 
@@ -187,5 +186,5 @@ def test_an_encoding_of_other_times(tmp_path: Path) -> None:
 
 
 def test_an_ending_that_is_neither(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the ending '.xlsx' came; expected .json"):
+    with pytest.raises(DataError, match=r"got the extension '.xlsx', expected .json"):
         read_annotations([tmp_path / "a.xlsx"], SET, AnnotatorFrom.FILE, of_parent=False)

@@ -12,8 +12,7 @@ from rich.console import Console
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
 from components.text.near_duplicates import count_near_duplicates, jaccard, shingles_of
 from runner.datasets import main, show
-from runner.testset.describing.data_description import describe_benchmark
-from runner.testset.describing.question_leaks import count_leaks
+from runner.testset.describing.data_description import count_leaks, describe_benchmark
 
 
 def benchmark(*samples: Sample, **texts: str) -> Benchmark:

@@ -25,7 +25,7 @@ def test_what_is_found_is_shown_and_written(tmp_path: Path, capsys: pytest.Captu
     assert _check(*given, "--out", str(out)) == 1
     shown = capsys.readouterr().out
     assert "1 of 2 samples would be rejected" in shown
-    assert f"all of them: {out}" in shown
+    assert f"all findings: {out}" in shown
     assert "points_at_document" in shown
     (line,) = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     assert (line["id"], line["gate"]) == ("1", "form")
@@ -46,13 +46,13 @@ def test_overrides_may_follow_options(tmp_path: Path, capsys: pytest.CaptureFixt
     given = _samples(tmp_path, "How long is the tram?")
     assert _check(*given, "--out", str(tmp_path / "findings"), "gates=[form]", "gates.form.shortest_question=100") == 1
     assert _check(*given, "gates=[form]", "gates.form.shortest_question=100") == 1
-    assert "--out FILE writes all of them" in capsys.readouterr().out
+    assert "--out FILE writes all findings" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gates=[form,closed_book]"], "closed_book came, which ask a model"),
+        (["gates=[form,closed_book]"], "gates: got closed_book, which ask a model"),
         (["dataset=jsonl"], "dataset.documents: is empty"),
         (["gates.form.longest=3"], "longest"),
     ],

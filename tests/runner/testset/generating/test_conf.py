@@ -69,12 +69,12 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["tasks=[nonsense]"], "tasks: got nonsense, which is no option; expected some of continuation, contrast"),
+        (["tasks=[nonsense]"], "tasks: got nonsense, expected some of continuation, contrast"),
         (["corpus.path=???"], "corpus.path: is missing"),
         (["per_cells=3"], "per_cells: unknown; did you mean per_cell?"),
-        (["topics.tree.path=tree.yaml"], "the option of topics that is chosen has no such field; .* auto, demo, file"),
+        (["topics.tree.path=tree.yaml"], "the chosen option of topics has no such field; .* auto, demo, file"),
         (["gates=[leaks]", "gates.leaks.words=4"], "gates.leaks.words: unknown; gates.leaks has .*longest_run"),
-        (["seed=1,2"], "seed=1,2: several values came; a run makes one set"),
+        (["seed=1,2"], "seed=1,2: got several values, but a run makes one set"),
         (["nothing_like_it=1"], "nothing_like_it: unknown; --cfg shows all fields"),
         (["checker=openai", "checker.modl=m"], "checker.modl: unknown; did you mean checker.model?"),
         (["checker.model=m"], "checker.model: no checker is chosen.* checker=openai"),

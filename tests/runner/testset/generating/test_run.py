@@ -20,7 +20,7 @@ from components.testset.topics.tree import topics_of
 from components.testset.topics.tree_file import read_leaves
 from runner.generate import main
 from runner.results.set_files import read_testset
-from runner.testset.describing.question_leaks import count_leaks
+from runner.testset.describing.data_description import count_leaks
 from tests.forked import ForkedCommand
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 from tests.runner.sweeping import wait_until
@@ -210,7 +210,7 @@ def test_texts_in_another_language_are_told_before_anything_is_asked(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments(tmp_path, server, "language=en", "topics=auto")) == 2
-    assert "language: got en, and the texts of the corpus look Chinese. Take language=zh" in capsys.readouterr().err
+    assert "language: got en, but the corpus seems to be Chinese. Use language=zh" in capsys.readouterr().err
     assert server.requests == []
 
 

@@ -37,7 +37,7 @@ def test_votes_in_a_line() -> None:
         "failed"
     )
     assert votes_line([AGREED] * 3, {"value": 0.5, "low": None, "high": None}).endswith(
-        "0 of no topic, below 0.667 topics overlap, or are not those of the corpus"
+        "0 of no topic, an alpha below 0.667: topics overlap, or do not fit the corpus"
     )
     assert votes_line([AGREED] * 3, {"value": None, "low": None, "high": None}) == (
         "voters:   Krippendorff's alpha is not defined over 3 documents; 0 adjudicated, 0 of no topic"

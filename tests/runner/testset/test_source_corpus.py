@@ -1,9 +1,9 @@
-"""Whether the language of a run is that of its corpus."""
+"""The language of a run must be the language of its corpus."""
 
 import pytest
 
 from components.errors import ConfigError
-from runner.testset.making.corpus_language import check_language
+from runner.testset.making.source_corpus import check_language
 
 ENGLISH = ["The bridge was opened to the public in 1932, and it is painted green."]
 CHINESE = ["大桥于1932年向公众开放，并被漆成绿色。"]
@@ -18,5 +18,5 @@ def test_nothing_is_said_where_it_fits_or_is_not_known(named: str, texts: list[s
 
 @pytest.mark.parametrize(("named", "texts", "expected"), [("zh", ENGLISH, "en"), ("en", CHINESE, "zh")])
 def test_another_language_is_an_error_that_says_what_to_take(named: str, texts: list[str], expected: str) -> None:
-    with pytest.raises(ConfigError, match=f"got {named}, .* Take language={expected}; or language=multi"):
+    with pytest.raises(ConfigError, match=f"got {named}, .* Use language={expected}, or language=multi"):
         check_language(named, texts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.testset.annotating.spans import places_of
+from runner.testset.annotating.marks import places_of
 from tests.runner.testset.small import TEXTS
 
 TOWER = TEXTS["tower"]
