@@ -9,10 +9,11 @@ from components.records.samples import Sample
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a data set loads: a corpus, samples, and what had to be decided on the way.
+    """The content of a data set: a corpus, samples, and notes about loading them.
 
-    `notes` are counts for the record (skipped empty documents, merged duplicates, gold added to the corpus, ...).
-    `labels` maps topic, task and subset slugs to readable English labels; a slug without one is shown as it is.
+    `notes` are counts for the record, such as skipped empty documents, merged duplicates, and gold added to the corpus.
+    `labels` maps slugs of topics, tasks and subsets to readable English labels. A slug without a label is its own
+    label.
     """
 
     documents: Documents

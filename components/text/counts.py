@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 from components.records import Terms
 
-_ROWS_AT_ONCE = 50_000
+_ROWS_PER_BLOCK = 50_000
 
 
 def count_matrix(terms: Terms) -> Any:
-    """A SciPy CSR matrix, float32[n_passages, n_vocabulary] of term counts, indices sorted, no explicit zeros.
+    """Return a SciPy CSR matrix of term counts, float32[n_passages, n_vocabulary]: indices sorted, no explicit zeros.
 
-    It is built in blocks of rows, so that overlapping passages never exist as one long list of terms.
+    It is built in blocks of rows, so that overlapping passages never form one long list of terms.
     """
     from scipy import sparse
 
-    blocks = [_block(terms, first, first + _ROWS_AT_ONCE) for first in range(0, len(terms), _ROWS_AT_ONCE)]
+    blocks = [_block(terms, first, first + _ROWS_PER_BLOCK) for first in range(0, len(terms), _ROWS_PER_BLOCK)]
     if not blocks:
         return sparse.csr_matrix((0, terms.n_vocabulary), dtype=np.float32)
     return sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
@@ -39,7 +39,10 @@ def _block(terms: Terms, first_row: int, last_row: int) -> Any:
 
 
 def inverse_document_frequency(counts: Any) -> NDArray[np.float64]:
-    """Lucene's form, log(1 + (N - df + 0.5) / (df + 0.5)), float64[n_vocabulary], never negative."""
+    """Return Lucene's inverse document frequency, float64[n_vocabulary], never negative.
+
+    It is log(1 + (N - df + 0.5) / (df + 0.5)).
+    """
     df = np.bincount(counts.indices, minlength=counts.shape[1])
     idf: NDArray[np.float64] = np.log1p((counts.shape[0] - df + 0.5) / (df + 0.5))
     return idf

@@ -19,12 +19,14 @@ def _analyser() -> Any:
 
 @dataclass(frozen=True)
 class JanomeWords(AnalysedWords):
-    """Words as Janome cuts them, for the index and for metrics."""
+    """Words as segmented by Janome, for the index and for metrics."""
 
     version: ClassVar[int] = 1
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ja",)
 
     def places(self, text: str) -> list[Place]:
-        """Of the words, as far as the text holds them as Janome writes them."""
+        """Return the places of the words. Words that Janome rewrites, so that the text does not contain them, are left
+        out.
+        """
         return places_in_order(text, list(_analyser().tokenize(text)))
