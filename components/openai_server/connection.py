@@ -51,7 +51,7 @@ class Connection:
             headers["Authorization"] = f"Bearer {self._key}"
         self._http = ClientSession(
             # One connection per open request. The caller limits their number and their time.
-            connector=clean_connector(_trusted() if self.base_url.startswith("https") else True),
+            connector=clean_connector(_trusting_context() if self.base_url.startswith("https") else True),
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),
@@ -124,8 +124,10 @@ def _error_in(received: bytes) -> Any:
     return body.get("error", body) if isinstance(body, dict) else body
 
 
-def _trusted() -> ssl.SSLContext:
-    """Trust the certificates of the system, which may include a company's, and those of certifi as a fallback."""
+def _trusting_context() -> ssl.SSLContext:
+    """Return a context that trusts the certificates of the system, which may include a company's, and certifi's as a
+    fallback.
+    """
     import certifi
 
     context = ssl.create_default_context()

@@ -24,7 +24,7 @@ class CountedAt:
     def used(self, reply: Any, most: Tokens) -> Tokens:
         """Return the tokens that a request used.
 
-        Missing counts are replaced by those of `most`. A reply that does not come from a model used no tokens.
+        Missing counts are replaced by the counts of `most`. A reply that does not come from a model used no tokens.
         """
         if not isinstance(reply, dict) or not reply.keys() & self.marks:
             return Tokens()

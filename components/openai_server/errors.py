@@ -1,15 +1,15 @@
 """Failures of a request to a server, and their meaning: temporary, shared by all requests, or caused by this request.
 
-HttpError         the server answered with an error
-  Redirected      it redirects us to another server
-Unreachable       no connection could be made
-  Refused         no server listens at the address
-  Untrusted       its certificate cannot be verified
-Disconnected      the connection broke before the reply was complete
-  BrokenProtocol  the reply is not HTTP
-Malformed         the reply has status 200, but is not what was requested
-  TooLarge        it exceeds the size of any valid reply
-TimeoutError      (built in) the reply did not come in time
+HttpError         The server answered with an error.
+  Redirected      It redirects us to another server.
+Unreachable       No connection could be made.
+  Refused         No server listens at the address.
+  Untrusted       Its certificate cannot be verified.
+Disconnected      The connection broke before the reply was complete.
+  BrokenProtocol  The reply is not HTTP.
+Malformed         The reply has status 200, but is not what was requested.
+  TooLarge        It exceeds the size of any valid reply.
+TimeoutError      (built in) The reply did not arrive in time.
 """
 
 from collections.abc import Mapping

@@ -26,18 +26,18 @@ def parsed(received: bytes) -> Any:
         text = received.decode(json.detect_encoding(received), "surrogatepass")
         value = json.loads(text)
         # Surrogates appear as escapes or as non-ASCII bytes. Vectors, which are long, have neither.
-        return _mended(value) if "\\u" in text or not text.isascii() else value
+        return _repair_surrogates(value) if "\\u" in text or not text.isascii() else value
     except (ValueError, RecursionError) as error:
         raise Malformed(shown(received) or "nothing") from error
 
 
-def _mended(value: Any) -> Any:
+def _repair_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, list):
-        return [_mended(item) for item in value]
+        return [_repair_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {whole_characters(name): _mended(item) for name, item in value.items()}
+        return {whole_characters(name): _repair_surrogates(item) for name, item in value.items()}
     return value
 
 

@@ -154,7 +154,7 @@ class Server:
     def _wait_s(self, error: Exception, attempt: int, session: Session) -> float:
         """Return the seconds before the next attempt: the server's delay, but at least our own.
 
-        A server that asks for a delay of 0 would otherwise use up all attempts at once. Its delay holds the whole
+        A server that asks for a delay of 0 would otherwise use up all attempts immediately. Its delay holds the whole
         account.
         """
         server_s = min(_LONGEST_WAIT_S, retry_after_s(error) or 0.0)

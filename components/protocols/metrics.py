@@ -131,7 +131,7 @@ class JudgedMetric(Metric, Protocol):
 
     @property
     def llm(self) -> LLM:
-        """The language model."""
+        """The language model that it asks."""
 
     @property
     def reads_answers(self) -> bool:

@@ -51,7 +51,7 @@ class RerankApi:
     It scores `depth` hits per query, on the server's scale. Scores are stored one by one. This suits models that score
     each chunk independently, as nearly all do, but not models that compare the chunks of a request (Jina's third
     version). Pairs with blank text are not sent, and rank last. The server cuts chunks that exceed the model's limit.
-    The other fields and the retries are those of `OpenAIChat`. A request that fails for good fails the stage; the
+    See `OpenAIChat` for the other fields and the retries. A request that fails for good fails the stage; the
     scores received so far are stored.
     """
 

@@ -1,4 +1,4 @@
-"""Masked logs, warnings and tracebacks of a command, including those of other packages."""
+"""Masking of logs, warnings and tracebacks of a command, including the output of other packages."""
 
 import logging
 import sys

@@ -51,11 +51,11 @@ class WritingTask(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """Kind of its drafts."""
+        """Kind of the samples that it drafts."""
 
     @property
     def wording(self) -> WriterWording:
-        """Prompt of the writer."""
+        """Wording of the writer's prompt."""
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Options:
-    """Topics numbered from 1."""
+    """Topics as options, numbered from 1."""
 
     topics: tuple[Topic, ...]
 
