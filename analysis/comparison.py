@@ -85,7 +85,7 @@ class ComparisonRow:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the cell differs significantly from the baseline."""
+        """True if the cell differs significantly from the baseline."""
         return self.verdict in (BETTER, WORSE)
 
 

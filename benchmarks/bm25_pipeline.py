@@ -22,7 +22,9 @@ Seconds = Mapping[str, float]
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Both sides get the documents; what both need, the texts of the chunks, is timed separately."""
+    """Return the measures. Both sides get the documents. The texts of the chunks, which both need, are timed
+    separately.
+    """
     scale = settings.scale
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, scale.n_corpus_documents, scale.n_queries)
@@ -34,7 +36,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]) -> list[Measure]:
-    """The best round of each side."""
+    """Return the measures of the best round of each side."""
     seconds = min((_only(round_.value, _OWN) for round_ in ours), key=_total)
     shared = min((_only(round_.value, _SHARED) for round_ in ours), key=_total)
     libraries = min((round_.value for round_ in bare), key=_total)
@@ -49,7 +51,7 @@ def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]
 
 
 def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
-    """Seconds of every stage up to the hits: reading its inputs and writing its result included."""
+    """Return the seconds of every stage up to the hits, including reading its inputs and writing its result."""
     from runner.engine.store import Store
     from runner.engine.worker import Worker
     from runner.pipeline.cell_graph import graph_of
@@ -69,7 +71,7 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
 
 
 def seconds_of_libraries(data: Path, scale: Scale) -> Seconds:
-    """Seconds of the calls that a user of the libraries would write. The compilation of the search is not counted."""
+    """Return the seconds of the calls that users of the libraries would write, without compiling the search."""
     import rjieba
 
     from components.records import SpanTexts
@@ -98,7 +100,7 @@ def _index_and_retrieve(words: list[list[str]], queries: list[list[str]], depth:
 
 
 def _cell(data: Path) -> "Cell":
-    """The cell of a user who takes the corpus as it is, BM25, and the events as queries."""
+    """Return a cell with the unrefined corpus, BM25, and the events as queries."""
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
 

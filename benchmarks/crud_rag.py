@@ -1,4 +1,4 @@
-"""The CRUD-RAG corpus: where it is, its texts and queries, and subsets of it in the published layout."""
+"""The CRUD-RAG corpus: its location, its texts and queries, and subsets of it in the published layout."""
 
 import json
 import os
@@ -13,9 +13,10 @@ _SPLIT = Path("crud_split") / "split_merged.json"
 
 
 def find(data: Path | None) -> Path:
-    """The folder crud_rag under `data`, else under $RAG_GRID_SHARED/data, else under ../shared/data of the repository.
+    """Return the folder crud_rag under `data`, else under $RAG_GRID_SHARED/data, else under ../shared/data of the
+    repository.
 
-    Raises FileNotFoundError with what was expected there.
+    Raises FileNotFoundError with the expected content.
     """
     repository = Path(__file__).resolve().parents[1]
     shared = Path(os.environ.get("RAG_GRID_SHARED") or repository.parent / "shared")
@@ -30,20 +31,20 @@ def find(data: Path | None) -> Path:
 
 
 def documents(root: Path, n_documents: int) -> list[str]:
-    """About `n_documents` texts, spread evenly over the corpus; never more."""
+    """Return about `n_documents` texts, spread evenly over the corpus, but never more."""
     texts = list(_lines(root))
     return texts[:: max(1, -(-len(texts) // n_documents))]
 
 
 def queries(root: Path, n_queries: int) -> list[str]:
-    """The first events of the summarization items."""
+    """Return the first events of the summarization items."""
     return [item["event"] for item in _split(root)["event_summary"][:n_queries]]
 
 
 def write_subset(root: Path, folder: Path, n_documents: int, n_items: int) -> None:
-    """Some documents and the first `n_items` of every list, in the published layout.
+    """Write some documents and the first `n_items` of every list, in the published layout.
 
-    In a process of its own: this one stays small, since a child's peak counts what its parent holds when it is made.
+    This happens in a separate process, because a child's peak memory includes the memory of its parent at the start.
     """
     in_child(_write_subset, root, folder, n_documents, n_items)
 

@@ -1,4 +1,4 @@
-"""A made-up sweep of many cells with thousands of samples each, as the runner writes one: no search has to be run."""
+"""An artificial sweep of many cells with thousands of samples each, in the runner's files, without any search."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _WORDS = "the bank opened a branch in 1932 after the merger with its rival and s
 
 
 def write(folder: Path, n_samples: int, axes: Mapping[str, Sequence[Any]] = AXES) -> Path:
-    """Writes the sweep; returns its folder. Equal calls write equal numbers."""
+    """Write the sweep and return its folder. Equal calls write equal numbers."""
     random = np.random.default_rng(0)
     samples = _Samples(n_samples, random)
     cells = [dict(zip(axes, levels, strict=True)) for levels in product(*axes.values())]
@@ -79,7 +79,7 @@ def _entries(scores: Mapping[str, NDArray[np.float64]], rows: NDArray[np.int64])
 
 
 class _Samples:
-    """What all cells share: questions, gold, and how hard each sample is."""
+    """Facts that all cells share: questions, gold, and the difficulty of each sample."""
 
     def __init__(self, n: int, random: Generator) -> None:
         self.n = n
@@ -100,13 +100,13 @@ class _Samples:
         return groups
 
     def scores(self, random: Generator, axes: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
-        """By metric, the values of all samples in a cell."""
+        """Return the values of all samples in a cell by metric."""
         gain = 0.02 * (axes["retriever"] == "hybrid") + 0.0001 * axes["chunk.size"] - 0.002 * axes["top_k"]
         found = {name: np.clip(0.4 + gain + self.hard + random.normal(0, 0.15, self.n), 0, 1) for name in METRICS[:-1]}
         return found | {METRICS[-1]: np.full(self.n, 300.0 * axes["top_k"])}
 
     def table(self, random: Generator, axes: Mapping[str, Any], scores: Mapping[str, NDArray[np.float64]]) -> bytes:
-        """`samples.parquet` of a cell."""
+        """Return the `samples.parquet` of a cell."""
         n, top_k = self.n, int(axes["top_k"])
         ranks = random.integers(1, _DEPTH + 10, n).tolist()
         columns: dict[str, Any] = {
@@ -164,7 +164,7 @@ def _found(rank: int) -> list[dict[str, int]]:
 
 
 def _hits(place: int, gold_rank: int, top_k: int) -> list[dict[str, Any]]:
-    """One of the hits holds the gold, if it is not below the depth."""
+    """Return hits with the gold in one of them, unless it is below the depth."""
     return [
         {
             "document_id": f"d{place if rank == gold_rank else place + rank}",

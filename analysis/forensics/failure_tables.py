@@ -1,4 +1,4 @@
-"""What the verdicts on many samples come to: how often cells fail and why, how deep one must look, what changes."""
+"""Summaries of the verdicts on many samples: numbers of failures, depth of the evidence, changes between cells."""
 
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,10 @@ _WITHOUT_EVIDENCE = (EvidenceStage.NO_GOLD, EvidenceStage.NOT_SEARCHED, Evidence
 
 
 def failure_counts(found: "pd.DataFrame") -> "pd.DataFrame":
-    """From `all_verdicts`: a row per cell and class that occurs in any cell, in the order of the cells and of
-    `Failure` ("" are the samples in which nothing failed): cell_id, failure, n, n_uncertain (int64), share (float64 of
-    the cell's samples).
+    """Return a row per cell and class that occurs in any cell, from the frame of `all_verdicts`.
+
+    The columns are cell_id, failure ("" for samples without a failure), n, n_uncertain (int64) and share (float64 of
+    the cell's samples). Rows are in the order of the cells and of `Failure`.
     """
     import pandas as pd
 
@@ -29,9 +30,11 @@ def failure_counts(found: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def evidence_depth(found: "pd.DataFrame") -> "pd.DataFrame":
-    """From `all_verdicts`: how deep one must look. A row per cell and rank k, from 1 to the deepest rank that any
-    sample needs: cell_id, k (int64), share (float64) of the `n` samples (int64) that have evidence in the corpus for
-    which the first k hits hold enough of all of it. Cells without such samples have no row.
+    """Return, by cell and rank k, the share of samples whose first k hits contain enough of all evidence.
+
+    `found` is the frame of `all_verdicts`. The columns are cell_id, k (int64, from 1 to the deepest rank that any
+    sample needs), share (float64) and n (int64), the samples with evidence in the corpus. Cells without such samples
+    have no row.
     """
     import pandas as pd
 
@@ -47,9 +50,10 @@ def evidence_depth(found: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def transitions(found: "pd.DataFrame", cell_id: str, other_id: str) -> "pd.DataFrame":
-    """From `all_verdicts`: what becomes of the classes from one cell to the other, over the samples that both have. A
-    row per pair of classes that occurs, the commonest first: before, after (classes, "" for none), n (int64). Raises
-    DataError for cells without a sample in common.
+    """Return how often samples change their class from one cell to the other, over the samples that both have.
+
+    `found` is the frame of `all_verdicts`. There is a row per pair of classes that occurs, the most frequent first:
+    before, after (classes, "" for none) and n (int64). Raises DataError for cells without a common sample.
     """
     sides = [found[found["cell_id"] == own].set_index("id")["failure"] for own in (cell_id, other_id)]
     both = sides[0].to_frame("before").join(sides[1].rename("after"), how="inner")

@@ -1,4 +1,4 @@
-"""The verdicts on all samples of a cell as a table."""
+"""Tables of the verdicts on all samples of cells."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 
 def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.DataFrame":
-    """A row per sample, in the order of `samples.parquet`: id, subset, topic, task, stage, outcome, failure ("" where
-    nothing failed), is_uncertain (bool), doubts (why it is, "" where it is not), rank_needed (Int64: the rank down to
-    which the hits hold the evidence, missing where all of them do not).
+    """Return a row per sample, in the order of `samples.parquet`.
 
-    `theta` is the share of a gold unit's characters that is enough of it. Raises DataError for a cell without a table
-    of samples, or with one of an earlier version.
+    The columns are id, subset, topic, task, stage, outcome, failure ("" without a failure), is_uncertain (bool), doubts
+    (the reason for it, or "") and rank_needed (Int64). `rank_needed` is the rank down to which the hits contain the
+    evidence; it is missing if all of them together do not.
+
+    `theta` is the share of a gold unit's characters that counts as enough of it. Raises DataError for a cell without a
+    table of samples, or with a table of an earlier version.
     """
     import pandas as pd
 
@@ -39,8 +41,10 @@ def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.
 
 
 def all_verdicts(sweep: LoadedSweep, cells: Iterable[CellResult] | None = None, theta: float = THETA) -> "pd.DataFrame":
-    """The verdicts on the samples of several cells, one cell after the other, `cell_id` first: of all that have
-    results if none are named. Raises DataError as `verdicts` does, and where there is no such cell.
+    """Return the verdicts on the samples of several cells, one cell after the other, with `cell_id` first.
+
+    None stands for all cells with results. Raises the DataError of `verdicts`, and a DataError if there is no such
+    cell.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The comparison of cells as a frame."""
+"""Comparison of cells as a frame."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ _DTYPES = {
 
 
 def comparison_frame(sweep: LoadedSweep, metric: str, baseline: str, alpha: float) -> "pd.DataFrame":
-    """As `Sweep.compare`."""
+    """Return the frame of `Sweep.compare`."""
     import pandas as pd
 
     wanted = sweep.metric(metric or sweep.headline_metric())

@@ -26,7 +26,7 @@ _DTYPES = {
 
 
 def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
-    """As `Sweep.metrics`."""
+    """Return the frame of `Sweep.metrics`."""
     import pandas as pd
 
     rows = [row for cell in sweep.cells for row in _rows(cell)]
@@ -38,8 +38,9 @@ def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
 
 
 def with_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
-    """The frame with the axes that vary behind its first column, `cell_id`. An axis with the name of a column of the
-    frame becomes "axis/<name>": names stay distinct.
+    """Return the frame with the varying axes after its first column, `cell_id`.
+
+    An axis with the name of a column of the frame becomes "axis/<name>", so that names are distinct.
     """
     import pandas as pd
 
@@ -49,7 +50,7 @@ def with_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
 
 
 def labels_of(cell: CellResult) -> dict[str, str]:
-    """What topics, tasks and subsets are called, by their slugs."""
+    """Return the labels of topics, tasks and subsets by their slugs."""
     return dict(cell.dataset.get("labels", {}))
 
 
@@ -75,7 +76,7 @@ def _rows(cell: CellResult) -> Iterator[tuple[Any, ...]]:
 
 
 def _topic_and_task(subset: str) -> tuple[str | None, str | None]:
-    """The slugs that "topic/...", "task/..." or "matrix/<topic>/<task>" is made of."""
+    """Return the slugs in "topic/...", "task/..." or "matrix/<topic>/<task>"; None for a missing one."""
     group, *slugs = subset.split("/")
     match group, slugs:
         case "topic", [topic]:

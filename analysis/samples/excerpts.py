@@ -1,13 +1,13 @@
-"""Parts of documents, as they are shown."""
+"""Excerpts of documents for display."""
 
 from analysis.samples.story import Excerpt
 
 _AROUND, _BEGINNING, _END = 60, 220, 80
-"""Characters that are shown around gold, and of gold that is longer than both together."""
+"""Characters shown around gold, and at both ends of longer gold."""
 
 
 def excerpt(text: str, start: int | None, end: int | None) -> Excerpt:
-    """The characters [start, end) of a text with some around them; None for those from its beginning, or to its end."""
+    """Return the characters [start, end) of a text with some text around them. None is the beginning or the end."""
     first, last = start or 0, len(text) if end is None else end
     before, gold, behind = text[max(0, first - _AROUND) : first], text[first:last], text[last : last + _AROUND]
     n_left_out = len(gold) - _BEGINNING - _END

@@ -1,4 +1,4 @@
-"""Reads what there is to show of samples."""
+"""Reader of the facts to show about samples."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,10 @@ def stories(
     metric: str,
     verdicts: Sequence[Sequence[Verdict]],
 ) -> list[Story]:
-    """One story for each of `rows`, the places of a sample in the tables of all `cells`; `verdicts` are those on all
-    samples of each cell. Texts of documents are "" where they are not kept any more. Raises DataError.
+    """Return one story for each of `rows`, the positions of a sample in the tables of all `cells`.
+
+    `verdicts` are the verdicts on all samples of each cell. Texts of documents are "" if they are no longer stored.
+    Raises DataError.
     """
     score = (f"score/{metric}", f"score_state/{metric}")
     tables = [
@@ -49,7 +51,7 @@ def stories(
 
 
 def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
-    """The texts that a cell searched; None where they are not kept any more."""
+    """Return the texts that a cell searched; None if they are no longer stored."""
     try:
         return corpus_texts(cell, sweep.folder_of(cell).parent)
     except DataError:
@@ -150,7 +152,7 @@ def _prompt(
 
 @lru_cache(maxsize=2)
 def _titles(path: Path) -> Mapping[str, str]:
-    """Of the documents that have one."""
+    """Return the titles of the documents that have one."""
     if not path.is_file():
         return {}
     with open_parquet(path, "the documents of a sweep") as file:

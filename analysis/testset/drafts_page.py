@@ -1,4 +1,4 @@
-"""Drafts as an HTML page of its own, which needs no other file, no network and no JavaScript."""
+"""Drafts as a separate HTML page without other files, network or JavaScript."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
-    """HTML of the page; `lines` say what is shown. All texts are escaped."""
+    """Return the HTML of the page. `lines` describe the selection. All texts are escaped."""
     environment = page_environment(_TEMPLATES)
     environment.globals |= {
         "words": words,
@@ -38,7 +38,7 @@ def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
 
 
 def _matrix(coverage: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """By topic, and in it by task."""
+    """Return the coverage by topic, then by task."""
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
     for cell in coverage:
         rows.setdefault(cell["topic"], {})[cell["task"]] = cell

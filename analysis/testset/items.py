@@ -1,4 +1,4 @@
-"""What is shown of one draft: records without behaviour, read from the files of a set."""
+"""Facts to show about one draft: records without behaviour, read from the files of a set."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _REJECTED = "rejected.jsonl"
 
 @dataclass(frozen=True)
 class DraftPassage:
-    """A place in a document; `title` and `excerpt` are empty where the document is not in the set."""
+    """A place in a document. `title` and `excerpt` are empty if the document is not in the set."""
 
     document_id: str
     title: str
@@ -27,8 +27,10 @@ class DraftPassage:
 
 @dataclass(frozen=True)
 class Item:
-    """A draft with what became of it. `state` is "accepted", "rejected", or "failed" where a request failed; `remarks`
-    are those of gates, or why it was rejected.
+    """A draft with its outcome.
+
+    `state` is "accepted", "rejected", or "failed" if a request failed. `remarks` are remarks of gates, or the reason
+    for the rejection.
     """
 
     id: str
@@ -46,7 +48,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ShownSet:
-    """A set in a folder: all drafts, and its manifest's facts."""
+    """A set in a folder: all drafts, and the facts of its manifest."""
 
     folder: Path
     testset: Testset
@@ -54,12 +56,12 @@ class ShownSet:
 
 
 def read_items(folder: Path) -> ShownSet:
-    """The accepted drafts, then the others. Raises DataError."""
+    """Return the accepted drafts, then the others. Raises DataError."""
     testset = read_testset(folder)
     texts = _Texts(testset.documents)
     items = [_accepted(sample, testset.provenance.get(sample.id, {}), texts) for sample in testset.samples]
     rejected = folder / _REJECTED
-    if rejected.exists():  # a version that people made has none
+    if rejected.exists():  # a version that people edited has none
         items += [
             _rejected(line, f"{rejected}, line {number}", texts)
             for number, line in enumerate(rejected.read_text(encoding="utf-8").split("\n"), 1)
@@ -69,14 +71,14 @@ def read_items(folder: Path) -> ShownSet:
 
 
 class _Texts:
-    """The documents of a set, by id."""
+    """Documents of a set, by id."""
 
     def __init__(self, documents: Documents) -> None:
         self._row = {document_id: row for row, document_id in enumerate(documents.ids)}
         self._documents = documents
 
     def passage(self, document_id: str, start: int | None, end: int | None) -> DraftPassage:
-        """A place, with the text around it."""
+        """Return a place with the text around it."""
         row = self._row.get(document_id)
         if row is None:
             return DraftPassage(document_id, "", Excerpt())
@@ -130,13 +132,13 @@ def _rejected(line: str, where: str, texts: _Texts) -> Item:
 def chosen(
     items: Sequence[Item], *, state: str = "", reason: str = "", gate: str = "", topic: str = "", task: str = ""
 ) -> list[Item]:
-    """Those that agree with all that is said; "" says nothing."""
+    """Return the drafts that meet all conditions; "" is no condition."""
     wanted = {"state": state, "reason": reason, "gate": gate, "topic": topic, "task": task}
     return [item for item in items if all(not value or getattr(item, name) == value for name, value in wanted.items())]
 
 
 def counts_by_reason(items: Sequence[Item]) -> dict[tuple[str, str], int]:
-    """(gate, reason) -> drafts that were rejected for it, the most frequent first."""
+    """Return the number of rejected drafts by (gate, reason), the most frequent first."""
     counts: dict[tuple[str, str], int] = {}
     for item in items:
         if item.state != ACCEPTED:

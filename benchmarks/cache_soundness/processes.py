@@ -1,4 +1,4 @@
-"""Sweeps in processes of their own, for what a process has only once: its imports and its environment."""
+"""Sweeps in separate processes, for things that a process has only once: imports and environment."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from typing import Any, Protocol
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 Found = Mapping[str, Any]
-"""Metrics and columns of a cell, or why it was refused."""
+"""Metrics and columns of a cell, or the reason for its refusal."""
 
 
 def step(store: Path, overrides: Sequence[str], edit: Mapping[Path, str] | None = None) -> dict[str, Any]:
-    """One sweep, after some edits, as `benchmarks.cache_soundness.child` takes it."""
+    """Return one sweep after some edits, as a step of `benchmarks.cache_soundness.child`."""
     edits = {str(file): text for file, text in (edit or {}).items()}
     return {"store": str(store), "overrides": list(overrides), "edit": edits}
 
@@ -30,7 +30,7 @@ class RunSteps(Protocol):
 
 
 def order_of(steps: Sequence[Mapping[str, Any]], packages: Path | None) -> str:
-    """The argument of `benchmarks.cache_soundness.child`."""
+    """Return the argument of `benchmarks.cache_soundness.child`."""
     return json.dumps({"packages": str(packages or ""), "steps": steps})
 
 
@@ -40,7 +40,7 @@ def in_new_process(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> list[Found]:
-    """A way to run sweeps: with `subprocess`, in the folder. See `RunSteps`."""
+    """Run sweeps by `subprocess` in the folder; see `RunSteps`."""
     command = [sys.executable, "-m", "benchmarks.cache_soundness.child", order_of(steps, packages)]
     done = subprocess.run(
         command,

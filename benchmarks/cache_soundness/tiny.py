@@ -1,4 +1,4 @@
-"""A data set of seven documents and eight questions, of which every component finds something to do."""
+"""A data set of seven documents and eight questions, in which every component finds something to do."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ _QUESTIONS: tuple[Record, ...] = (
 
 
 def documents() -> list[dict[str, Any]]:
-    """New records, which may be changed."""
+    """Return new records, which may be changed."""
     return [
         {"id": an_id, "title": an_id.partition("/")[2].title(), "text": text, "metadata": _metadata(number, an_id)}
         for number, (an_id, text) in enumerate(_TEXTS.items())
@@ -48,7 +48,7 @@ def _metadata(number: int, an_id: str) -> dict[str, Any]:
 
 
 def questions() -> list[dict[str, Any]]:
-    """New records, which may be changed. Each brings two passages, and conditions for a filter."""
+    """Return new records, which may be changed. Each has two passages, and conditions for a filter."""
     return [
         {
             "subset": "east" if number % 2 else "west",
@@ -62,7 +62,7 @@ def questions() -> list[dict[str, Any]]:
 
 
 def write(folder: Path, of_documents: Sequence[Record], of_questions: Sequence[Record], newline: str = "\n") -> None:
-    """Writes both as JSON Lines."""
+    """Write both as JSON Lines."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, records in (("documents", of_documents), ("samples", of_questions)):
         text = "".join(json.dumps(record, ensure_ascii=False) + newline for record in records)
@@ -70,7 +70,7 @@ def write(folder: Path, of_documents: Sequence[Record], of_questions: Sequence[R
 
 
 def overrides(folder: Path) -> list[str]:
-    """Those that choose the data set in a folder."""
+    """Return the overrides that choose the data set in a folder."""
     return [
         "dataset=jsonl",
         f"dataset.documents={folder / 'documents.jsonl'}",
