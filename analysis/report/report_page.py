@@ -6,8 +6,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from analysis.charts.canvas import around
-from analysis.charts.dots import Dot
-from analysis.charts.interval_chart import interval
+from analysis.charts.dots import Dot, interval
 from analysis.comparison import MAY_BE_BEST
 from analysis.html import page_environment
 from analysis.report.cells_section import BEST, CellRow, CellTable, Span, interval_text

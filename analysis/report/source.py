@@ -88,7 +88,7 @@ class ReportSource:
     def verdicts(self, cell: CellResult) -> "pd.DataFrame":
         """Return the causes of failure of a cell's samples.
 
-        This is the frame of `analysis.forensics.verdict_table`, with the sample's `class` (`classes`) and the
+        This is the frame of `analysis.forensics.verdict_tables`, with the sample's `class` (`classes`) and the
         `cell_id`. Raises DataError for a cell of an earlier version.
         """
         if cell.cell_id not in self._verdicts:

@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analysis.samples.excerpts import excerpt
-from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide, excerpt
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
 from components.subsets import UNNAMED

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.samples.excerpts import excerpt
-from analysis.samples.story import Excerpt
+from analysis.samples.story import Excerpt, excerpt
 from components.errors import DataError
 from components.records import Documents, Sample
 from runner.results import Testset, read_testset

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from components.clusters import Groups
 from components.errors import ComponentError
 from components.fields import added_later
-from components.metrics.bounds import bounds_of
 from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums, exactly_summable
 from components.metrics.draws import Draws, draws_of
 from components.metrics.quantiles import quantiles
+from components.metrics.share_bounds import bounds_of, unseen_variance, wilson
 from components.metrics.spread import Combine, Spread, spread
-from components.metrics.unseen import unseen_variance
-from components.metrics.wilson import wilson
 from components.records import Interval, IntervalMethod
 
 FEWEST_CLUSTERS = 5

@@ -180,7 +180,7 @@ class Server:
         message = message_of(error, secret=key_in(self.api_key_env))
         text = f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
         if isinstance(error, Refused):
-            text += f"; nobody listens there: {self.if_refused}"
+            text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, Untrusted):
             text += (
                 "; set SSL_CERT_FILE to a file with the certificate of the authority that signed it, or "

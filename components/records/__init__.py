@@ -5,8 +5,7 @@ Large data are columns (NumPy arrays, lists) instead of objects: a corpus of 10^
 are always **character offsets** into the document's original text, `start` inclusive, `end` exclusive.
 
 documents      a corpus
-samples        questions with reference answers and gold evidence
-benchmarks     a corpus with its questions
+samples        questions with reference answers and gold evidence, and a benchmark of them
 chunks         spans of documents, their texts and their words
 passages       texts for prompts, and texts to search
 hits           queries, and the rankings that a search returns
@@ -25,13 +24,12 @@ from components.records.answers import (
     Message,
     Request,
 )
-from components.records.benchmarks import Benchmark
 from components.records.chunks import ChunkOrigins, Segments, Spans, SpanTexts, Terms, TextsWithUnits, Units, Words
 from components.records.documents import Documents, Origins, RefinedDocuments, TextRows
 from components.records.hits import AllowedDocuments, Context, Expansion, HitOrder, Hits, IndexBlock, Queries
 from components.records.lazy_sequence import LazySequence
 from components.records.passages import Passage, PassagePlaces, Passages
-from components.records.samples import LARGEST_GRADE, Condition, Evidence, Kind, Sample, Turn
+from components.records.samples import LARGEST_GRADE, Benchmark, Condition, Evidence, Kind, Sample, Turn
 from components.records.scores import Interval, IntervalMethod, JudgeInput, Judgements, Scores, ScoreState
 
 __all__ = [

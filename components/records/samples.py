@@ -1,7 +1,10 @@
-"""Questions with their reference answers and gold evidence."""
+"""Benchmarks: questions with their reference answers and gold evidence, over a corpus."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from components.records.documents import Documents
 
 
 class Kind(StrEnum):
@@ -97,3 +100,18 @@ class Sample:
     expansion: str = ""
     held_out: bool = False
     fake_answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The content of a data set: a corpus, samples, and notes about loading them.
+
+    `notes` are counts for the record, such as skipped empty documents, merged duplicates, and gold added to the corpus.
+    `labels` maps slugs of topics, tasks and subsets to readable English labels. A slug without a label is its own
+    label.
+    """
+
+    documents: Documents
+    samples: tuple[Sample, ...]
+    notes: Mapping[str, int | float | str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)

@@ -26,8 +26,14 @@ from components.pretrained.model_folder import (
 from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_one_score
-from components.rerankers.pair_tokens import LEAST_TOKENS, count_chunks, count_queries, pair_limit
-from components.rerankers.text_pairs import TextPair, distinct_pairs
+from components.rerankers.query_chunk_pairs import (
+    LEAST_TOKENS,
+    TextPair,
+    count_chunks,
+    count_queries,
+    distinct_pairs,
+    pair_limit,
+)
 
 if TYPE_CHECKING:
     import torch

@@ -21,7 +21,7 @@ from components.pretrained.model_folder import (
     torch_device,
 )
 from components.rerankers.heads import require_one_score
-from components.rerankers.text_pairs import TextPair
+from components.rerankers.query_chunk_pairs import TextPair
 
 _PACKAGES = ("FlagEmbedding", "torch", "transformers")
 _FILES = ("*.json", "*.txt", "*.model", "*.safetensors")

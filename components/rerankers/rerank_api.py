@@ -20,7 +20,7 @@ from components.openai_server.received import current_received, results_of_all
 from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.records import Passages
-from components.rerankers.text_pairs import TextPair, distinct_pairs
+from components.rerankers.query_chunk_pairs import TextPair, distinct_pairs
 
 _SCORE_OF_BLANK = -1000.0
 """Score of pairs with blank text: below every model's scores, and still exact in 32 bits."""

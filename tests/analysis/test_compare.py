@@ -144,7 +144,7 @@ class TestFamily:
             (None, None, None)
         }
         text = text_of(found)
-        assert "a subset has samples of one group only" in text
+        assert "all samples of a subset belong to one group" in text
         assert "detectable difference is" not in text
 
     def test_failed_cells_and_those_without_a_value_are_apart(self, tmp_path: Path) -> None:

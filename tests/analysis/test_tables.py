@@ -138,7 +138,7 @@ class TestBeside:
         assert "top_k=2: its cell FAILED (eeeeeeee)" in text
         assert "top_k=6: no cell has top_k=6" in text
         assert "Cells without a row: dddddddd" in text
-        assert "differ more from their row than the one that is shown: cccccccc" in text
+        assert "differ more from their row than the shown cell: cccccccc" in text
         assert "FAILED, not compared: eeeeeeeeeeee: broken" in text
 
     def test_sets_without_a_sample_are_named_with_the_reason(
