@@ -1,7 +1,7 @@
 """Common parts of HTML pages, which need no other file and escape all data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runner.console.display import printable
 
@@ -23,6 +23,6 @@ def page_environment(templates: Path) -> "Environment":
     )
 
 
-def _finalize(value: Any) -> Any:
+def _finalize(value: object) -> object:
     """Show control characters and marks of writing direction in Python's notation."""
     return printable(value) if type(value) is str else value  # Markup, a subclass, is ours

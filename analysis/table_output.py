@@ -5,7 +5,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -109,7 +109,7 @@ def _table(title: str, columns: Sequence[TableColumn]) -> Table:
     return table
 
 
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write rows of equal columns. Texts that a spreadsheet would read as a formula begin with an apostrophe.
 
     Raises DataError if the file cannot be written.

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks import crud_rag
 from benchmarks.child import Outcome, in_child
 from benchmarks.chunks import chunk_spans
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Scale, Settings
+from components.json_value import Json
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -112,7 +113,7 @@ def _cell(data: Path) -> "Cell":
     overrides = ["dataset=crud_rag", *dataset, "dataset.merge_duplicates=false", "retriever=bm25"]
     with initialize_config_module("conf", version_base="1.3"):
         config = compose("config", [*overrides, f"chunk.size={CHUNK_SIZE}", f"retriever.depth={DEPTH}"])
-    plain: Any = OmegaConf.to_container(config, resolve=True)
+    plain: Json = OmegaConf.to_container(config, resolve=True)
     return build_cell(plain)
 
 

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from multiprocessing.connection import Connection
-from typing import Any
 
+from components.json_value import Json
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
 
@@ -104,7 +104,7 @@ def answer_to(prompt: str) -> str:
     return f"The answer to {prompt}"
 
 
-def _rehearse(request: dict[str, Any]) -> str:
+def _rehearse(request: dict[str, Json]) -> str:
     messages = [Message(own["role"], own["content"]) for own in request["messages"]]
     return reply_to(messages, flawed_share=_FLAWED_SHARE)
 
@@ -178,7 +178,7 @@ class _Exchange(asyncio.Protocol):
         delay_s = behaviour.hang_s if fate is Chaos.HANG else behaviour.delay_s
         asyncio.get_running_loop().call_later(delay_s, self._end, request, asked, fate)
 
-    def _end(self, request: dict[str, Any], asked: Asked, fate: Chaos | None) -> None:
+    def _end(self, request: dict[str, Json], asked: Asked, fate: Chaos | None) -> None:
         if self._transport is None or self._transport.is_closing():  # the client did not wait
             return
         if fate in (None, Chaos.HANG):
@@ -220,12 +220,12 @@ def _head(status: int, n_body: int, header: bytes = b"") -> bytes:
     return b"\r\n".join([*lines, *([header] if header else []), b"", b""])
 
 
-def _prompt(request: dict[str, Any]) -> str:
+def _prompt(request: dict[str, Json]) -> str:
     messages: Sequence[dict[str, str]] | None = request.get("messages")
     return messages[-1]["content"] if messages else json.dumps(request.get("input"))
 
 
-def _sound_reply(request: dict[str, Any], *, rehearses: bool) -> bytes:
+def _sound_reply(request: dict[str, Json], *, rehearses: bool) -> bytes:
     """Return a completion or vectors. Tokens are counted by words."""
     prompt = _prompt(request)
     if "messages" in request:

@@ -4,9 +4,9 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks.child import in_child
+from components.json_value import Json
 
 _CORPUS = "80000_docs"
 _SPLIT = Path("crud_split") / "split_merged.json"
@@ -64,6 +64,6 @@ def _lines(root: Path) -> Iterator[str]:
             yield from (line.removesuffix("\n") for line in file)
 
 
-def _split(root: Path) -> dict[str, Sequence[Any]]:
-    split: dict[str, Sequence[Any]] = json.loads((root / _SPLIT).read_text(encoding="utf-8"))
+def _split(root: Path) -> dict[str, Sequence[Json]]:
+    split: dict[str, Sequence[Json]] = json.loads((root / _SPLIT).read_text(encoding="utf-8"))
     return split

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import crud_rag
 from benchmarks.child import in_child
@@ -119,15 +119,16 @@ def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Cal
     package = SentenceTransformer(str(folder), device=device).to(getattr(torch, dtype))
     own = SentenceTransformers(str(folder), "", dtype=Dtype(dtype), device=device)
 
-    def encode() -> Any:
-        return package.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    def encode() -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = package.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+        return vectors
 
-    def embed() -> Any:
+    def embed() -> NDArray[np.float32]:
         return own.embed_chunks(Passages(texts), {})
 
     package.encode(texts[:8])
     own.embed_chunks(Passages(texts[:8]), {})
-    seconds: dict[Callable[[], Any], list[float]] = {encode: [], embed: []}
+    seconds: dict[Callable[[], NDArray[np.float32]], list[float]] = {encode: [], embed: []}
     vectors = {}
     for work in [encode, embed] * _N_ROUNDS:
         started = clock()

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import crud_rag
 from benchmarks.child import in_child
@@ -95,15 +95,16 @@ def _compare(folder: Path, pairs: list[Pair]) -> Compared:
     queries, chunks = zip(*pairs, strict=True)
     places = np.repeat(np.arange(len(pairs), dtype=np.int32)[:, np.newaxis], 2, axis=1)
 
-    def predict() -> Any:
-        return package.predict(pairs, show_progress_bar=False)
+    def predict() -> NDArray[np.float32]:
+        scores: NDArray[np.float32] = package.predict(pairs, show_progress_bar=False)
+        return scores
 
-    def score() -> Any:
+    def score() -> NDArray[np.float32]:
         return own.score(Passages(queries), Passages(chunks), places)
 
     package.predict(pairs[:8])
     own.score(Passages(queries), Passages(chunks), places[:8])
-    seconds: dict[Callable[[], Any], list[float]] = {predict: [], score: []}
+    seconds: dict[Callable[[], NDArray[np.float32]], list[float]] = {predict: [], score: []}
     scores = {}
     for work in [predict, score] * _N_ROUNDS:
         started = time.process_time()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from benchmarks.settings import Settings
 
 if TYPE_CHECKING:
     from components.protocols import VectorIndex
+    from components.records import Segments, Spans
+    from components.text.tables import TermTable
+
+T = TypeVar("T")
 
 _MILLION = 1_000_000
 _CHUNK_SIZE, _DEPTH = 128, 100
@@ -174,12 +178,12 @@ def _one_core() -> Iterator[None]:
     yield
 
 
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
     """Return the result of the work, and the seconds of a core that it took."""
     started = time.process_time()
     result = work()
     return result, time.process_time() - started
 
 
-def _n_bytes(record: Any) -> int:  # a dataclass of arrays
+def _n_bytes(record: "Segments | Spans | TermTable") -> int:
     return sum(array.nbytes for field in fields(record) if isinstance(array := getattr(record, field.name), np.ndarray))

@@ -1,7 +1,6 @@
 """Effects of axes: differences between levels, with simultaneous confidence intervals."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,7 @@ class AxisEffects:
     axes: tuple[AxisEffect, ...]
     interactions: tuple[Interaction, ...]
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, object]:
         """Return the effects as plain JSON values."""
         return {
             **asdict(self),

@@ -1,7 +1,6 @@
 """The cells that may be the best in each scenario, and the cheapest of them."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +52,7 @@ class Candidates:
     weighs_tokens: bool
     spans_conditions: bool = False
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, object]:
         """Return the candidates as plain JSON values."""
         return {**asdict(self), "cells": [{**asdict(one), "cost": one.cost._asdict()} for one in self.cells]}
 

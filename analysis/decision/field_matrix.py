@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, ScenarioScores, ScoredCells
 from components.statistics import (
@@ -69,7 +68,7 @@ class FieldMatrix:
         """Return a field; None without samples."""
         return next((one for one in self.fields if (one.topic, one.task) == (topic, task)), None)
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, object]:
         """Return the matrix as plain JSON values."""
         record = asdict(self)
         del record["metric"]

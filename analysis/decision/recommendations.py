@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +86,7 @@ class Recommendation:
         size = smallest_detectable(self.detectable, self.n_clusters)
         return "; ".join(["no significant difference", *cheap, size])
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, object]:
         """Return the recommendation as plain JSON values."""
         return {**asdict(self), "levels": [_level_record(level) for level in self.levels], "text": self.text()}
 
@@ -97,7 +96,7 @@ def smallest_detectable(size: float | None, n_clusters: int) -> str:
     return too_few_groups(n_clusters) if size is None else f"smallest detectable difference {about(size)}"
 
 
-def _level_record(level: RecommendationLevel) -> dict[str, Any]:
+def _level_record(level: RecommendationLevel) -> dict[str, object]:
     return {**asdict(level), "cost": level.cost._asdict()}
 
 
@@ -128,7 +127,7 @@ class Recommendations:
         """Return all axes, in order."""
         return list(dict.fromkeys(entry.axis for entry in self.entries))
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, object]:
         """Return the recommendations as plain JSON values."""
         return {
             "metric": self.metric.metric,

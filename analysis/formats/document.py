@@ -47,7 +47,7 @@ class Document(SafeConsole):
         self._has_table = True
         self._write(self._format.table(grid))
 
-    def print(self, *objects: Any, **options: Any) -> None:
+    def print(self, *objects: object, **options: Any) -> None:
         """Write the text as a note."""
         text = " ".join(each.plain if isinstance(each, Text) else self.render_str(str(each)).plain for each in objects)
         if text and (note := self._format.note(text)):

@@ -1,7 +1,7 @@
 """Cells as rows: the axes that vary, and the numbers over all samples."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.records import AnswerState
 from components.subsets import OVERALL
@@ -30,7 +30,7 @@ def axes_frame(sweep: LoadedSweep) -> "pd.DataFrame":
     return pd.DataFrame(values, index=ids).convert_dtypes()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | float | str) else shown(value)
 
 
@@ -73,7 +73,7 @@ def cell_names(sweep: LoadedSweep) -> dict[str, str]:
     }
 
 
-def _values(metric: str, entries: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+def _values(metric: str, entries: Sequence[Mapping[str, object]]) -> "pd.DataFrame":
     import pandas as pd
 
     fields = {"": "value", " low": "ci_low", " high": "ci_high"}
@@ -82,7 +82,7 @@ def _values(metric: str, entries: Sequence[Mapping[str, Any]]) -> "pd.DataFrame"
     return pd.DataFrame(numbers, dtype="float64").assign(**{f"{metric} n": counts})
 
 
-_EFFORTS: Mapping[str, tuple[str, Callable[[CellResult], Any]]] = {
+_EFFORTS: Mapping[str, tuple[str, Callable[[CellResult], object]]] = {
     "n_samples": ("Int64", lambda cell: sum(cell.counts.values())),
     "n_failed": ("Int64", lambda cell: cell.counts.get(AnswerState.ERROR, 0)),
     "prompt_tokens": ("Int64", lambda cell: cell.tokens.get("prompt")),

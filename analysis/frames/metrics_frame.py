@@ -1,7 +1,7 @@
 """Every metric of every cell over every subset, as rows."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.frames.cells_frame import axes_frame
 from runner.results import CellResult, LoadedSweep
@@ -54,7 +54,7 @@ def labels_of(cell: CellResult) -> dict[str, str]:
     return dict(cell.dataset.get("labels", {}))
 
 
-def _rows(cell: CellResult) -> Iterator[tuple[Any, ...]]:
+def _rows(cell: CellResult) -> Iterator[tuple[object, ...]]:
     labels = labels_of(cell)
     for subset, entries in cell.metrics.items():
         topic, task = (None if slug is None else labels.get(slug, slug) for slug in _topic_and_task(subset))

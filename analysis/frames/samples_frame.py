@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.frames.metrics_frame import labels_of, with_axes
 from components.errors import DataError
@@ -69,7 +69,7 @@ def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, 
     return frame
 
 
-def _dtypes() -> dict[Any, Any]:
+def _dtypes() -> dict[object, object]:
     """Map Arrow's types to pandas dtypes that support all of their values and <NA>."""
     import pandas as pd
     import pyarrow as pa

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.frames.cells_frame import cells_frame
 from analysis.frames.comparison_frame import comparison_frame
@@ -153,7 +153,7 @@ class Sweep:
         """Return the best cell; see `LoadedSweep.best`."""
         return self.results.best(metric)
 
-    def table(self, *metrics: str) -> list[dict[str, Any]]:
+    def table(self, *metrics: str) -> list[dict[str, object]]:
         """Return the cells as rows; see `LoadedSweep.table`."""
         return self.results.table(*metrics)
 

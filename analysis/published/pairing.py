@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from runner.results import CellResult
@@ -93,7 +92,7 @@ def misses(level: PrintedLevel, cell: CellResult) -> list[Difference]:
     ]
 
 
-def _names(cell: CellResult, axis: str) -> list[Any]:
+def _names(cell: CellResult, axis: str) -> list[object]:
     """Return the option or value, and the model's name if the option has one; [] for an unused axis."""
     value = cell.axes[axis] if axis in cell.axes else _from_config(cell.config, axis)
     if value is None:
@@ -102,14 +101,14 @@ def _names(cell: CellResult, axis: str) -> list[Any]:
     return [value] if model is None else [value, model]
 
 
-def _from_config(config: Mapping[str, Any], dotted: str) -> Any:
-    value: Any = config
+def _from_config(config: Mapping[str, object], dotted: str) -> object:
+    value: object = config
     for key in dotted.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
-def _normal(value: Any) -> str:
+def _normal(value: object) -> str:
     """Return a form for comparison: numbers by value, names or folders by their last part, without case and
     underscores.
     """

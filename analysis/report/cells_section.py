@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from analysis import comparison
 from analysis.comparison import ComparisonRow, Family, Standing
@@ -63,7 +62,7 @@ class CellTable:
     rows: tuple[CellRow, ...]
     notes: tuple[str, ...]
     why_not: str
-    comparison: dict[str, Any] | None
+    comparison: dict[str, object] | None
 
     @property
     def shown(self) -> tuple[CellRow, ...]:

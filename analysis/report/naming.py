@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from runner.results import CellResult, change_name, common_base, shown, varying_axes
 
@@ -22,7 +21,7 @@ class CellNames:
         return varying_axes(self.cells)
 
     @cached_property
-    def base(self) -> dict[str, Any] | None:
+    def base(self) -> dict[str, object] | None:
         """The base from which each cell changes one of many axes; None for other sweeps."""
         return common_base([cell.axes for cell in self.cells], self.axes)
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
 
 from analysis.report import answer_section as answer
 from analysis.report import axes_section as axes
@@ -92,7 +91,7 @@ def as_json(report: Report) -> str:
     return json.dumps(_plain(report), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Convert records to mappings, and sentences to texts."""
     if isinstance(value, Prose):
         return str(value)

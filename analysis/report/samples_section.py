@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.report.answer_section import ReportAnswer
 from analysis.report.classes import CLASSES
@@ -10,6 +10,7 @@ from analysis.report.failures_section import looked_at, pair
 from analysis.report.source import ReportSource
 from analysis.samples.stories import kept_corpus
 from components.errors import DataError
+from components.json_value import Json
 from components.subsets import UNNAMED
 from runner.results import CellResult, CorpusTexts, is_of_a_corpus, read_hits, read_samples
 
@@ -123,11 +124,11 @@ class _CellSamples:
 
     def __init__(self, source: ReportSource, cell: CellResult) -> None:
         self.cell = cell
-        self.verdicts: dict[str, dict[str, Any]] = _by_id(source.verdicts(cell))
+        self.verdicts: dict[str, dict[str, Json]] = _by_id(source.verdicts(cell))
         self.metric = _metric_of_samples(source, cell)
         score = [f"score/{self.metric}"] if self.metric else []
         rows = read_samples(source.sweep.folder_of(cell), [*_COLUMNS, *score])
-        self.rows: dict[str, Mapping[str, Any]] = {row["id"]: row for row in rows}
+        self.rows: dict[str, Mapping[str, Json]] = {row["id"]: row for row in rows}
         self.places = {row["id"]: place for place, row in enumerate(rows)}
 
     def score(self, sample_id: str) -> float | None:
@@ -138,11 +139,11 @@ class _CellSamples:
         return str(self.verdicts[sample_id]["class"])
 
 
-def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Any]]:
+def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Json]]:
     """Return the rows by sample id, with None for missing values."""
     own = found.set_index("id")
     ranks = own["rank_needed"].astype(object).where(own["rank_needed"].notna(), None)
-    verdicts: dict[str, dict[str, Any]] = own.assign(rank_needed=ranks).to_dict("index")
+    verdicts: dict[str, dict[str, Json]] = own.assign(rank_needed=ranks).to_dict("index")
     return verdicts
 
 
@@ -193,7 +194,7 @@ def _difference(read: Sequence[_CellSamples], sample_id: str) -> float | None:
     return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
 
 
-def _hits_of(source: ReportSource, read: _CellSamples, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def _hits_of(source: ReportSource, read: _CellSamples, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Json]]]:
     wanted = [sample_id for sample_id in sample_ids if sample_id in read.places]
     hits = read_hits(source.sweep.folder_of(read.cell), [read.places[sample_id] for sample_id in wanted])
     return dict(zip(wanted, hits, strict=True))
@@ -204,7 +205,7 @@ def _view(
     sample_id: str,
     why: str,
     read: Sequence[_CellSamples],
-    hits: Sequence[Mapping[str, list[dict[str, Any]]]],
+    hits: Sequence[Mapping[str, list[dict[str, Json]]]],
     corpus: CorpusTexts | None,
 ) -> SampleView:
     row = read[0].rows[sample_id]
@@ -230,7 +231,7 @@ def _view(
 def _answer(
     source: ReportSource,
     read: _CellSamples,
-    hits: Sequence[Mapping[str, Any]],
+    hits: Sequence[Mapping[str, Json]],
     sample_id: str,
     corpus: CorpusTexts | None,
 ) -> AnswerOf:
@@ -258,7 +259,7 @@ def _answer(
     )
 
 
-def _hits_to_show(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _hits_to_show(hits: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
     """Return the first hits, and the first hit with gold if it is below them."""
     first = list(hits[:MOST_HITS])
     if any(hit["gold_grade"] for hit in first):
@@ -268,12 +269,12 @@ def _hits_to_show(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     )
 
 
-def _place(unit: Mapping[str, Any]) -> str:
+def _place(unit: Mapping[str, Json]) -> str:
     """Return e.g. "news2-05-b:115-152"; only the document for a whole document."""
     return unit["document_id"] if unit["start"] is None else f"{unit['document_id']}:{unit['start']}-{unit['end']}"
 
 
-def _text(unit: Mapping[str, Any], corpus: CorpusTexts | None, gold: Sequence[Mapping[str, Any]]) -> Text | None:
+def _text(unit: Mapping[str, Json], corpus: CorpusTexts | None, gold: Sequence[Mapping[str, Json]]) -> Text | None:
     """Return the unit's text, with the gold in it marked."""
     if corpus is None:
         return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
@@ -73,8 +72,8 @@ class Scenarios:
     n_shown: int
     n_tested: int
     alpha: float
-    recommendations: dict[str, Any]
-    candidates: tuple[dict[str, Any], ...]
+    recommendations: dict[str, object]
+    candidates: tuple[dict[str, object], ...]
 
 
 def gather(source: ReportSource) -> Scenarios | None:

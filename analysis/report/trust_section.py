@@ -1,11 +1,11 @@
 """Section: limits of the numbers. Every check reports its result, also without a finding."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.report.source import MANY_LEVELS, ReportSource
+from components.json_value import Json
 from components.records import AnswerState
 from runner.console.prose import count, listed
 from runner.console.unread_replies import unread_cause
@@ -274,7 +274,7 @@ def _gold(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         yield TrustCheck(NOTE, "Near-duplicates of gold", text)
 
 
-def _most(notes: Iterable[Any], name: str) -> int:
+def _most(notes: Iterable[Mapping[str, Json]], name: str) -> int:
     return max((int(note.get(name, 0)) for note in notes), default=0)
 
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide, excerpt
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
+from components.json_value import Json
 from components.subsets import UNNAMED
 from runner.results import CellResult, CorpusTexts, LoadedSweep, corpus_texts, documents_file, open_parquet, read_rows
 
@@ -58,7 +58,7 @@ def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
 
 
 def _story(
-    row: Mapping[str, Any],
+    row: Mapping[str, Json],
     sides: Sequence[StorySide],
     corpus: CorpusTexts | None,
     titles: Mapping[str, str],
@@ -92,7 +92,7 @@ def _story(
     )
 
 
-def _excerpt(unit: Mapping[str, Any], corpus: CorpusTexts | None) -> Excerpt:
+def _excerpt(unit: Mapping[str, Json], corpus: CorpusTexts | None) -> Excerpt:
     if corpus is None or not unit["n_characters"]:
         return Excerpt()
     start = unit["start"] or 0
@@ -101,7 +101,7 @@ def _excerpt(unit: Mapping[str, Any], corpus: CorpusTexts | None) -> Excerpt:
 
 def _side(
     cell: CellResult,
-    row: Mapping[str, Any],
+    row: Mapping[str, Json],
     score: tuple[str, str],
     verdict: Verdict,
     corpus: CorpusTexts | None,
@@ -121,7 +121,7 @@ def _side(
     )
 
 
-def _found(unit: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]) -> FoundUnit:
+def _found(unit: Mapping[str, Json], pieces: Sequence[Mapping[str, Json]]) -> FoundUnit:
     n_characters = unit["n_characters"] or 1
     shares: dict[int, int] = {}
     for own in pieces:
@@ -133,7 +133,7 @@ def _found(unit: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]) -> Foun
 
 
 def _prompt(
-    row: Mapping[str, Any], holds_gold: set[int], corpus: CorpusTexts | None, titles: Mapping[str, str]
+    row: Mapping[str, Json], holds_gold: set[int], corpus: CorpusTexts | None, titles: Mapping[str, str]
 ) -> list[ShownHit]:
     return [
         ShownHit(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from components.forensics.verdicts import Verdict
 
@@ -97,7 +96,7 @@ class Story:
             return None
         return scores[0] - scores[1]
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, object]:
         """Return the story as plain JSON values."""
         return {**asdict(self), "difference": self.difference}
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from analysis.html import page_environment
 from analysis.samples import words
 from analysis.testset.drafts_terminal import head_of
 from analysis.testset.items import ACCEPTED, Item, ShownSet, counts_by_reason
+from components.json_value import Json
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -37,9 +37,9 @@ def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
     )
 
 
-def _matrix(coverage: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+def _matrix(coverage: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, Mapping[str, Json]]]:
     """Return the coverage by topic, then by task."""
-    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    rows: dict[str, dict[str, Mapping[str, Json]]] = {}
     for cell in coverage:
         rows.setdefault(cell["topic"], {})[cell["task"]] = cell
     return rows

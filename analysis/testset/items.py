@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from analysis.samples.story import Excerpt, excerpt
 from components.errors import DataError
+from components.json_value import Json
 from components.records import Documents, Sample
 from runner.results import Testset, read_testset
 
@@ -84,7 +84,7 @@ class _Texts:
         return DraftPassage(document_id, self._documents.titles[row], excerpt(self._documents.texts[row], start, end))
 
 
-def _accepted(sample: Sample, provenance: Mapping[str, Any], texts: _Texts) -> Item:
+def _accepted(sample: Sample, provenance: Mapping[str, Json], texts: _Texts) -> Item:
     return Item(
         sample.id,
         sample.topic or "",
@@ -100,7 +100,7 @@ def _accepted(sample: Sample, provenance: Mapping[str, Any], texts: _Texts) -> I
     )
 
 
-def _remarks(provenance: Mapping[str, Any]) -> list[str]:
+def _remarks(provenance: Mapping[str, Json]) -> list[str]:
     tags = [f"{tag['gate']}: {tag['reason']} {tag['detail']}".strip() for tag in provenance.get("tags", ())]
     notes = [f"{name}: {text}" for name, text in provenance.get("notes", {}).items()]
     corrected = ["corrected after inspection"] if provenance.get("was_corrected") else []
@@ -110,7 +110,7 @@ def _remarks(provenance: Mapping[str, Any]) -> list[str]:
 def _rejected(line: str, where: str, texts: _Texts) -> Item:
     try:
         record = json.loads(line)
-        places: Sequence[Mapping[str, Any]] = record.get("gold") or record["evidence"]
+        places: Sequence[Mapping[str, Json]] = record.get("gold") or record["evidence"]
         return Item(
             record["id"],
             record["topic"] or "",

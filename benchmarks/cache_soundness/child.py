@@ -11,17 +11,17 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
 import runner
 from benchmarks.cache_soundness.comparing import plain
 from components.errors import RagGridError
+from components.json_value import Json
 from runner.results import OK, read_cells
 
 
-def _run(store: str, overrides: list[str]) -> Mapping[str, Any]:
+def _run(store: str, overrides: list[str]) -> Mapping[str, Json]:
     with tempfile.TemporaryDirectory() as folder:
         places = [f"run.results_dir={folder}/results", f"run.store_dir={store}"]
         try:

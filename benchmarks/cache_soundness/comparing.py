@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from components.errors import RagGridError
+from components.json_value import Json
 from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages
@@ -108,7 +109,7 @@ def _digest(stage: Stage[Any], store: Store) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def plain(part: Any) -> Any:
+def plain(part: object) -> Json:
     """Return JSON that is equal for equal parts, to the last bit of every number. Times are left out."""
     if isinstance(part, pa.Table):
         return {name: plain(part[name].to_pylist()) for name in part.column_names if name not in _TIMES}

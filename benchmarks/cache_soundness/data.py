@@ -6,13 +6,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from benchmarks.cache_soundness import tiny
 from benchmarks.cache_soundness.bases import base_cell
 from benchmarks.cache_soundness.comparing import Tally, Twin
+from components.json_value import Json
 
-Records = list[dict[str, Any]]
+Records = list[dict[str, Json]]
 
 _OPTIONS = ("retriever=hybrid_rerank", "diversity=mmr_terms", "filter=metadata")
 

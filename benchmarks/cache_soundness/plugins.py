@@ -9,12 +9,12 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.cache_soundness import tiny
 from benchmarks.cache_soundness.comparing import Tally
 from benchmarks.cache_soundness.plugin_code import edit_of, variable, write
 from benchmarks.cache_soundness.processes import Found, RunSteps, in_new_process, step
+from components.json_value import Json
 
 _HOOKED = "while stages run"
 """Moment at which a chunker of another package makes the edit."""
@@ -76,11 +76,11 @@ class _Trial:
     is_hooked: bool
     run_steps: RunSteps
 
-    def step(self, store: str, edit: Mapping[Path, str] | None = None) -> dict[str, Any]:
+    def step(self, store: str, edit: Mapping[Path, str] | None = None) -> dict[str, Json]:
         place = self.case.folder / f"stores-{self.is_hooked}" / store
         return step(place, self.case.overrides(hooked_chunker=self.is_hooked), edit)
 
-    def run(self, *steps: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> list[Found]:
+    def run(self, *steps: Mapping[str, Json], environment: Mapping[str, str] | None = None) -> list[Found]:
         return self.run_steps(steps, self.case.folder / "code", environment or {})
 
     def problems(self, moments: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-Record = Mapping[str, Any]
+from components.json_value import Json
+
+Record = Mapping[str, Json]
 
 _TEXTS = {
     "east/bridge": "# The bridge\n\nThe bridge was opened in 1932. It crosses the river in the east.\n\n"
@@ -35,7 +36,7 @@ _QUESTIONS: tuple[Record, ...] = (
 )
 
 
-def documents() -> list[dict[str, Any]]:
+def documents() -> list[dict[str, Json]]:
     """Return new records, which may be changed."""
     return [
         {"id": an_id, "title": an_id.partition("/")[2].title(), "text": text, "metadata": _metadata(number, an_id)}
@@ -43,11 +44,11 @@ def documents() -> list[dict[str, Any]]:
     ]
 
 
-def _metadata(number: int, an_id: str) -> dict[str, Any]:
+def _metadata(number: int, an_id: str) -> dict[str, Json]:
     return {"place": an_id.partition("/")[0], "year": 1900 + number}
 
 
-def questions() -> list[dict[str, Any]]:
+def questions() -> list[dict[str, Json]]:
     """Return new records, which may be changed. Each has two passages, and conditions for a filter."""
     return [
         {

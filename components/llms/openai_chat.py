@@ -165,8 +165,8 @@ class OpenAIChat:
         reply = await session.post(parameters, max_new_tokens=self.max_new_tokens * len(requests))
         return read_replies(reply.content, [request.id for request in requests], reply.latency_s)
 
-    def _parameters(self, request: Request) -> dict[str, Any]:
-        parameters: dict[str, Any] = {
+    def _parameters(self, request: Request) -> dict[str, object]:
+        parameters: dict[str, object] = {
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in request.messages],
             self._length_parameter: self.max_new_tokens,
@@ -196,10 +196,10 @@ class OpenAIChat:
         except ValueError:
             return None
 
-    def _schema_parameters(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def _schema_parameters(self, schema: Mapping[str, object]) -> dict[str, object]:
         """Return the parameters that make the server follow a schema."""
         named = {"name": "reply", "schema": dict(schema), "strict": True}
-        parameters: dict[JsonMode, dict[str, Any]] = {
+        parameters: dict[JsonMode, dict[str, object]] = {
             JsonMode.JSON_SCHEMA: {"response_format": {"type": "json_schema", "json_schema": named}},
             JsonMode.JSON_OBJECT: {"response_format": {"type": "json_object"}},
             JsonMode.GUIDED_JSON: {"guided_json": dict(schema)},

@@ -7,9 +7,10 @@ A model that answers 1,000 requests per second allows at most 1 ms per request.
 import errno
 import ssl
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.errors import ComponentError
+from components.json_value import Json
 from components.openai_server.access import OPENAI, key_in, mistakes_of_proxy, proxy_for
 from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
 from components.openai_server.connector import clean_connector
@@ -65,7 +66,7 @@ class Connection:
     ) -> None:
         await self._http.close()
 
-    async def post(self, path: str, body: bytes, most_bytes: int = MOST_BYTES) -> Any:
+    async def post(self, path: str, body: bytes, most_bytes: int = MOST_BYTES) -> Json:
         """Return the server's JSON, unchecked. `path` is appended to the base address, e.g. "/chat/completions".
 
         Errors:
@@ -115,7 +116,7 @@ def _is_refused(error: Exception) -> bool:
     return f"[Errno {errno.ECONNREFUSED}]" in str(getattr(error, "os_error", ""))
 
 
-def _error_in(received: bytes) -> Any:
+def _error_in(received: bytes) -> object:
     """Return the object under "error" in the body, or the whole body; the text of a body that is not JSON."""
     try:
         body = parsed(received)

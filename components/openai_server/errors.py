@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Any
 
 from components.records import ErrorClass
 from components.secrets.mask import HIDDEN, shortened
@@ -33,7 +32,7 @@ _READ_CHARACTERS = 20_000
 class HttpError(Exception):
     """A reply with an error status. `body` is the server's message, a string or JSON."""
 
-    def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+    def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
         super().__init__(status, body)
         self.status = status
         self.body = body
@@ -145,7 +144,7 @@ _TOO_LONG = ("context length", "context_length", "context window", "context size
 """Parts of messages about a prompt that does not fit. Only OpenAI has an error code for it."""
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
         return shortened(value[:_READ_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS)
@@ -203,7 +202,7 @@ def _story(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _message_in(body: Any) -> str:
+def _message_in(body: object) -> str:
     """Return the message of an error body, which servers put under different names, or else the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body

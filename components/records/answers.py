@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from components.records.passages import Passage
 from components.records.samples import Sample
@@ -43,7 +42,7 @@ class Request:
     messages: tuple[Message, ...]
     sample: Sample
     passages: tuple[Passage, ...]
-    json_schema: Mapping[str, Any] | None = None
+    json_schema: Mapping[str, object] | None = None
     draw: int = 0
 
 

@@ -36,7 +36,7 @@ def flag_mistakes(model: str, revision: str, needed_by: str) -> list[str]:
 
 @load_once
 def load_flag_reranker(
-    model: str, revision: str, class_name: str, dtype: Dtype, device: str, options: tuple[tuple[str, Any], ...]
+    model: str, revision: str, class_name: str, dtype: Dtype, device: str, options: tuple[tuple[str, object], ...]
 ) -> Any:
     """Load the reranker of FlagEmbedding with this class name, and pass it the options.
 

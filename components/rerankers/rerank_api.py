@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class RerankApi:
                 yield _Batch(query, tuple(chunk for (_, chunk), _ in part), tuple(number for _, number in part))
 
     async def _send(self, session: Session, batch: _Batch) -> NDArray[np.float32]:
-        forms: dict[RequestForm, dict[str, Any]] = {
+        forms: dict[RequestForm, dict[str, object]] = {
             RequestForm.DOCUMENTS: {"model": self.model, "documents": batch.chunks, "top_n": len(batch.chunks)},
             RequestForm.TEXTS: {"texts": batch.chunks, "truncate": True},
         }
@@ -131,7 +131,7 @@ class RerankApi:
         return _scores(reply.content, len(batch.chunks))
 
 
-def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
+def _scores(reply: object, n_chunks: int) -> NDArray[np.float32]:
     """Return the scores in the order of the chunks; the server sorts them by score. Raises Malformed."""
     results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
     ordered = in_order(results, n_chunks)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,7 +222,7 @@ def _dense_scores(weights: Arrays, query: NDArray[np.int32]) -> NDArray[np.float
 
 def _search_compiled(
     index: Arrays, queries: Terms, asked: list[int], depth: int
-) -> Iterator[tuple[int, tuple[Any, Any]]]:
+) -> Iterator[tuple[int, tuple[NDArray[np.int32], NDArray[np.float32]]]]:
     """Search our matrix with bm25s.
 
     It returns arbitrary chunks among those that tie at the last place. We therefore request one more hit, and search

@@ -141,7 +141,7 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
     difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
     a = b: (1/2)^k.
-    Source: the bound is that of a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
+    Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
     assumption, because no test of few clusters is valid for every tail.
     """
     differing = _differing(differences)

@@ -1,16 +1,19 @@
 """Passages as rows of a sparse count matrix."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.records import Terms
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 _ROWS_PER_BLOCK = 50_000
 
 
-def count_matrix(terms: Terms) -> Any:
+def count_matrix(terms: Terms) -> "csr_matrix":
     """Return a SciPy CSR matrix of term counts, float32[n_passages, n_vocabulary]: indices sorted, no explicit zeros.
 
     It is built in blocks of rows, so that overlapping passages never form one long list of terms.
@@ -23,7 +26,7 @@ def count_matrix(terms: Terms) -> Any:
     return sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
 
 
-def _block(terms: Terms, first_row: int, last_row: int) -> Any:
+def _block(terms: Terms, first_row: int, last_row: int) -> "csr_matrix":
     from scipy import sparse
 
     first, last = terms.first[first_row:last_row], terms.last[first_row:last_row]
@@ -38,7 +41,7 @@ def _block(terms: Terms, first_row: int, last_row: int) -> Any:
     return counts
 
 
-def inverse_document_frequency(counts: Any) -> NDArray[np.float64]:
+def inverse_document_frequency(counts: "csr_matrix") -> NDArray[np.float64]:
     """Return Lucene's inverse document frequency, float64[n_vocabulary], never negative.
 
     It is log(1 + (N - df + 0.5) / (df + 0.5)).

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,7 +175,7 @@ def _compile_minima() -> Callable[[Shingles, NDArray[np.uint64]], NDArray[np.uin
     import numba
 
     @numba.njit
-    def minima(shingles: Shingles, multipliers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def minima(shingles: Any, multipliers: Any) -> Any:
         smallest = np.full(len(multipliers), np.uint64(0xFFFFFFFFFFFFFFFF))
         for shingle in shingles:
             for i in range(len(multipliers)):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,14 @@ from components.errors import MissingExtraError
 from components.loading import loaded_once
 from components.threads import n_threads
 
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
 _CHARACTERS_FOR_THREADS = 100_000
 
 
 @loaded_once
-def _encoding() -> Any:
+def _encoding() -> "Encoding":
     import tiktoken
 
     spec = importlib.util.find_spec("llama_index.core")

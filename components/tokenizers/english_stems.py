@@ -3,18 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
 
+if TYPE_CHECKING:
+    import Stemmer
+
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 
 
 @loaded_once
-def _stemmer() -> Any:
+def _stemmer() -> "Stemmer.Stemmer":
     import Stemmer
 
     return Stemmer.Stemmer("english")

@@ -1,15 +1,18 @@
 """Japanese words by Janome, a morphological analyser in plain Python with its dictionary (extra: languages)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
 from components.loading import loaded_once
 from components.tokenizers.places import AnalysedWords, Place, places_in_order
 
+if TYPE_CHECKING:
+    from janome.tokenizer import Tokenizer
+
 
 @loaded_once
-def _analyser() -> Any:
+def _analyser() -> "Tokenizer":
     try:
         from janome.tokenizer import Tokenizer
     except ImportError as error:

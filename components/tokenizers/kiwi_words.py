@@ -3,15 +3,18 @@ meaning.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
 from components.loading import loaded_once
 from components.tokenizers.places import AnalysedWords, Place
 
+if TYPE_CHECKING:
+    from kiwipiepy import Kiwi
+
 
 @loaded_once
-def _analyser() -> Any:
+def _analyser() -> "Kiwi":
     try:
         from kiwipiepy import Kiwi
     except ImportError as error:

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
+
+if TYPE_CHECKING:
+    import Stemmer
 
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
@@ -17,7 +20,7 @@ _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’]")
 
 
 @loaded_once
-def _stemmer(language: str) -> Any:
+def _stemmer(language: str) -> "Stemmer.Stemmer":
     import Stemmer
 
     return Stemmer.Stemmer(language)

@@ -32,7 +32,7 @@ class Fact:
     value: str
 
     @property
-    def cited(self) -> dict[str, Any]:
+    def cited(self) -> dict[str, object]:
         return {"sentences": [self.sentence], "quote": self.text}
 
 
@@ -153,7 +153,7 @@ def _reply_text(reply: Reply) -> str:
     return json.dumps({"reasoning": "The number is stated once.", **reply}, ensure_ascii=False)
 
 
-def _flaw(**changes: Callable[[Reply, list[Fact]], Any]) -> Callable[[Reply, list[Fact]], Reply]:
+def _flaw(**changes: Callable[[Reply, list[Fact]], object]) -> Callable[[Reply, list[Fact]], Reply]:
     def flawed(reply: Reply, facts: list[Fact]) -> Reply:
         if "turns" in reply:
             return {"turns": [flawed(turn, facts) for turn in reply["turns"]]}
