@@ -215,7 +215,7 @@ class TestCellsWithOtherSamples:
         text = text_of(family(tiny_sweep.write(tmp_path, [self.first, self.second])))
         assert "over 6 of 8 samples in 6 independent groups" in text
         assert "left out because of a2a2a2a2: 2 answer_error" in text
-        assert "over each cell's own the order would be a2a2a2a2, a1a1a1a1." in text
+        assert "over each cell's own the order is a2a2a2a2, a1a1a1a1." in text
         assert text.splitlines()[2].split()[-2:] == ["0.7000", "8"]
         assert text.splitlines()[3].split()[-2:] == ["0.8333", "6"]
 
@@ -244,7 +244,7 @@ class TestErrors:
         first, *others = tiny_sweep.CELLS
         failed = replace(first, facts={"status": "FAILED", "reason": "no"})
         with pytest.raises(
-            DataError, match="--baseline a1a1a1a1a1a1: a1a1a1a1a1a1 cannot be compared with: it is FAILED"
+            DataError, match="--baseline a1a1a1a1a1a1: a1a1a1a1a1a1 cannot be the baseline: it is FAILED"
         ):
             family(tiny_sweep.write(tmp_path, [failed, *others]), baseline="a1a1a1a1a1a1")
 
@@ -294,7 +294,7 @@ class TestText:
         lines = text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines()
         assert "dataset.groups=none: all samples count as independent" in lines
 
-    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few to rely on theory, "), (60, "")])
+    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few for asymptotic theory, "), (60, "")])
     def test_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
         text = text_of(replace(family(sweep), n_clusters=n_clusters), width=400)
         assert f"rate of false verdicts: {known}about .06 in our simulations at an alpha of .05, and up to" in text
@@ -302,7 +302,7 @@ class TestText:
 
     def test_says_whose_an_interval_is_where_it_excludes_zero_and_nothing_is_decided(self, complete: Path) -> None:
         found = family(complete)
-        said = "adj. p is corrected for all comparisons, an interval is not"
+        said = "adj. p is corrected for all comparisons, intervals are not"
         assert said not in text_of(found)
         unclear = [replace(row, verdict=MAY_BE_BEST) for row in found.rows]
         assert any(row.comparison.high is not None and row.comparison.high < 0 for row in unclear)

@@ -30,7 +30,7 @@ class TestOpenSweep:
         assert load("latest", tmp_path).folder == tmp_path / "a-name"
         tiny_sweep.write(tmp_path / "latest")
         assert load("latest", tmp_path).folder == tmp_path / "latest"
-        with pytest.raises(DataError, match=r"latest: no sweep here .* there is none in"):
+        with pytest.raises(DataError, match=r"latest: no sweep here .* has none either"):
             load("latest", tmp_path / "empty")
 
     def test_other_results_have_a_latest_too(self, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ class TestOpenSweep:
             load("tinny", sweep.parent)
 
     def test_without_any_says_so(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="there is none in"):
+        with pytest.raises(DataError, match="has none either"):
             load("tiny", tmp_path)
 
 

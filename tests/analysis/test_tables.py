@@ -230,7 +230,7 @@ class TestMistakes:
 
     def test_a_table_that_is_no_sweep(self, tmp_path: Path) -> None:
         with pytest.raises(
-            DataError, match=r"omnieval/3 is no sweep.*judge_agreement.* python -m analysis table omnieval/3"
+            DataError, match=r"omnieval/3 is not a sweep.*judge_agreement.* python -m analysis table omnieval/3"
         ):
             tables.run(parse("omnieval/3", str(tmp_path)))
 

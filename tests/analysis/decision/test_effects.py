@@ -99,4 +99,4 @@ def test_an_interaction_names_the_axis_that_the_metric_does_not_see(tmp_path: Pa
     axes = {"size": ["64", "256"], "k": [2, 8]}
     (one,) = effects(write(tmp_path, axes, {"size": {"256": 0.2}}, same=("k",))).interactions
     assert one.unseen == "k"
-    assert one.text().startswith("the metric does not see k: size=256 instead of 64 gains the same with k=")
+    assert one.text().startswith("k does not affect the metric: size=256 instead of 64 gains the same with k=")
