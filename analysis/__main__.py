@@ -16,10 +16,10 @@ from runner.results import add_option
 
 COMMANDS = {
     "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
-    "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
-    "effects": ("analysis.effects", "which axes the values of a metric depend on"),
+    "compare": ("analysis.compare", "cells that differ from the best one, or from a baseline, and by how much"),
+    "effects": ("analysis.effects", "axes on which the values of a metric depend"),
     "notebooks": ("analysis.notebook_files", "six notebooks to work through with your sweep or a demo"),
-    "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
+    "pareto": ("analysis.pareto", "cells that no other cell beats in both quality and cost"),
     "plot": ("analysis.plot", "a chart of a metric over the levels of an axis"),
     "repeats": ("analysis.repeats", "how much of a metric's noise comes from samples, answers and judge"),
     "report": ("analysis.report.report_command", "what to take, why, what it costs and where it fails, on one page"),

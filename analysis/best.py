@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
-        "--metric", default="", metavar="[SUBSET:]METRIC", help="e.g. ndcg@10 (default: the one that ranks the sweep)"
+        "--metric",
+        default="",
+        metavar="[SUBSET:]METRIC",
+        help="e.g. ndcg@10 (default: the metric that ranks the sweep)",
     )
     terminal.add_format(parser)
 

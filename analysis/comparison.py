@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class ComparisonRow:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the cell differs significantly from the baseline."""
+        """True if the cell differs significantly from the baseline."""
         return self.verdict in (BETTER, WORSE)
 
 
@@ -282,7 +282,7 @@ def _detectable(
     return size if np.isfinite(size) else None
 
 
-def as_record(family: Family) -> dict[str, Any]:
+def as_record(family: Family) -> dict[str, object]:
     """Return the family as plain JSON values."""
     return {
         "sweep": family.sweep.folder.name,
@@ -307,7 +307,7 @@ def as_record(family: Family) -> dict[str, Any]:
     }
 
 
-def _standing_record(standing: Standing) -> dict[str, Any]:
+def _standing_record(standing: Standing) -> dict[str, object]:
     return {
         "cell_id": standing.cell.cell_id,
         "same": [cell.cell_id for cell in standing.same],
@@ -319,7 +319,7 @@ def _standing_record(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _row_record(row: ComparisonRow) -> dict[str, Any]:
+def _row_record(row: ComparisonRow) -> dict[str, object]:
     found = row.comparison
     return {
         **_standing_record(row.standing),
@@ -336,7 +336,7 @@ def _row_record(row: ComparisonRow) -> dict[str, Any]:
     }
 
 
-def as_table(family: Family) -> list[dict[str, Any]]:
+def as_table(family: Family) -> list[dict[str, object]]:
     """Return one flat row per cell but the baseline, including cells with identical values. Varying axes are columns
     "axis/<name>", and left-out samples are a string such as "3 answer_error, 1 failed".
     """

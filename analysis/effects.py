@@ -1,4 +1,4 @@
-"""python -m analysis effects: which axes of the grid a metric depends on, and how much."""
+"""python -m analysis effects: the axes of the grid on which a metric depends, and how much."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ _ORDER = {True: "best", False: "best", None: "largest"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints axes and pairs of axes by the share of variance that they explain; returns 0. Raises DataError."""
+    """Print axes and pairs of axes by the share of variance that they explain. Returns 0. Raises DataError."""
     sweep = results.load(options.sweep)
     metric = results.find_metric(options.metric, sweep.cells)
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
@@ -86,19 +86,19 @@ def _interval(share: Share) -> str:
 
 
 def _over(common: CommonSamples) -> str:
-    """Where cells leave out different samples, over which ones their means are."""
+    """Describe the samples behind the means, if cells leave out different samples."""
     return f"over the {common.n} of {common.n_known} samples that every cell has" if common.left_out_differ else ""
 
 
 def _noise(errors: SamplingErrors | None) -> str:
-    """What may be read into the shares."""
+    """Explain how far noise explains the shares."""
     if errors is None:
-        return "the noise is not known: a subset has samples of one group only"
+        return "the noise is unknown: a subset has samples of only one group"
     groups = f"{errors.n_clusters} independent groups, worth {errors.n_effective:.0f} of equal size"
     if errors.p > _ALPHA:
         return (
-            f"the cells differ no more than chance makes equal cells differ (p = {errors.p:.2f}; {groups}): no axis is "
-            "shown to act, and a large share is a share of noise"
+            f"the cells differ no more than equal cells differ by chance (p = {errors.p:.2f}; {groups}): no axis has a "
+            "significant effect, and a large share is a share of noise"
         )
     if not errors.is_size_known:
         return f"{groups}: too few to tell how much of a share is noise, though the cells differ (p = {errors.p:.2g})"
@@ -109,14 +109,14 @@ def _noise(errors: SamplingErrors | None) -> str:
 
 
 def _designs(shares: VarianceShares, cells: Sequence[CellResult]) -> dict[str, LevelDesign]:
-    """Cells that represent the levels of an axis, by axis: those that are equal in all other axes."""
+    """Return, by axis, the cells that represent its levels: cells that are equal in all other axes."""
     levels = {name: own for name, own in results.axis_levels(cells).items() if name not in shares.determined_by}
     mains = [term.axes[0] for term in shares.terms if len(term.axes) == 1]
     return {axis: design for axis in mains if (design := level_design(axis, levels))}
 
 
 def _level_means(design: LevelDesign | None, values: NDArray[np.float64], metric: SubsetMetric) -> str:
-    """E.g. "512: 0.2300, 64: 0.2000"."""
+    """Return the means of the levels, e.g. "512: 0.2300, 64: 0.2000"."""
     if design is None:
         return "no two levels in cells that are otherwise equal"
     means = dict(zip(design.levels, (values @ design.weights).tolist(), strict=True))
@@ -126,7 +126,7 @@ def _level_means(design: LevelDesign | None, values: NDArray[np.float64], metric
 
 
 def _matched(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
-    """Combinations of the other axes that the means are over, and levels without one."""
+    """Describe the combinations of the other axes behind the means, and levels without one."""
     if designs:
         n_each = ", ".join(f"{axis} {design.n_combinations}" for axis, design in designs.items())
         yield f"means are over combinations of the other axes that all levels of the axis have: {n_each}"
@@ -138,20 +138,20 @@ def _matched(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
 
 
 def _notes(shares: VarianceShares) -> list[str]:
-    """Which axes and contrasts cannot be separated."""
+    """Name the axes and contrasts that cannot be separated."""
     notes = [
         f"{axis} varies only along with {other}, which stands for both" for axis, other in shares.determined_by.items()
     ]
     if shares.aliased:
         names = ", ".join(map(_name, shares.aliased))
-        notes.append(f"cannot be told apart from the other terms, so without a share of their own: {names}")
+        notes.append(f"cannot be separated from the other terms, so without a share: {names}")
     partly = [
         f"{_name(term.axes)} ({term.n_aliased} of {term.df + term.n_aliased})"
         for term in shares.terms
         if term.n_aliased
     ]
     if partly:
-        notes.append(f"contrasts that cannot be told apart from other terms: {', '.join(partly)}")
+        notes.append(f"contrasts that cannot be separated from other terms: {', '.join(partly)}")
     return notes
 
 

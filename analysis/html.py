@@ -1,7 +1,7 @@
-"""What pages have in common: they need no other file, and of what is data nothing is markup."""
+"""Common parts of HTML pages, which need no other file and escape all data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runner.console.display import printable
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def page_environment(templates: Path) -> "Environment":
-    """Of the templates in a folder: texts are escaped, and a name that is not there is an error."""
+    """Return the environment of a folder's templates. It escapes texts, and raises an error for undefined names."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -23,6 +23,6 @@ def page_environment(templates: Path) -> "Environment":
     )
 
 
-def _finalize(value: Any) -> Any:
-    """Control characters, and those that turn the direction of writing round, are shown as Python writes them."""
+def _finalize(value: object) -> object:
+    """Show control characters and marks of writing direction in Python's notation."""
     return printable(value) if type(value) is str else value  # Markup, a subclass, is ours

@@ -1,4 +1,4 @@
-"""python -m analysis notebooks: the notebooks as .ipynb files, for a sweep of yours."""
+"""python -m analysis notebooks: the notebooks as .ipynb files, for a sweep of the user."""
 
 import argparse
 from pathlib import Path
@@ -14,7 +14,7 @@ _NO_SWEEP = 'SWEEP = ""'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument(
         "sweep", nargs="?", help="a sweep's folder, or its id in results/, to look at (default: a small demo)"
     )
@@ -22,8 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the files and says where they are; returns 0. Raises DataError if the sweep is not there or a file of that
-    name is, and MissingExtraError without jupytext.
+    """Write the files and print their places. Returns 0.
+
+    Raises DataError if the sweep does not exist or a file of that name does, and MissingExtraError without jupytext.
     """
     folder = str(find_sweep(options.sweep).resolve()) if options.sweep else ""
     files = write_notebooks(options.output, folder)
@@ -35,9 +36,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
-    """The notebooks as files without outputs, numbered in their order, that look at the sweep in the folder `sweep`, or
-    at the demo if it is "". Raises DataError if one of the files is there, as it may hold the reader's own work, and if
-    they cannot be written.
+    """Write the notebooks without outputs, numbered in their order. They read the sweep in the folder `sweep`, "" for
+    the demo.
+
+    Raises DataError if the files cannot be written, or if one of them exists, because it may contain the reader's work.
     """
     files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
     if there := [file for file in files if file.exists()]:
@@ -52,7 +54,7 @@ def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
 
 
 def read_notebook(name: str, sweep: str = "") -> Any:
-    """One of NOTEBOOKS as nbformat's NotebookNode, with the folder of a sweep as its parameter."""
+    """Return one of NOTEBOOKS as nbformat's NotebookNode, with the folder of a sweep as its parameter."""
     try:
         import jupytext
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""python -m analysis pareto: which cells no other cell beats in both quality and cost."""
+"""python -m analysis pareto: the cells that no other cell beats in both quality and cost."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _FRONT = "[bold]front[/]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
@@ -51,7 +51,7 @@ def _price(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the cells from cheapest to dearest, with the front marked; returns 0. Raises DataError."""
+    """Print the cells from cheapest to dearest, with the front marked. Returns 0. Raises DataError."""
     head, cost_of = _cost(options)
     sweep = results.load(options.sweep)
     metric = results.find_metric(options.metric, sweep.cells)
@@ -90,22 +90,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], float]]:
-    """The cost per sample, over all of a cell's samples whatever the subset: its name, and how to read it."""
+    """Return the name of the cost per sample and the function that reads it, over all of a cell's samples in any
+    subset.
+    """
     listed = COSTS[options.against]
     prices = {"prompt": options.price_prompt, "completion": options.price_completion}
     if options.against != "cost" or set(prices.values()) == {None}:
-        return listed.head, lambda cell: _or_nan(listed.of(cell))
+        return listed.head, lambda cell: _nan_if_none(listed.of(cell))
     if missing := [f"--price-{kind}" for kind, price in prices.items() if price is None]:
         raise DataError(f"--against cost: expected the prices of both kinds of tokens, missing: {', '.join(missing)}")
 
     def cost(cell: CellResult) -> float:
-        paid = sum(price * _or_nan(tokens_of(cell, kind)) / _PER_PRICE for kind, price in prices.items())
+        paid = sum(price * _nan_if_none(tokens_of(cell, kind)) / _PER_PRICE for kind, price in prices.items())
         return float(paid * PER_COST)
 
     return listed.head, cost
 
 
-def _or_nan(value: float | None) -> float:
+def _nan_if_none(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
@@ -132,7 +134,7 @@ def _columns(
 
 
 def _marks(cells: Sequence[CellResult], better: NDArray[np.float64], costs: NDArray[np.float64]) -> list[str]:
-    """Whether a cell is on the front; if not, the best of the cells that are no worse and no dearer."""
+    """Return for each cell "on the front", or the best of the cells that are no worse and no dearer."""
     marks = []
     for row in dominators(better, costs):
         beaten_by = np.flatnonzero(row)

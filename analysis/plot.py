@@ -16,10 +16,10 @@ from runner.results import groups_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="+", help="a sweep's folder, or its id in results/; several are one")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
-    parser.add_argument("--axis", required=True, help="what varies from left to right, e.g. chunk.size")
+    parser.add_argument("--axis", required=True, help="axis from left to right, e.g. chunk.size")
     parser.add_argument("--by", default="", metavar="AXIS", help="a line for each of its levels, e.g. retriever")
     parser.add_argument(
         "--output", type=Path, metavar="FILE.svg", help="the picture (default: plot_... in the sweep's folder)"
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the means and writes the picture; returns 0. Raises DataError."""
+    """Print the means and write the picture. Returns 0. Raises DataError."""
     sweep = results.load_together(options.sweep)
     found = axis_means(sweep, options.metric, options.axis, options.by)
     digits = terminal.n_digits(row.mean for row in found.means)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def plot(found: AxisMeans) -> str:
-    """SVG with a line for each level of the second axis."""
+    """Return an SVG with a line for each level of the second axis."""
     groups: dict[str, list[LinePoint]] = {}
     for row in found.means:
         groups.setdefault(row.by, []).append(LinePoint(row.level, row.mean, row.low, row.high))
@@ -75,7 +75,7 @@ def _interval(row: LevelMean, digits: int) -> str:
 
 
 def _notes(found: AxisMeans) -> list[str]:
-    """What the means are over, and what their intervals do not say."""
+    """Describe the samples and combinations behind the means, and the limits of the intervals."""
     notes = [f"over the {found.n} samples that every cell has, in {found.n_clusters} independent groups"]
     if found.other_axes:
         notes.append(

@@ -1,4 +1,4 @@
-"""python -m analysis repeats: how much of a metric's noise comes from the samples, the answers and the judge."""
+"""python -m analysis repeats: the parts of a metric's noise from the samples, the answers and the judge."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -25,18 +25,18 @@ from runner.results import (
 )
 
 Draw = tuple[int, int]
-"""Of the answers, and of the judgements of these."""
+"""Numbers of the draw of the answers and of the draw of their judgements."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/, with repeat=0,1 or judge_repeat=0,1")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:accuracy")
     terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints a row for each configuration that was repeated; returns 0. Raises DataError."""
+    """Print a row for each repeated configuration. Returns 0. Raises DataError."""
     sweep = results.load(options.sweep)
     metric = results.find_metric(options.metric, sweep.cells)
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(
             f"--metric {options.metric}: a mean over subsets has no single samples; name one subset, or none"
         )
-    groups = [group for group in _repeated(cells) if len(group) > 1]
+    groups = [group for group in _group_draws(cells) if len(group) > 1]
     if not groups:
         raise DataError(
             f"{sweep.name}: no configuration with a value of {metric} was repeated; run the sweep with repeat=0,1,2 "
@@ -70,8 +70,8 @@ class Repeated:
     split: VarianceSplit
 
 
-def _repeated(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
-    """Cells that differ in nothing but their draws, by draw."""
+def _group_draws(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
+    """Group cells that differ only in their draws, each group by draw."""
     groups: dict[str, dict[Draw, CellResult]] = {}
     for cell in cells:
         draw = (int(cell.axes.get("repeat") or 0), int(cell.axes.get("judge_repeat") or 0))
@@ -80,7 +80,7 @@ def _repeated(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
 
 
 def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetMetric) -> Repeated:
-    """Over the samples that have a value in all draws. Raises DataError."""
+    """Split the noise over the samples that have a value in all draws. Raises DataError."""
     answers, judgements = (sorted({draw[place] for draw in group}) for place in (0, 1))
     draws = [(answer, judgement) for answer in answers for judgement in judgements]
     if missing := [draw for draw in draws if draw not in group]:
@@ -123,17 +123,17 @@ def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[TableColumn
             [_error(each.split.standard_error(each.n_answers, each.n_judgements)) for each in found],
         ),
         TableColumn("with one draw", [_error(each.split.standard_error(1, 1)) for each in found]),
-        TableColumn("with endless ones", [_error(each.split.error_of_choice) for each in found]),
+        TableColumn("with infinite draws", [_error(each.split.error_of_choice) for each in found]),
     ]
 
 
 def _error(error: float | None) -> str:
-    """A dash for a single group of samples, which says nothing of others."""
+    """Format an error; a dash for a single group of samples, which does not determine it."""
     return UNKNOWN if error is None else f"{error:.4f}"
 
 
 def _deviation(variance: Variance | None) -> str:
-    """With the 95 % interval where there is one; a dash where nothing was repeated that would tell."""
+    """Format a deviation with its 95 % interval, if there is one; a dash if nothing was repeated to estimate it."""
     if variance is None:
         return UNKNOWN
     value = f"{np.sqrt(variance.value):.3f}"
@@ -143,7 +143,7 @@ def _deviation(variance: Variance | None) -> str:
 
 
 _NOTES = (
-    "what is not repeated is in the column before: without judge_repeat, the judge's noise is in that of the answers",
+    "noise that is not repeated is in the column before it: without judge_repeat, the judge's noise is in the answers'",
     "errors of the mean are over groups of samples that depend on each other; more repeats cannot make them smaller "
     "than the last column, more groups can",
     f"a deviation has an interval from {FEWEST_CLUSTERS} groups of equal size up, or as many more as are worth these",

@@ -21,16 +21,19 @@ _PERCENT = "percent"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("table", nargs="?", help="e.g. crud_rag/3 (default: list the tables)")
     parser.add_argument("sweep", nargs="?", help="a sweep's folder, or its id in results/ (default: the table alone)")
     parser.add_argument("--metric", action="append", default=[], help="of the table, e.g. bleu; may be given again")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the comparison there, a number per line")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="also write the comparison to this file, one number per line"
+    )
     terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the list of tables, one table, or a table beside a sweep, and writes a file if asked to; returns 0.
+    """Print the list of tables, one table, or a table beside a sweep, and write the requested file. Returns 0.
+
     Raises DataError.
     """
     console = terminal.make_console(options.format)
@@ -46,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if not table.info.is_sweep:
         raise DataError(
-            f"{table.info.name} is no sweep, no cell stands beside it: {table.info.about}. "
+            f"{table.info.name} is not a sweep, so it has no cells to compare: {table.info.about}. "
             f"To see its numbers: python -m analysis table {table.info.name}"
         )
     beside = published.put_beside(table, metrics, results.load(options.sweep).cells)
@@ -57,14 +60,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(table: PrintedTable, wanted: Sequence[str]) -> list[str]:
-    """Printed names of the metrics asked for, all of them if none was named. Raises DataError."""
+    """Return the printed names of the requested metrics, or of all metrics by default. Raises DataError."""
     if unknown := [name for name in wanted if name not in table.metrics]:
         raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; there are: {', '.join(table.metrics)}")
     return [name for name in table.metrics if name in wanted or not wanted]
 
 
 def show_list(console: Console) -> None:
-    """All tables, and the papers they are from."""
+    """Print all tables and their papers."""
     columns = [
         TableColumn("table", list(TABLES), is_number=False),
         TableColumn("what its rows compare", [info.about for info in TABLES.values()], is_number=False),
@@ -75,7 +78,7 @@ def show_list(console: Console) -> None:
 
 
 def show_table(console: Console, table: PrintedTable, metrics: Sequence[str]) -> None:
-    """The printed numbers alone, shares between 0 and 1."""
+    """Print the table's numbers, with shares between 0 and 1."""
     percent = _in_percent(console)
     values = {(number.subset, number.row, number.metric): _value(number, percent) for number in table.numbers}
     rows = list(dict.fromkeys((number.subset, number.row) for number in table.numbers))
@@ -101,7 +104,7 @@ def _head(table: PrintedTable) -> str:
 
 
 def _in_percent(console: Console) -> bool:
-    """Whether numbers are written as the paper prints them, as a table for another paper has them."""
+    """Return True if numbers are written as the paper prints them, as in a table for another paper."""
     return isinstance(console, Document) and console.is_for_print
 
 
@@ -110,7 +113,7 @@ def _unit(table: PrintedTable, metric: str) -> str:
 
 
 def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
-    """The columns that identify (subset, row); a subset is named once, where it begins."""
+    """Return the columns that identify (subset, row). A subset is named once, where it begins."""
     names = [column for column, _ in rows[0][1]]
     levels = [TableColumn(name, [dict(row)[name] for _, row in rows], is_number=False) for name in names]
     subsets = [subset for subset, _ in rows]
@@ -122,8 +125,8 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
 
 
 def show_beside(console: Console, beside: Beside) -> None:
-    """A block per metric, then what a reader must know before comparing the numbers."""
-    if not _in_percent(console):  # there each caption has it
+    """Print a block per metric, then facts to know before comparing the numbers."""
+    if not _in_percent(console):  # there, each caption contains it
         console.print(f"[bold]{beside.table.info.name}[/]: {escape(beside.table.info.about)}")
     for block in beside.blocks:
         if block.ours and any(line.pair for line in block.lines):
@@ -156,7 +159,7 @@ class _Scale(NamedTuple):
 
 
 def _title(table: PrintedTable, block: PrintedBlock, scale: _Scale, *, is_alone: bool) -> str:
-    """With the table's name and the unit for a caption that is read without the lines around it."""
+    """Return the title of a block. A caption that stands alone includes the table's name and the unit."""
     what = "the published definition" if block.is_published_definition else "[red]NOT the published definition[/]"
     unit = ", in percent" if scale.factor != 1 else ""
     return f"{f'{escape(_head(table))}; ' if is_alone else ''}{block.printed}{unit}: ours is {block.ours}, {what}"
@@ -192,7 +195,7 @@ def _is_apart(line: PrintedLine) -> bool:
 
 
 def _further_axes(lines: Sequence[PrintedLine]) -> list[str]:
-    """Axes that distinguish several cells of the same row."""
+    """Return the axes that distinguish several cells of the same row."""
     cells: dict[Row, dict[str, CellResult]] = {}
     for line in lines:
         if line.pair:
@@ -212,7 +215,9 @@ def _interval(line: PrintedLine, scale: _Scale) -> str:
 
 
 def _differences(beside: Beside) -> list[str]:
-    """Settings that the table holds fixed and in which cells differ from it; those shared by all cells first."""
+    """Return the settings that the table keeps fixed and in which cells differ; settings shared by all cells come
+    first.
+    """
     pairs = beside.paired.pairs
     cells: dict[str, dict[str, CellResult]] = {}
     for pair in pairs:
@@ -225,11 +230,11 @@ def _differences(beside: Beside) -> list[str]:
 
 
 def _left_over(beside: Beside) -> list[str]:
-    """Cells without a row."""
+    """Return lines about cells without a row."""
     paired = beside.paired
     cells = {
         "Cells without a row": paired.cells_without_row,
-        "Cells that differ more from their row than the one that is shown": paired.farther,
+        "Cells that differ more from their row than the shown cell": paired.farther,
     }
     return [f"{what}: {_ids(own)}" for what, own in cells.items() if own]
 
@@ -252,7 +257,7 @@ def _write_csv(path: Path, beside: Beside) -> None:
 
 
 def _record(table: PrintedTable, block: PrintedBlock, line: PrintedLine) -> dict[str, object]:
-    """A line with empty fields where there is nothing."""
+    """Return a line for CSV, with empty fields for missing values."""
     return {
         "table": table.info.name,
         "subset": line.number.subset,

@@ -1,11 +1,11 @@
-"""How this package shows tables in a terminal, in a pipe, in a file, and in the formats of others."""
+"""Output of tables to a terminal, a pipe, a file, and in other formats."""
 
 import argparse
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -37,9 +37,9 @@ UNKNOWN = "–"
 
 
 class TableColumn(NamedTuple):
-    """A column's heading and cells; `optional` columns are dropped, the last first, if the terminal is too narrow.
+    """A column's heading and cells. If the terminal is too narrow, `optional` columns are dropped, the last first.
 
-    LaTeX leaves out a column that `is_id`: a cell's id says nothing in a paper.
+    LaTeX leaves out columns that are `is_id`, because a cell's id has no meaning in a paper.
     """
 
     head: str
@@ -50,7 +50,7 @@ class TableColumn(NamedTuple):
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """The argument `format`, for `make_console`."""
+    """Add the argument `format` for `make_console`."""
     parser.add_argument(
         "--format",
         choices=(TERMINAL, *FORMATS),
@@ -60,13 +60,15 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def make_console(name: str = TERMINAL) -> Console:
-    """Standard output, in a format: `show_table` and what is printed beside it follow that."""
+    """Return a console for standard output in a format. `show_table` and printed lines follow that format."""
     return display.make_console() if name == TERMINAL else Document(name)
 
 
 def show_table(console: Console, title: str, columns: Sequence[TableColumn], marks: Marks = Marks()) -> None:  # noqa: B008
-    """Prints the columns that fit, and names those that do not. In another format than the terminal's all columns are
-    written, and what the `marks` say: in the terminal a column of words says it.
+    """Print the columns that fit, and name those that do not.
+
+    Formats other than the terminal's get all columns and the `marks`. In the terminal, a column of words replaces the
+    marks.
     """
     if isinstance(console, Document):
         console.write_table(_grid(title, columns, marks))
@@ -85,7 +87,7 @@ def show_table(console: Console, title: str, columns: Sequence[TableColumn], mar
 
 
 def _grid(title: str, columns: Sequence[TableColumn], marks: Marks) -> Grid:
-    """Texts without the styles that the terminal shows."""
+    """Return the table as texts without the styles of the terminal."""
     plain = display.make_console().render_str
     return Grid(
         plain(title).plain,
@@ -107,9 +109,10 @@ def _table(title: str, columns: Sequence[TableColumn]) -> Table:
     return table
 
 
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes rows of equal columns. Texts that a spreadsheet would take for a formula begin with an apostrophe. Raises
-    DataError if the file cannot be written.
+def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write rows of equal columns. Texts that a spreadsheet would read as a formula begin with an apostrophe.
+
+    Raises DataError if the file cannot be written.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -119,7 +122,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes the whole file or none of it; what a link or a device leads to is written in place. Raises DataError."""
+    """Write the whole file or nothing. The target of a link or device is written in place. Raises DataError."""
     is_elsewhere = path.is_symlink() or (path.exists() and not path.is_file())
     try:
         (Path.write_bytes if is_elsewhere else write_whole)(path, text.encode())
@@ -137,7 +140,7 @@ def write_beside_results(path: Path, text: str) -> None:
 
 
 def make_folder(folder: Path, option: str) -> None:
-    """The folder that an option names, if it is not there. Raises DataError if it cannot be made."""
+    """Create the folder that an option names, if it does not exist. Raises DataError if it cannot be created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -145,10 +148,10 @@ def make_folder(folder: Path, option: str) -> None:
 
 
 def n_digits(values: Iterable[float]) -> int:
-    """Decimals to show: four for scores, one for lengths and counts, which reach 10 and more."""
+    """Return the number of decimals to show: four for scores, one for lengths and counts, which reach 10 and more."""
     return 1 if max(map(abs, values), default=0.0) >= 10 else 4
 
 
 def number(value: float | None, digits: int, sign: str = "") -> str:
-    """A value with so many decimals; with `sign` "+" always signed; a dash for None."""
+    """Format a value with `digits` decimals. `sign` "+" always shows the sign. None gives a dash."""
     return UNKNOWN if value is None else f"{value:{sign}.{digits}f}"

@@ -1,4 +1,4 @@
-"""python -m benchmarks [NAME ...]: runs the measures one after the other and prints a table."""
+"""python -m benchmarks [NAME ...]: runs benchmarks one after another and prints a table."""
 
 if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
     from runner.console.interruptible import run_main
@@ -54,11 +54,11 @@ NAMES = (
 """Modules of this package, each with a function `measure`."""
 
 OF_OWN_DATA = frozenset({"cache_soundness", "secrets"})
-"""Those that need no data but what they make."""
+"""Benchmarks that need no data except what they make."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what was asked for; returns 1 if a bound does not hold, 2 without data."""
+    """Run the requested benchmarks. Return 1 if a bound is broken, 2 without data."""
     options = _parser().parse_args(arguments)
     names, root = options.names or NAMES, Path()
     try:
@@ -93,7 +93,7 @@ def _name(text: str) -> str:
 
 
 def _measure(name: str, root: Path, scale: str) -> list[Measure]:
-    """The measures of one module, with an empty folder that is removed afterwards."""
+    """Return the measures of one module, run with an empty folder that is removed afterwards."""
     with tempfile.TemporaryDirectory() as scratch:
         module = importlib.import_module(f"benchmarks.{name}")
         measures: list[Measure] = module.measure(Settings(root, Path(scratch), SCALES[scale]))

@@ -1,4 +1,4 @@
-"""The same 60 cells a second time, with everything in the store, MLflow included."""
+"""The same 60 cells a second time, with all results in the store, MLflow included."""
 
 from benchmarks import crud_rag, sweep
 from benchmarks.measure import Bound, Measure
@@ -6,7 +6,7 @@ from benchmarks.settings import Settings
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Seconds per cell of the whole command, and of commands that only plan or do not log."""
+    """Return the seconds per cell of the whole command, and of commands that only plan or do not log."""
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, settings.scale.n_subset_documents, settings.scale.n_subset_items)
     folder, axes = settings.scratch / "grid", sweep.overrides_of(sweep.GRID)

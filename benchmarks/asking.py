@@ -1,5 +1,7 @@
-"""Asking a server for 10,000 answers of 200 ms each, 256 at a time, with everything around it: claims, the gate with
-its ledger, and every reply written down. The ideal is that of the server alone.
+"""Requests to a server: 10,000 answers of 200 ms each, 256 at a time.
+
+Everything around them is included: claims, the gate with its ledger, and the stored replies. The ideal is the server's
+own time.
 """
 
 import threading
@@ -26,7 +28,7 @@ _N_TEXTS, _BATCH = 64_000, 64
 
 @dataclass(frozen=True)
 class Asked:
-    """How long it took, the time of the core that it took, and the most threads that there were at once."""
+    """The seconds of the requests, the seconds of a core that they took, and the largest number of threads."""
 
     seconds: float
     cpu_s: float
@@ -34,7 +36,7 @@ class Asked:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Time against the ideal, time of a core, memory."""
+    """Return the time relative to the ideal, the time of a core, and memory."""
     with serving(Behaviour(delay_s=_DELAY_S)) as endpoint:
         few = in_child(_ask, endpoint.url, settings.scratch / "few", _FEW)
         many = in_child(_ask, endpoint.url, settings.scratch / "many", _N)

@@ -1,6 +1,4 @@
-"""Corpora that do not fit into memory: equal hits however they are parted, the peak of one process, and what a corpus
-that grew costs.
-"""
+"""Corpora that do not fit into memory: equal hits for any partition, peak memory of one process, and cost of growth."""
 
 import json
 import random
@@ -22,7 +20,7 @@ _PEAK_GIB = 1.2
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """The last rows are of the largest corpus that the scale names, which takes most of an hour."""
+    """Return the measures. The last ones use the largest corpus of the scale, which takes most of an hour."""
     n_small, n_middle, n_large = settings.scale.n_documents_in_blocks
     return [
         *_parted(settings, n_small),
@@ -33,8 +31,10 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def write_corpus(root: Path, folder: Path, n_documents: int) -> None:
-    """News as JSON Lines, and questions about some of it. Once all news are there, further documents are news with
-    their sentences in another order and other digits. A larger corpus has the documents of a smaller one.
+    """Write news as JSON Lines, and questions about some of them.
+
+    If more documents are needed than there are news, the rest are news with reordered sentences and other digits. A
+    larger corpus contains the documents of a smaller one.
     """
     in_child(_write_corpus, root, folder, n_documents)
 
@@ -70,7 +70,7 @@ def _run(folder: Path, corpus: Path, *overrides: str) -> sweep.Run:
 
 
 def _hits(folder: Path) -> dict[str, str]:
-    """By kind, what the rankings of a sweep are."""
+    """Return the digest of a sweep's rankings by kind."""
     found = {}
     for kind in ("sparse_hits", "dense_hits"):
         (entry,) = (folder / "results" / "store" / "entries" / kind).glob("*/*")
@@ -93,7 +93,7 @@ def _parted(settings: Settings, n_documents: int) -> list[Measure]:
 
 
 def _grown(settings: Settings, n_documents: int) -> list[Measure]:
-    """The same corpus with one document more in a hundred."""
+    """Measure the same corpus with one document more in a hundred."""
     corpus, folder = settings.scratch / "grown", settings.scratch / "blocks-20000"
     before = sum(sweep.stage_seconds(folder).get(kind, 0.0) for kind in _OF_BLOCKS)
     write_corpus(settings.crud_rag, corpus, n_documents + n_documents // 100)

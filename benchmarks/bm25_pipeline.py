@@ -3,13 +3,14 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks import crud_rag
 from benchmarks.child import Outcome, in_child
 from benchmarks.chunks import chunk_spans
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Scale, Settings
+from components.json_value import Json
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -22,7 +23,9 @@ Seconds = Mapping[str, float]
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Both sides get the documents; what both need, the texts of the chunks, is timed separately."""
+    """Return the measures. Both sides get the documents. The texts of the chunks, which both need, are timed
+    separately.
+    """
     scale = settings.scale
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, scale.n_corpus_documents, scale.n_queries)
@@ -34,7 +37,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]) -> list[Measure]:
-    """The best round of each side."""
+    """Return the measures of the best round of each side."""
     seconds = min((_only(round_.value, _OWN) for round_ in ours), key=_total)
     shared = min((_only(round_.value, _SHARED) for round_ in ours), key=_total)
     libraries = min((round_.value for round_ in bare), key=_total)
@@ -49,7 +52,7 @@ def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]
 
 
 def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
-    """Seconds of every stage up to the hits: reading its inputs and writing its result included."""
+    """Return the seconds of every stage up to the hits, including reading its inputs and writing its result."""
     from runner.engine.store import Store
     from runner.engine.worker import Worker
     from runner.pipeline.cell_graph import graph_of
@@ -69,7 +72,7 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
 
 
 def seconds_of_libraries(data: Path, scale: Scale) -> Seconds:
-    """Seconds of the calls that a user of the libraries would write. The compilation of the search is not counted."""
+    """Return the seconds of the calls that users of the libraries would write, without compiling the search."""
     import rjieba
 
     from components.records import SpanTexts
@@ -98,7 +101,7 @@ def _index_and_retrieve(words: list[list[str]], queries: list[list[str]], depth:
 
 
 def _cell(data: Path) -> "Cell":
-    """The cell of a user who takes the corpus as it is, BM25, and the events as queries."""
+    """Return a cell with the unrefined corpus, BM25, and the events as queries."""
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
 
@@ -110,7 +113,7 @@ def _cell(data: Path) -> "Cell":
     overrides = ["dataset=crud_rag", *dataset, "dataset.merge_duplicates=false", "retriever=bm25"]
     with initialize_config_module("conf", version_base="1.3"):
         config = compose("config", [*overrides, f"chunk.size={CHUNK_SIZE}", f"retriever.depth={DEPTH}"])
-    plain: Any = OmegaConf.to_container(config, resolve=True)
+    plain: Json = OmegaConf.to_container(config, resolve=True)
     return build_cell(plain)
 
 

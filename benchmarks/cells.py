@@ -1,4 +1,4 @@
-"""What cells cost beside their own work: a grid over the bundled data, one over retrieval alone; then both again."""
+"""Cost of cells beside their own work: a grid over the bundled data, one with retrieval only, then both again."""
 
 from benchmarks import crud_rag, sweep
 from benchmarks.measure import Bound, Measure
@@ -22,7 +22,7 @@ _GIB_ALLOWED = 0.7
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Seconds of whole commands, start-up and MLflow included, and the peak memory of one process."""
+    """Return the seconds of whole commands, start-up and MLflow included, and the peak memory of one process."""
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, _N_DOCUMENTS, _N_ITEMS)
     bundled = [sweep.run(settings.scratch / "bundled", None, *BUNDLED) for _ in range(2)]

@@ -1,8 +1,8 @@
-"""No answer is lost, mixed up or paid twice by a server of which three requests in ten fail, nor by SIGKILL.
+"""A check that no answer is lost, mixed up or paid twice if three of ten requests fail, or after SIGKILL.
 
-A reply is *paid* when the server has delivered a sound answer, whole, on a connection that was open. It is paid *twice*
-if its request is sent again although the answer was kept. Of replies that were on their way when a process was killed
-nobody can know: they are counted by themselves, and may be as many as requests can be under way.
+A reply is *paid* when the server has delivered a complete sound answer on an open connection. It is paid *twice* if its
+request is sent again although the answer was stored. It is unknown whether replies in transit at a kill arrived. They
+are counted separately, and there may be as many as concurrent requests.
 """
 
 import multiprocessing
@@ -31,9 +31,13 @@ _LONGEST_S = 120.0
 
 @dataclass(frozen=True)
 class Endured:
-    """What became of `n` requests: how many ended without the right answer, how many were asked for again although
-    they were kept, and how many were paid again as a kill took their replies. `n_asked` is how often the server was
-    asked, `n_spent` how often the ledger says so.
+    """The outcome of `n` requests.
+
+    - `n_wrong`: requests that ended without the right answer
+    - `n_paid_twice`: requests sent again although their answers were stored
+    - `n_lost_to_kills`: requests paid again because a kill lost their replies
+    - `n_asked`: attempts counted by the server
+    - `n_spent`: attempts counted by the ledger
     """
 
     n: int
@@ -47,7 +51,7 @@ class Endured:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """The full run: nothing may be lost or paid twice."""
+    """Run the full test. Nothing may be lost or paid twice."""
     endured = endure(settings.scratch, _N, _N_KILLS, _CONCURRENCY, _BEHAVIOUR)
     detail = (
         f"{endured.n:,} requests, {endured.n_asked:,} attempts of which {endured.n_failed:,} failed, {_N_KILLS} kills"
@@ -66,17 +70,17 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def endure(folder: Path, n: int, n_kills: int, concurrency: int, behaviour: Behaviour) -> Endured:
-    """Asks for `n` answers, in processes of which the first are killed on the way."""
+    """Request `n` answers in several processes. The first ones are killed on the way."""
     started = time.perf_counter()
     paid_twice: set[str] = set()
     with serving(behaviour) as endpoint:
         for kill in range(1, n_kills + 1):
             seen = len(endpoint.log())
-            kept = _kept(folder, endpoint, n, concurrency)
-            _killed(folder, endpoint, n, concurrency, n_kept=n * kill // (n_kills + 1))
+            kept = _stored_prompts(folder, endpoint, n, concurrency)
+            _run_until_killed(folder, endpoint, n, concurrency, n_kept=n * kill // (n_kills + 1))
             paid_twice |= kept & {asked.prompt for asked in endpoint.log()[seen:]}
         seen = len(endpoint.log())
-        kept = _kept(folder, endpoint, n, concurrency)
+        kept = _stored_prompts(folder, endpoint, n, concurrency)
         answers = ask_all(folder, endpoint.url, n, concurrency)
         log = endpoint.log()
         paid_twice |= kept & {asked.prompt for asked in log[seen:]}
@@ -94,7 +98,7 @@ def endure(folder: Path, n: int, n_kills: int, concurrency: int, behaviour: Beha
 
 
 def ask_all(folder: Path, url: str, n: int, concurrency: int) -> list[Answer]:
-    """All answers, the kept ones among them."""
+    """Return all answers, including stored ones."""
     llm = _llm(url, concurrency)
     asker = Asker(llm, _store(folder).replies(replies_key(llm, "answers")), lambda done, total: None)
     with passing(_gate(folder)):
@@ -111,15 +115,15 @@ def _n_wrong(answers: Sequence[Answer], n: int) -> int:
     return n - sum(right)
 
 
-def _killed(folder: Path, endpoint: Endpoint, n: int, concurrency: int, n_kept: int) -> None:
-    """A process that is killed as soon as so many answers are kept."""
+def _run_until_killed(folder: Path, endpoint: Endpoint, n: int, concurrency: int, n_kept: int) -> None:
+    """Run a process that is killed as soon as `n_kept` answers are stored."""
     process = multiprocessing.get_context("spawn").Process(
         target=ask_all, args=(folder, endpoint.url, n, concurrency), daemon=True
     )
     process.start()
     assert process.pid is not None
     last = time.monotonic() + _LONGEST_S
-    while len(_kept(folder, endpoint, n, concurrency)) < n_kept:
+    while len(_stored_prompts(folder, endpoint, n, concurrency)) < n_kept:
         if not process.is_alive() or time.monotonic() > last:
             raise RuntimeError(f"the process did not come to {n_kept} answers, and was not killed")
         time.sleep(0.01)
@@ -127,8 +131,8 @@ def _killed(folder: Path, endpoint: Endpoint, n: int, concurrency: int, n_kept: 
     process.join()
 
 
-def _kept(folder: Path, endpoint: Endpoint, n: int, concurrency: int) -> set[str]:
-    """Prompts whose answers are kept."""
+def _stored_prompts(folder: Path, endpoint: Endpoint, n: int, concurrency: int) -> set[str]:
+    """Return the prompts whose answers are stored."""
     llm, requests = _llm(endpoint.url, concurrency), _requests(n)
     keys = request_keys(llm, requests)
     found = _store(folder).replies(replies_key(llm, "answers")).get_all(keys)

@@ -1,11 +1,11 @@
-"""A server of OpenAI's chat and embeddings API that costs next to nothing, misbehaves if asked to, and keeps a log.
+"""A server of OpenAI's chat and embeddings API that costs next to nothing, misbehaves on request, and keeps a log.
 
 with serving(Behaviour(delay_s=0.2)) as endpoint:
     OpenAIChat("m", base_url=endpoint.url, api_key_env="")
     endpoint.log()
 
-It runs in a process of its own, on asyncio's protocols alone: whoever is measured against it waits for the network and
-for the delay, not for the server.
+It runs in a separate process, on asyncio's protocols only. A client measured against it waits for the network and the
+delay, not for the server.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from multiprocessing.connection import Connection
-from typing import Any
 
+from components.json_value import Json
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
 
@@ -28,7 +28,7 @@ _FLAWED_SHARE = 0.1
 
 
 class Chaos(StrEnum):
-    """How a request may fail."""
+    """The ways in which a request may fail."""
 
     RATE_LIMIT = "rate_limit"
     SERVER_ERROR = "server_error"
@@ -40,11 +40,12 @@ class Chaos(StrEnum):
 
 @dataclass(frozen=True)
 class Behaviour:
-    """`delay_s` before each answer; a share of the requests, `chaos`, fails in one of the ways of `kinds` instead.
+    """The delay `delay_s` before each answer, and the share `chaos` of requests that fail in one of the ways of
+    `kinds`.
 
-    A hang lasts `hang_s`, then the answer comes all the same. Rate limits come in storms: for `storm_s` after one that
-    was drawn every request is refused, with Retry-After where it is not None. With `rehearses` the model plays the
-    roles of `python -m runner.generate`, a tenth of its replies flawed.
+    A hang lasts `hang_s` and is followed by the answer. Rate limits come in storms: for `storm_s` after a drawn one,
+    every request is rejected, with Retry-After unless `retry_after_s` is None. With `rehearses`, the model plays the
+    roles of `python -m runner.generate`, with flaws in a tenth of its replies.
     """
 
     delay_s: float = 0.0
@@ -59,10 +60,10 @@ class Behaviour:
 
 @dataclass
 class Asked:
-    """One request as the server saw it: when (seconds on its clock), what for, what became of it.
+    """One request as the server saw it: its time (seconds on the server's clock), its prompt and its fate.
 
-    `status` is that of what was sent, 0 for nothing. `delivered`: a whole and sound answer went out on a connection
-    that was open. This is what a provider would charge for.
+    `status` is the status of the reply, 0 without one. `delivered` is true if a complete sound answer was sent on an
+    open connection, for which a provider would charge.
     """
 
     at: float
@@ -74,19 +75,19 @@ class Asked:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server under way."""
+    """A running server with its address."""
 
     url: str
 
     def log(self) -> list[Asked]:
-        """Every request since the start, in the order in which they came."""
+        """Return every request since the start, in order of arrival."""
         with urllib.request.urlopen(f"{self.url}/log") as reply:
             return [Asked(**line) for line in json.loads(reply.read())]
 
 
 @contextmanager
 def serving(behaviour: Behaviour) -> Iterator[Endpoint]:
-    """A server of its own on a free port of this machine while the context lasts."""
+    """Run a separate server on a free port of this machine within the context."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_serve, args=(behaviour, there), daemon=True)
@@ -99,11 +100,11 @@ def serving(behaviour: Behaviour) -> Iterator[Endpoint]:
 
 
 def answer_to(prompt: str) -> str:
-    """What the model of this server says."""
+    """Return the reply of this server's model."""
     return f"The answer to {prompt}"
 
 
-def _rehearsed(request: dict[str, Any]) -> str:
+def _rehearse(request: dict[str, Json]) -> str:
     messages = [Message(own["role"], own["content"]) for own in request["messages"]]
     return reply_to(messages, flawed_share=_FLAWED_SHARE)
 
@@ -128,7 +129,7 @@ class _State:
         self._random = random.Random(self.behaviour.seed)
 
     def fate(self) -> Chaos | None:
-        """What happens to the request that came just now; None for an answer."""
+        """Return the failure of the current request; None for an answer."""
         now = time.monotonic()
         if now < self.storm_until:
             return Chaos.RATE_LIMIT
@@ -141,7 +142,7 @@ class _State:
 
 
 class _Exchange(asyncio.Protocol):
-    """One connection, whose requests come one after the other."""
+    """One connection, whose requests arrive one after another."""
 
     def __init__(self, state: _State) -> None:
         self._state = state
@@ -177,11 +178,11 @@ class _Exchange(asyncio.Protocol):
         delay_s = behaviour.hang_s if fate is Chaos.HANG else behaviour.delay_s
         asyncio.get_running_loop().call_later(delay_s, self._end, request, asked, fate)
 
-    def _end(self, request: dict[str, Any], asked: Asked, fate: Chaos | None) -> None:
-        if self._transport is None or self._transport.is_closing():  # the client was not willing to wait
+    def _end(self, request: dict[str, Json], asked: Asked, fate: Chaos | None) -> None:
+        if self._transport is None or self._transport.is_closing():  # the client did not wait
             return
         if fate in (None, Chaos.HANG):
-            self._send(200, _sound(request, rehearses=self._state.behaviour.rehearses))
+            self._send(200, _sound_reply(request, rehearses=self._state.behaviour.rehearses))
             asked.status, asked.delivered = 200, self._transport.get_write_buffer_size() == 0
         elif fate is Chaos.RATE_LIMIT:
             asked.status = 429
@@ -197,7 +198,7 @@ class _Exchange(asyncio.Protocol):
             self._send(200, b"<html>welcome</html>")
         else:
             if fate is Chaos.CUT:
-                body = _sound(request, rehearses=self._state.behaviour.rehearses)
+                body = _sound_reply(request, rehearses=self._state.behaviour.rehearses)
                 self._transport.write(_head(200, len(body)) + body[: len(body) // 2])
             self._transport.close()
 
@@ -219,16 +220,16 @@ def _head(status: int, n_body: int, header: bytes = b"") -> bytes:
     return b"\r\n".join([*lines, *([header] if header else []), b"", b""])
 
 
-def _prompt(request: dict[str, Any]) -> str:
+def _prompt(request: dict[str, Json]) -> str:
     messages: Sequence[dict[str, str]] | None = request.get("messages")
     return messages[-1]["content"] if messages else json.dumps(request.get("input"))
 
 
-def _sound(request: dict[str, Any], *, rehearses: bool) -> bytes:
-    """A completion, or vectors; tokens are counted by words."""
+def _sound_reply(request: dict[str, Json], *, rehearses: bool) -> bytes:
+    """Return a completion or vectors. Tokens are counted by words."""
     prompt = _prompt(request)
     if "messages" in request:
-        text = _rehearsed(request) if rehearses else answer_to(prompt)
+        text = _rehearse(request) if rehearses else answer_to(prompt)
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         body = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}

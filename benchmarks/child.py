@@ -1,4 +1,4 @@
-"""Runs work in a separate process, so that its peak memory is its own."""
+"""Work in a separate process, so that its peak memory can be measured."""
 
 import multiprocessing
 import resource
@@ -14,23 +14,23 @@ _KIB_PER_GIB = 1 << 20
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What the work returned, and the peak resident memory of its process."""
+    """The result of the work, and the peak resident memory of its process."""
 
     value: T
     peak_gib: float
 
 
 def in_child(work: Callable[..., T], *arguments: object) -> Outcome[T]:
-    """Runs `work(*arguments)` in a fresh process; both must be picklable. Raises what it raises."""
+    """Run `work(*arguments)` in a fresh process; both must be picklable. Raises the exceptions of the work."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_measured, work, *arguments).result()
+        return pool.submit(_run_and_measure, work, *arguments).result()
 
 
 def gib(max_rss: int) -> float:
-    """Linux counts `ru_maxrss` in KiB."""
+    """Convert `ru_maxrss`, which Linux counts in KiB."""
     return max_rss / _KIB_PER_GIB
 
 
-def _measured(work: Callable[..., T], *arguments: object) -> Outcome[T]:
+def _run_and_measure(work: Callable[..., T], *arguments: object) -> Outcome[T]:
     value = work(*arguments)
     return Outcome(value, gib(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))

@@ -1,4 +1,4 @@
-"""Chunks of a corpus, made as our stages make them but without a store."""
+"""Chunks of a corpus as our stages make them, but without a store."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def chunk_spans(documents: Sequence[str], size: int) -> "Spans":
-    """Whole sentences packed up to `size` tokens of cl100k."""
+    """Return whole sentences packed up to `size` tokens of cl100k."""
     from components.chunkers.sentence import SentencePacking
     from components.records import Documents
     from components.text.tables import segment

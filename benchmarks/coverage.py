@@ -1,4 +1,4 @@
-"""How often intervals hold the truth: simulated samples in clusters that depend on each other, with known truth."""
+"""Coverage of confidence intervals: simulated samples in clusters that depend on each other, with known truth."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from components.metrics.interval import Column, Intervals
 Values = NDArray[np.float64]
 
 FEWEST = 0.92
-"""Of nominal .95 intervals, from 5 clusters up."""
+"""Least coverage of nominal .95 intervals, from 5 clusters up."""
 
 FEWEST_OF_EXTREME_SKEW = 0.90
-"""Of values whose logarithm has a standard deviation of 1: a few samples do not show how far their tail reaches."""
+"""Least coverage if the logarithm of values has a standard deviation of 1: few samples do not show such a tail."""
 
 _N_CLUSTERS = (5, 7, 10, 20, 29, 30, 60, 100)
 _CORRELATIONS = (0.0, 0.2, 0.6)
@@ -29,9 +29,11 @@ _N_DATA_SETS = 4000
 
 @dataclass(frozen=True)
 class Kind:
-    """A metric: `statistics` makes float64[n, d] of standard normal deviates [n], `combine` joins their sums, and
-    `truth` is the metric of endless samples. `is_share` says that values are in [0, 1], `fewest`
-    which share of the intervals must hold the truth.
+    """A metric to simulate.
+
+    `statistics` converts standard normal deviates [n] to float64[n, d], and `combine` joins their sums. `truth` is the
+    metric for infinitely many samples. `is_share` is true for values in [0, 1]. `fewest` is the share of intervals that
+    must contain the truth.
     """
 
     name: str
@@ -58,7 +60,7 @@ def _beta(name: str, a: float, b: float) -> Kind:
 
 
 def _log_normal(sigma: float, fewest: float) -> Kind:
-    """Values without an upper bound, as tokens of a context or seconds of an answer."""
+    """Return values without an upper bound, like tokens of a context or seconds of an answer."""
 
     def draw(normal: Values, _: np.random.Generator) -> Values:
         return _mean(np.exp(sigma * normal))
@@ -68,7 +70,7 @@ def _log_normal(sigma: float, fewest: float) -> Kind:
 
 
 def _bleu(normal: Values, random: np.random.Generator) -> Values:
-    """Answers of 8 to 60 tokens, of which a share matches that varies from sample to sample."""
+    """Return answers of 8 to 60 tokens. The share of matching tokens varies between samples."""
     share = 1 / (1 + np.exp(-0.8 * normal))
     length = random.integers(8, 61, len(normal))
     reference = np.maximum(4, length * random.uniform(0.8, 1.3, len(normal)) // 1)
@@ -77,8 +79,8 @@ def _bleu(normal: Values, random: np.random.Generator) -> Values:
     return np.column_stack([length, reference, *matched, *totals]).astype(np.float64)
 
 
-def _of_values(name: str, values: Sequence[float], shares: Sequence[float]) -> Kind:
-    """A few values, each in its share of the samples."""
+def _discrete(name: str, values: Sequence[float], shares: Sequence[float]) -> Kind:
+    """Return a metric with a few values, each in a share of the samples."""
 
     def draw(normal: Values, _: np.random.Generator) -> Values:
         place = np.searchsorted(np.cumsum(shares)[:-1], ndtr(normal))
@@ -97,19 +99,19 @@ ROUGE = _beta("rouge-like", 1.2, 2.5)
 BLEU = Kind("BLEU", _bleu, lambda sums: Bleu().combine("bleu", sums), _bleu_of_many)
 ZERO_ONE = tuple(_zero_one(share) for share in (0.5, 0.9, 0.98))
 PRECISION = tuple(
-    _of_values(f"precision@5-like, {rare} without a hit", (0.0, 0.2), (rare, 1 - rare)) for rare in (0.1, 0.02)
+    _discrete(f"precision@5-like, {rare} without a hit", (0.0, 0.2), (rare, 1 - rare)) for rare in (0.1, 0.02)
 )
-GRADE = _of_values("grades, .97 in the middle", (0.0, 0.5, 1.0), (0.02, 0.97, 0.01))
-NDCG = _of_values("NDCG-like, .96 ones", (0.0, 0.5, 0.63, 1.0), (0.01, 0.01, 0.02, 0.96))
-NEARLY_ONE = _of_values("nearly 1: .94 ones, else .84", (0.84, 1.0), (0.06, 0.94))
-MRR = _of_values("MRR-like, .94 ones", (0.0, 1 / 3, 0.5, 1.0), (0.01, 0.02, 0.03, 0.94))
+GRADE = _discrete("grades, .97 in the middle", (0.0, 0.5, 1.0), (0.02, 0.97, 0.01))
+NDCG = _discrete("NDCG-like, .96 ones", (0.0, 0.5, 0.63, 1.0), (0.01, 0.01, 0.02, 0.96))
+NEARLY_ONE = _discrete("nearly 1: .94 ones, else .84", (0.84, 1.0), (0.06, 0.94))
+MRR = _discrete("MRR-like, .94 ones", (0.0, 1 / 3, 0.5, 1.0), (0.01, 0.02, 0.03, 0.94))
 MOSTLY_ALIKE = (*PRECISION, GRADE, NDCG, NEARLY_ONE, MRR)
 LOG_NORMAL = (_log_normal(0.5, FEWEST), _log_normal(1.0, FEWEST_OF_EXTREME_SKEW))
 KINDS = (ROUGE, *ZERO_ONE, *MOSTLY_ALIKE, BLEU, *LOG_NORMAL)
 
 
 def sizes(layout: str, n_clusters: int) -> NDArray[np.int64]:
-    """Samples of every cluster: one each, four each, or from a dozen down to one."""
+    """Return the samples of every cluster: one each, four each, or from a dozen down to one."""
     unequal = np.maximum(1, np.round(12 * 0.85 ** np.arange(n_clusters)))
     known = {"single": np.ones(n_clusters), "four": np.full(n_clusters, 4), "unequal": unequal}
     return known[layout].astype(np.int64)
@@ -118,8 +120,9 @@ def sizes(layout: str, n_clusters: int) -> NDArray[np.int64]:
 def coverage(
     kind: Kind, n_in_clusters: Sequence[int] | NDArray[np.int64], correlation: float, n_data_sets: int, seed: int = 0
 ) -> float:
-    """The share of data sets whose interval holds the truth. `correlation` is that of the normal deviates of samples of
-    one cluster.
+    """Return the share of data sets whose interval contains the truth.
+
+    `correlation` is the correlation of the normal deviates of samples in one cluster.
     """
     truth = kind.truth()
     found = _intervals(kind, n_in_clusters, correlation, n_data_sets, seed)
@@ -129,7 +132,7 @@ def coverage(
 def interval_widths(
     kind: Kind, n_in_clusters: Sequence[int] | NDArray[np.int64], correlation: float, n_data_sets: int, seed: int = 0
 ) -> list[float]:
-    """The widths of the intervals whose `coverage` is measured, one for each data set with an interval."""
+    """Return the widths of the intervals whose `coverage` is measured, one for each data set with an interval."""
     return [high - low for low, high in _intervals(kind, n_in_clusters, correlation, n_data_sets, seed)]
 
 
@@ -150,7 +153,7 @@ def _intervals(
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Per kind of metric the setting in which intervals are worst."""
+    """Return for each kind of metric the setting with the worst intervals."""
     return [_worst(kind) for kind in KINDS]
 
 

@@ -1,21 +1,22 @@
-"""The CRUD-RAG corpus: where it is, its texts and queries, and subsets of it in the published layout."""
+"""The CRUD-RAG corpus: its location, its texts and queries, and subsets of it in the published layout."""
 
 import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks.child import in_child
+from components.json_value import Json
 
 _CORPUS = "80000_docs"
 _SPLIT = Path("crud_split") / "split_merged.json"
 
 
 def find(data: Path | None) -> Path:
-    """The folder crud_rag under `data`, else under $RAG_GRID_SHARED/data, else under ../shared/data of the repository.
+    """Return the folder crud_rag under `data`, else under $RAG_GRID_SHARED/data, else under ../shared/data of the
+    repository.
 
-    Raises FileNotFoundError with what was expected there.
+    Raises FileNotFoundError with the expected content.
     """
     repository = Path(__file__).resolve().parents[1]
     shared = Path(os.environ.get("RAG_GRID_SHARED") or repository.parent / "shared")
@@ -30,20 +31,20 @@ def find(data: Path | None) -> Path:
 
 
 def documents(root: Path, n_documents: int) -> list[str]:
-    """About `n_documents` texts, spread evenly over the corpus; never more."""
+    """Return about `n_documents` texts, spread evenly over the corpus, but never more."""
     texts = list(_lines(root))
     return texts[:: max(1, -(-len(texts) // n_documents))]
 
 
 def queries(root: Path, n_queries: int) -> list[str]:
-    """The first events of the summarization items."""
+    """Return the first events of the summarization items."""
     return [item["event"] for item in _split(root)["event_summary"][:n_queries]]
 
 
 def write_subset(root: Path, folder: Path, n_documents: int, n_items: int) -> None:
-    """Some documents and the first `n_items` of every list, in the published layout.
+    """Write some documents and the first `n_items` of every list, in the published layout.
 
-    In a process of its own: this one stays small, since a child's peak counts what its parent holds when it is made.
+    This happens in a separate process, because a child's peak memory includes the memory of its parent at the start.
     """
     in_child(_write_subset, root, folder, n_documents, n_items)
 
@@ -63,6 +64,6 @@ def _lines(root: Path) -> Iterator[str]:
             yield from (line.removesuffix("\n") for line in file)
 
 
-def _split(root: Path) -> dict[str, Sequence[Any]]:
-    split: dict[str, Sequence[Any]] = json.loads((root / _SPLIT).read_text(encoding="utf-8"))
+def _split(root: Path) -> dict[str, Sequence[Json]]:
+    split: dict[str, Sequence[Json]] = json.loads((root / _SPLIT).read_text(encoding="utf-8"))
     return split

@@ -1,10 +1,9 @@
-"""How often the table of recommendations names a level where none is better, and how often it finds what is planted:
-over hundreds of simulated sweeps, the long form of a test.
+"""Error rates of the table of recommendations over hundreds of simulated sweeps: the long form of a test.
 
-Samples come in groups of unequal size (a few documents have many questions); cells share what is hard about a sample,
-and cells of one level share what that level makes of it, so that differences between levels vary from sample to sample
-as in real sweeps. Scenarios are all samples, subsets, tasks and topics, some of which have too few samples to say
-anything.
+It measures how often a level is named although none is better, and how often a planted effect is found. Samples come in
+groups of unequal size, because a few documents have many questions. Cells share the difficulty of a sample, and cells
+of one level share its effect on a sample. Differences between levels therefore vary from sample to sample, as in real
+sweeps. Scenarios are all samples, subsets, tasks and topics, some with too few samples to say anything.
 """
 
 from collections import Counter
@@ -37,25 +36,25 @@ _FEWEST_DRAWS = 1_999
 
 Values = NDArray[np.float64]
 Score = Callable[[Values, Values], Values]
-"""Scores, float64[n, n_cells], from latent values of the same shape (standard normal where nothing is planted), and how
-much is added to each: it is what their expectation rises by.
+"""Function from latent values and additions, both float64[n, n_cells], to scores of the same shape. Latent values are
+standard normal. An addition is the increase of the expected score.
 """
 
 
 def like_rouge(latent: Values, added: Values) -> Values:
-    """Skewed, about .25."""
+    """Return skewed scores around .25."""
     scores: Values = 0.2 * np.exp(0.6 * latent) + added
     return scores
 
 
 def right_or_wrong(latent: Values, added: Values) -> Values:
-    """Right in 70 % of cases; what is added makes so many of the wrong answers right."""
+    """Return scores that are right in 70 % of cases. Additions turn wrong answers into right ones."""
     share = 0.5 * (1 + _erf(latent / 2**0.5))
     return (share <= 0.7 + added).astype(np.float64)
 
 
 def mostly_right(latent: Values, added: Values) -> Values:
-    """In 93 % of cases."""
+    """Return scores that are right in 93 % of cases."""
     share = 0.5 * (1 + _erf(latent / 2**0.5))
     return (share <= 0.93 + added).astype(np.float64)
 
@@ -69,8 +68,9 @@ def _erf(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class Setting:
-    """Sweeps of `n` samples, with scores of a kind, whose mean can rise by `room`; `one_at_a_time` changes one axis of
-    the first cell.
+    """Sweeps of `n` samples, with scores of one kind, whose mean can rise by `room`.
+
+    With `one_at_a_time`, each cell changes one axis of the first cell.
     """
 
     name: str
@@ -91,14 +91,14 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Samples:
-    """Groups int64[n], and by scenario which samples are in it, bool[n]."""
+    """Groups of samples, int64[n], and membership of samples by scenario, bool[n]."""
 
     clusters: NDArray[np.int64]
     scenarios: Mapping[str, NDArray[np.bool_]]
 
 
 def draw_samples(n: int, random: Generator) -> Samples:
-    """Topics are those of documents, tasks those of questions; the smallest topics have a handful of samples."""
+    """Draw samples. Topics belong to documents, tasks to questions; the smallest topics have a handful of samples."""
     sizes = np.clip(np.ceil(random.pareto(1.2, size=n)), 1, 15).astype(np.int64)
     clusters = np.repeat(np.arange(n), sizes)[:n]
     subset = random.choice(3, p=[0.6, 0.3, 0.1], size=n)
@@ -110,7 +110,7 @@ def draw_samples(n: int, random: Generator) -> Samples:
 
 
 def cells_of(setting: Setting) -> list[dict[str, str]]:
-    """The levels of every cell."""
+    """Return the levels of every cell."""
     grid = [dict(zip(_GRID, levels, strict=True)) for levels in product(*_GRID.values())]
     if not setting.one_at_a_time:
         return grid
@@ -118,8 +118,10 @@ def cells_of(setting: Setting) -> list[dict[str, str]]:
 
 
 def draw_latent(cells: Sequence[Mapping[str, str]], clusters: NDArray[np.int64], random: Generator) -> Values:
-    """Standard normal, float64[n, n_cells]: a half is the sample's, the rest that of its levels and of the cell; half
-    of each is common to a group.
+    """Draw standard normal values, float64[n, n_cells].
+
+    Half of their variance belongs to the sample, the rest to its levels and to the cell. Half of each part is common to
+    a group.
     """
 
     def part() -> Values:
@@ -143,9 +145,10 @@ def simulate(
     within: str = "overall",
     samples: Samples | None = None,
 ) -> Recommendations:
-    """The recommendations of one sweep, in which one level of one axis is better by `planted` in a scenario: half of it
-    is added to this level, as far as there is room, and the rest is taken from the others, so that shares stay between
-    0 and 1.
+    """Return the recommendations of one sweep in which one level of one axis is better by `planted` in a scenario.
+
+    Half of the difference is added to this level, as far as there is room, and the rest is taken from the other levels.
+    Shares therefore stay between 0 and 1.
     """
     samples = samples or draw_samples(setting.n, random)
     cells = cells_of(setting)
@@ -157,7 +160,7 @@ def simulate(
 
 
 def scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples) -> Iterator[ScoredCells]:
-    """Scores, float64[n, n_cells], as recommendations read them, by scenario; all samples are the first one."""
+    """Yield scores, float64[n, n_cells], by scenario in the form that recommendations read; all samples come first."""
     results = tuple(CellResult(f"{place:012x}", OK, levels, (), {}, {}) for place, levels in enumerate(cells))
     for subset, is_in in samples.scenarios.items():
         if is_in.any():
@@ -179,18 +182,18 @@ def scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples)
 
 
 def names_any(found: Recommendations) -> bool:
-    """Whether any entry says of any level that it is not the best."""
+    """Return True if any entry rules out any level."""
     return any(entry.verdict == SHOWN for entry in found.entries)
 
 
 def finds_planted(found: Recommendations, within: str) -> bool:
-    """Whether the planted level is recommended, and another one ruled out."""
+    """Return True if the planted level is recommended and another one is ruled out."""
     entry = found.of(within, PLANTED_AXIS)
     return entry is not None and entry.verdict == SHOWN and PLANTED_LEVEL in entry.best
 
 
 def stated(setting: Setting, within: str, random: Generator, n_sweeps: int = _N_PLANTED) -> list[tuple[Samples, float]]:
-    """Of the sweeps without effects that state one the size that they say they would show, and their samples."""
+    """Return the detectable sizes and samples of those sweeps without effects that state a size."""
     sizes = []
     for _ in range(n_sweeps):
         samples = draw_samples(setting.n, random)
@@ -201,7 +204,9 @@ def stated(setting: Setting, within: str, random: Generator, n_sweeps: int = _N_
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Per setting how many sweeps name anything without effects, and how many find an effect of the stated size."""
+    """Return for each setting the number of sweeps that name a level without effects, and that find an effect of stated
+    size.
+    """
     return [own for setting in SETTINGS for own in (_named(setting), *_found(setting))]
 
 
@@ -213,8 +218,9 @@ def _named(setting: Setting) -> Measure:
 
 
 def _found(setting: Setting) -> Iterator[Measure]:
-    """An effect of the mean size that such sweeps state, and in each one of the size that it states itself: that is
-    found less often, as a sweep in which cells happen to disagree little states too small a size.
+    """Measure an effect of the mean stated size, and in each sweep an effect of its own stated size.
+
+    The latter is found less often, because a sweep whose cells happen to disagree little states too small a size.
     """
     for within in ("overall", "task/1"):
         random = np.random.default_rng((2, setting.n))

@@ -1,17 +1,17 @@
 """Tokens per second of the embedder `sentence_transformers` and of the package's own `encode`, side by side.
 
-On a CPU a BERT of 6 layers and 384 dimensions, in seconds of one core, which other work on the machine does not change;
-on a GPU, where there is one, a BERT of 12 layers and 768 dimensions (as BGE base) in bfloat16, in seconds of the clock.
-Weights are random, texts are real: chunks of CRUD-RAG's news, as a sweep makes them.
+On a CPU, the model is a BERT of 6 layers and 384 dimensions, timed in seconds of one core, which other work on the
+machine does not change. On a GPU, if there is one, it is a BERT of 12 layers and 768 dimensions (as BGE base) in
+bfloat16, timed in seconds of the clock. Weights are random. Texts are real: chunks of CRUD-RAG's news, as in a sweep.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import crud_rag
 from benchmarks.child import in_child
@@ -22,14 +22,14 @@ from benchmarks.settings import Settings
 
 _N_ROUNDS = 3
 _EQUAL = 120
-"""Characters, and with the two special ones about as many tokens."""
+"""Characters per text; with the two special tokens, about the number of tokens."""
 _MATRIX = 8192
-"""Of the square matrices whose product shows what the GPU can do."""
+"""Size of the square matrices whose product measures the GPU's peak."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Seconds for the same texts, the best of several rounds each; `largest_difference` is that of any dimension."""
+    """Seconds for the same texts, the best of several rounds each. `largest_difference` is over all dimensions."""
 
     n_texts: int
     n_tokens: int
@@ -39,7 +39,7 @@ class Compared:
     share_of_peak: float = 0.0
 
     def measure(self, name: str, clock: str, at_least: float) -> Measure:
-        """How many times as fast."""
+        """Return the ratio of the two speeds."""
         own, package = self.n_tokens / self.own_s, self.n_tokens / self.package_s
         detail = (
             f"{own:,.0f} / {package:,.0f} tokens per second {clock}; {self.n_texts:,} texts; largest difference "
@@ -49,7 +49,7 @@ class Compared:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Each set of texts in a process of its own; the GPU only where there is one."""
+    """Return the measures. Each set of texts runs in a separate process, on the GPU only if there is one."""
     found = in_child(on_cpu, settings).value
     bounds = {"texts of equal length": 1.0, "chunks of 128 tokens": 1.0, "chunks of 32 to 512 tokens": 1.0}
     measures = [found[name].measure(name, "of one core", bound) for name, bound in bounds.items()]
@@ -62,7 +62,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def on_cpu(settings: Settings) -> dict[str, Compared]:
-    """One thread; seconds of its core."""
+    """Compare both on one thread, in seconds of its core."""
     import torch
 
     torch.set_num_threads(1)
@@ -81,7 +81,7 @@ def on_cpu(settings: Settings) -> dict[str, Compared]:
 
 
 def on_gpu(settings: Settings) -> Compared | None:
-    """None without a GPU."""
+    """Compare both on the GPU; None without one."""
     import torch
 
     if not torch.cuda.is_available():
@@ -102,13 +102,13 @@ def _chunks(documents: Sequence[str], size: int) -> list[str]:
 
 
 def _spread(texts: Sequence[str], n: int) -> list[str]:
-    """`n` different ones from all over the list, as many as there are at most."""
+    """Return up to `n` distinct texts from the whole list."""
     distinct = list(dict.fromkeys(texts))
     return distinct[:: max(1, len(distinct) // n)][:n]
 
 
 def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Callable[[], float]) -> Compared:
-    """Turn by turn, so that both see the same machine."""
+    """Run both in turns, so that they see the same state of the machine."""
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -119,15 +119,16 @@ def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Cal
     package = SentenceTransformer(str(folder), device=device).to(getattr(torch, dtype))
     own = SentenceTransformers(str(folder), "", dtype=Dtype(dtype), device=device)
 
-    def encode() -> Any:
-        return package.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    def encode() -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = package.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+        return vectors
 
-    def embed() -> Any:
+    def embed() -> NDArray[np.float32]:
         return own.embed_chunks(Passages(texts), {})
 
     package.encode(texts[:8])
     own.embed_chunks(Passages(texts[:8]), {})
-    seconds: dict[Callable[[], Any], list[float]] = {encode: [], embed: []}
+    seconds: dict[Callable[[], NDArray[np.float32]], list[float]] = {encode: [], embed: []}
     vectors = {}
     for work in [encode, embed] * _N_ROUNDS:
         started = clock()
@@ -139,13 +140,15 @@ def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Cal
 
 
 def _flops(compared: Compared, *, n_layers: int, n_dimensions: int) -> float:
-    """Of the matrix products that every token needs: 12 d^2 weights per layer, and the attention to its text."""
+    """Return the operations of the matrix products of all tokens: 12 d^2 weights per layer, and the attention to their
+    text.
+    """
     per_text = compared.n_tokens / compared.n_texts
     return compared.n_tokens * n_layers * (2 * 12 * n_dimensions**2 + 4 * n_dimensions * per_text)
 
 
 def _peak_flops() -> float:
-    """Per second, in products of bfloat16 matrices."""
+    """Return the operations per second in products of bfloat16 matrices."""
     import torch
 
     left, right = (torch.randn(_MATRIX, _MATRIX, device="cuda", dtype=torch.bfloat16) for _ in range(2))

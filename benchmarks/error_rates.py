@@ -1,7 +1,7 @@
-"""How often `compare` calls cells different that are equally good, over simulated sweeps: the long form of a test.
+"""False verdicts of `compare` between equally good cells, over simulated sweeps: the long form of a test.
 
-In every setting all cells are equally good, so that each call of "worse" or "better" is false. The family-wise rate is
-the share of sweeps with any false call; `compare` promises at most 5 % of them.
+In every setting all cells are equally good, so each call of "worse" or "better" is false. The family-wise rate is the
+share of sweeps with any false call. `compare` promises at most 5 % of them.
 """
 
 from collections.abc import Callable
@@ -24,38 +24,38 @@ Noise = Callable[[Generator, tuple[int, ...]], NDArray[np.float64]]
 
 
 def normal(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """What textbooks assume."""
+    """Return the noise that textbooks assume."""
     return random.normal(size=shape)
 
 
 def skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """All cells in the same direction, so that their differences are symmetric."""
+    """Return noise with the same skewness in all cells, so that their differences are symmetric."""
     return random.exponential(size=shape) - 1
 
 
 def oppositely_skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Every second cell in the other direction: differences are skewed, and cells not interchangeable."""
+    """Return noise with opposite skewness in every second cell: differences are skewed, cells not interchangeable."""
     noise = skewed(random, shape)
     noise[..., ::2] *= -1
     return noise
 
 
 def exponential(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Every second cell without noise: differences from these are as skewed as the noise itself."""
+    """Return noise for every second cell: differences from the others are as skewed as the noise itself."""
     noise = skewed(random, shape)
     noise[..., ::2] = 0.0
     return noise
 
 
 def two_point(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """+1 in a third of the cases and -.5 in the rest; every second cell without noise."""
+    """Return +1 in a third of the cases and -.5 in the rest; every second cell has no noise."""
     noise = np.where(random.random(shape) < 1 / 3, 1.0, -0.5)
     noise[..., ::2] = 0.0
     return noise
 
 
 def log_normal(sigma: float) -> Noise:
-    """More skewed than the test can follow, the more so the larger sigma; in opposite directions."""
+    """Return noise in opposite directions that is too skewed for the test, and more so for a larger sigma."""
 
     def noise(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
         values: NDArray[np.float64] = random.lognormal(sigma=sigma, size=shape) - np.exp(sigma**2 / 2)
@@ -66,12 +66,14 @@ def log_normal(sigma: float) -> Noise:
 
 
 def rarely_wrong(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Answers that are right in 98 % of cases."""
+    """Return answers that are right in 98 % of cases."""
     return (random.random(shape) < 0.98).astype(np.float64)
 
 
 def rare_failures(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The first cell is a little better on 98 of 100 samples, and far worse on two, which a data set may lack."""
+    """Return scores whose first cell is a little better on 98 of 100 samples, and far worse on two, which data may
+    lack.
+    """
     noise = random.normal(scale=0.02, size=shape)
     noise[..., 0] += np.where(random.random(shape[:-1]) < 0.02, -0.49, 0.01)
     return noise
@@ -79,9 +81,10 @@ def rare_failures(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float
 
 @dataclass(frozen=True)
 class Setting:
-    """`n_clusters` clusters of one sample; with `is_unequal` of 1 to 60, half of whose variance they share.
+    """A setting with `n_clusters` clusters of one sample, or, with `is_unequal`, of 1 to 60 samples that share half of
+    their variance.
 
-    Cells differ in the first `n_differing` clusters alone, or in all.
+    Cells differ only in the first `n_differing` clusters, or in all.
     """
 
     name: str
@@ -91,7 +94,7 @@ class Setting:
     n_differing: int | None = None
 
     def __str__(self) -> str:
-        """The name with the numbers of clusters."""
+        """Return the name with the numbers of clusters."""
         differing = f", {self.n_differing} of them differing" if self.n_differing else ""
         return f"{self.name}, {self.n_clusters} clusters{differing}"
 
@@ -112,7 +115,7 @@ FEW_DIFFERING = tuple(
     for n in range(6, 16)
     for setting in (Setting(name, noise, n), Setting(name, noise, 60, n_differing=n))
 )
-"""Few groups decide, and their differences are skewed. Measured for two cells."""
+"""Settings in which few groups with skewed differences decide. Measured for two cells."""
 
 BEYOND = (
     Setting("log-normal noise, sigma 1", log_normal(1.0), 20),
@@ -122,11 +125,11 @@ BEYOND = (
     Setting("rare, bad failures", rare_failures, 60),
     Setting("rare, bad failures", rare_failures, 100),
 )
-"""Where the promise does not hold: measured for two cells, and without a bound."""
+"""Settings in which the promise does not hold. Measured for two cells, without a bound."""
 
 
 def scores(setting: Setting, n_cells: int, random: Generator) -> SampleScores:
-    """One sweep of equally good cells."""
+    """Return one sweep of equally good cells."""
     sizes = np.ones(setting.n_clusters, dtype=np.int64)
     if setting.is_unequal:
         sizes = np.clip(np.ceil(random.pareto(1.0, size=setting.n_clusters)), 1, 60).astype(np.int64)
@@ -139,17 +142,17 @@ def scores(setting: Setting, n_cells: int, random: Generator) -> SampleScores:
 
 
 def has_false_call(sweep: SampleScores, n_resamples: int) -> tuple[bool, bool]:
-    """Whether any cell is called worse than the best, and whether any is called different from the first one."""
+    """Return whether any cell is called worse than the best, and whether any is called different from the first one."""
     n_others = sweep.statistics.shape[1] - 1
     found = best_cells(sweep, larger_is_better=True, alpha=ALPHA, n_resamples=n_resamples, seed=0)
-    # Holm's smallest level must be one that a p-value can reach.
+    # A p-value must be able to reach Holm's smallest level.
     test = PairedTest(n_resamples=max(n_resamples, 40 * n_others))
     against_first = holm([comparison.p or np.nan for comparison in test.compare(sweep, ALPHA / n_others)])
     return bool((found.p <= ALPHA).any()), bool((against_first <= ALPHA).any())
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Family-wise error rates, against the best cell and against a named one."""
+    """Return family-wise error rates against the best cell and against a named one."""
     promised = [own for setting in SETTINGS for n_cells in _N_SWEEPS for own in _rates(setting, n_cells, Bound(BOUND))]
     promised += [own for setting in FEW_DIFFERING for own in _rates(setting, 2, Bound(BOUND))]
     return promised + [own for setting in BEYOND for own in _rates(setting, 2, None)]

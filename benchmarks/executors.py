@@ -1,4 +1,4 @@
-"""What an executor costs: hundreds of stages that do nothing, through each that can run here."""
+"""Overhead of executors: hundreds of stages that do nothing, through each executor that can run here."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ _BOUNDS_MS = {"local": 5.0, "processes": 5.0, "ray": 12.0}
 
 @dataclass(frozen=True, eq=False)
 class Trivial(Stage[int]):
-    """A number, read from another."""
+    """A stage with a number, which reads another stage."""
 
     kind: ClassVar[str] = "trivial"
     version: ClassVar[int] = 1
@@ -49,7 +49,7 @@ class Trivial(Stage[int]):
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Milliseconds per stage once the first has ended, by two workers, and seconds until then."""
+    """Return the milliseconds per stage after the first one, with two workers, and the seconds until then."""
     measures: list[Measure] = []
     for name, executor in _executors():
         first_s, rest_s = _timed(executor, Store(settings.scratch / name))
@@ -60,7 +60,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _executors() -> Iterator[tuple[str, Executor]]:
-    """Those of the configuration whose packages are there."""
+    """Yield the executors of the configuration whose packages are installed."""
     for file in sorted(files("conf").joinpath("executor").iterdir(), key=lambda file: file.name):
         name = file.name.removesuffix(".yaml")
         if name == file.name:
@@ -73,7 +73,7 @@ def _executors() -> Iterator[tuple[str, Executor]]:
 
 
 def _timed(executor: Executor, store: Store) -> tuple[float, float]:
-    """Seconds until the first stage has ended, and from then to the end of the last."""
+    """Return the seconds until the first stage has ended, and from then to the end of the last."""
     first = Trivial(0)
     stages = [first, *(Trivial(number, first) for number in range(1, _N_STAGES))]
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Making evaluation data of real news, against a server that plays all roles: killed twice, then to its end."""
+"""Making evaluation data of real news, against a server that plays all roles: killed twice, then run to its end."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _CONCURRENCY = 16
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Of whole commands over documents of CRUD-RAG, and the peak memory of the last of them."""
+    """Return the time of whole commands over documents of CRUD-RAG, and the peak memory of the last one."""
     texts = crud_rag.documents(settings.crud_rag, _MANY)[:_MANY]
     with serving(Behaviour(rehearses=True)) as endpoint:
         few = _Making(settings.scratch / "few", texts[:_FEW], endpoint)
@@ -58,7 +58,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 class _Making:
-    """A command in a folder of its own."""
+    """A command in a separate folder."""
 
     def __init__(self, folder: Path, texts: list[str], endpoint: Endpoint) -> None:
         folder.mkdir(parents=True)
@@ -75,7 +75,7 @@ class _Making:
         self.peak_gib = 0.0
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
-        """To its end, or until it is killed."""
+        """Run the command to its end, or until it is killed."""
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
         command = [sys.executable, "-m", "runner.generate", *self._arguments]
         process = subprocess.Popen(command, cwd=self._folder, env=environment, stdout=subprocess.DEVNULL)
@@ -91,7 +91,7 @@ class _Making:
 
     @property
     def n_samples(self) -> int:
-        """Of the set that was made."""
+        """Number of samples in the made set."""
         manifest = json.loads((self._folder / "set" / "manifest.json").read_text(encoding="utf-8"))
         n_samples: int = manifest["n_samples"]
         return n_samples

@@ -1,4 +1,4 @@
-"""60 cells against the sum of their distinct stages, and against 60 runs that share nothing."""
+"""60 cells compared with the sum of their distinct stages, and with 60 runs that share nothing."""
 
 import random
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _N_SEPARATE_PER_RETRIEVER = 2
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """The grid in one fresh store; then a seeded sample of its cells, each in a fresh store."""
+    """Run the grid in one fresh store, then a seeded sample of its cells, each in a fresh store."""
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, settings.scale.n_subset_documents, settings.scale.n_subset_items)
     folder = settings.scratch / "grid"
@@ -34,13 +34,13 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _longest(stages: Mapping[str, float]) -> str:
-    """The kinds of stages that took most of the time."""
+    """Return the kinds of stages that took most of the time."""
     kinds = sorted(stages, key=lambda kind: -stages[kind])[:5]
     return ", ".join(f"{kind} {stages[kind]:.1f}" for kind in kinds)
 
 
 def _sample() -> list[list[str]]:
-    """Cells as overrides, the same number for every retriever."""
+    """Return cells as overrides, the same number for every retriever."""
     chooser = random.Random(0)
     chosen = []
     for retriever in sweep.GRID["retriever"]:

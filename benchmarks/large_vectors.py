@@ -1,7 +1,7 @@
-"""Vectors that lie in a file: what it takes to index and to search a million, and how much of them is in memory.
+"""Vectors in a file: time to index and to search a million, and the part of them in memory.
 
-They are drawn: unit vectors of 384 dimensions around 2,000 centres. Times and memory do not depend on that; what is
-found does.
+The vectors are random: unit vectors of 384 dimensions around 2,000 centres. This does not affect times and memory, but
+it affects the share of found vectors.
 """
 
 import time
@@ -29,12 +29,12 @@ _INDEXES: dict[str, VectorIndex] = {
     "ivf_pq": IvfPq(n_lists=512, n_probes=16, n_subvectors=48),
 }
 _MOST_GIB = 0.6
-"""Of one process, whatever the number of vectors: 1 GiB of them fill two thirds of what a million takes."""
+"""Memory of one process for any number of vectors: two thirds of the size of a million vectors."""
 
 
 @dataclass(frozen=True)
 class Searched:
-    """Seconds of cores for all queries at once, seconds for one alone, and the first ten of each query."""
+    """Seconds of cores for all queries together, seconds for one alone, and the first ten hits of each query."""
 
     core_seconds: float
     seconds_of_one: float
@@ -42,7 +42,7 @@ class Searched:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Each is built in a process of its own, and searched in another."""
+    """Build each index in one process, and search it in another."""
     n = settings.scale.n_large_vectors
     file, store = settings.scratch / "vectors.npy", settings.scratch / "store"
     in_child(_draw, file, n)
@@ -71,11 +71,11 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _draw(file: Path, n: int) -> None:
-    rows_in_file(file, _drawn(n, seed=1), _N_DIMENSIONS)
+    rows_in_file(file, _draw_blocks(n, seed=1), _N_DIMENSIONS)
 
 
 def _build(name: str, index: VectorIndex, file: Path, root: Path) -> float:
-    """Seconds of cores. The store has the index then."""
+    """Build the index and store it. Return the seconds of cores."""
     store = Store(root)
     started = time.process_time()
     parts = index.build(_vectors(file), store.workspace(name))
@@ -89,8 +89,8 @@ def _search(name: str, index: VectorIndex, file: Path, root: Path) -> Searched:
     entry = Store(root).find("vector_index", name)
     assert entry is not None, "it was just built"
     parts, vectors = entry.parts(), _vectors(file)
-    queries = np.concatenate(list(_drawn(_N_QUERIES, seed=2)))
-    index.search(parts, vectors, queries[:1], _DEPTH)  # reads, and compares checksums
+    queries = np.concatenate(list(_draw_blocks(_N_QUERIES, seed=2)))
+    index.search(parts, vectors, queries[:1], _DEPTH)  # reads the index, and compares checksums
     started = time.process_time()
     first = index.search(parts, vectors, queries, _DEPTH).chunk[:, :_TOP]
     core_seconds = time.process_time() - started
@@ -104,7 +104,7 @@ def _vectors(file: Path) -> NDArray[np.float32]:
     return vectors
 
 
-def _drawn(n: int, seed: int, size: int = 10_000) -> Iterator[NDArray[np.float32]]:
+def _draw_blocks(n: int, seed: int, size: int = 10_000) -> Iterator[NDArray[np.float32]]:
     centres = np.random.default_rng(0).standard_normal((_N_CENTRES, _N_DIMENSIONS), dtype=np.float32)
     random = np.random.default_rng(seed)
     for first in range(0, n, size):

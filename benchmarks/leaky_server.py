@@ -1,6 +1,6 @@
-"""A server, or a proxy, that fails in many ways, and repeats the headers of the request in each of them.
+"""A server or proxy that fails in many ways, and repeats the headers of the request in each of them.
 
-It answers chat, embeddings and rerank requests as well as whatever a proxy is asked for.
+It answers chat, embeddings and rerank requests, and any request to a proxy.
 """
 
 import json
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Failure(StrEnum):
-    """How a request ends. REFUSED, UNUSABLE, RAISED and KILLED are not the server's work."""
+    """The ways in which a request ends. REFUSED, UNUSABLE, RAISED and KILLED do not come from the server."""
 
     REFUSED_KEY = "401"
     REFUSED_BY_PROXY = "407"
@@ -42,7 +42,7 @@ _STATUS = {
 
 
 class LeakyServer:
-    """Its address, and how many requests came."""
+    """Address of the server, and the number of requests so far."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
@@ -52,7 +52,7 @@ class LeakyServer:
 
 @contextmanager
 def leaking(failure: Failure) -> Iterator[LeakyServer]:
-    """A server on this machine while the context lasts."""
+    """Run a server on this machine within the context."""
     state = LeakyServer(failure)
 
     class Handler(BaseHTTPRequestHandler):

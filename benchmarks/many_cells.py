@@ -1,4 +1,4 @@
-"""What hundreds of kept cells take: seconds, and memory, which hardly grows with them."""
+"""Cost of hundreds of stored cells in seconds and in memory, which hardly grows with them."""
 
 from benchmarks import sweep
 from benchmarks.measure import Bound, Measure
@@ -16,8 +16,9 @@ _KIB_PER_GIB = 1 << 20
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Of whole commands over the bundled data, once all stages are in the store: MLflow's process is the largest of
-    those that log, the sweep's own the only one without it.
+    """Return times and memory of whole commands over the bundled data, with all stages in the store.
+
+    With logging, MLflow's process is the largest. Without it, the sweep's process is the only one.
     """
     folder = settings.scratch / "many"
     many, few = sweep.overrides_of(_MANY), sweep.overrides_of(_FEW)

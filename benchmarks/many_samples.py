@@ -1,10 +1,9 @@
-"""A made-up sweep of many cells with thousands of samples each, as the runner writes one: no search has to be run."""
+"""An artificial sweep of many cells with thousands of samples each, in the runner's files, without any search."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +11,11 @@ import pyarrow.parquet as pq
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from components.json_value import Json
 from components.subsets import MACRO, OVERALL, subsets_of
 from runner.results import OK, CellResult, SweepResult, write_cell, write_sweep
 
-AXES: Mapping[str, Sequence[Any]] = {
+AXES: Mapping[str, Sequence[Json]] = {
     "chunk.size": (64, 128, 256, 512),
     "retriever": ("bm25", "dense", "hybrid"),
     "top_k": (2, 4, 6, 8, 10),
@@ -28,8 +28,8 @@ _N_TOPICS, _N_TASKS, _SAMPLES_PER_GROUP, _DEPTH = 16, 5, 5, 20
 _WORDS = "the bank opened a branch in 1932 after the merger with its rival and sold 118 shares of the fund".split()
 
 
-def write(folder: Path, n_samples: int, axes: Mapping[str, Sequence[Any]] = AXES) -> Path:
-    """Writes the sweep; returns its folder. Equal calls write equal numbers."""
+def write(folder: Path, n_samples: int, axes: Mapping[str, Sequence[Json]] = AXES) -> Path:
+    """Write the sweep and return its folder. Equal calls write equal numbers."""
     random = np.random.default_rng(0)
     samples = _Samples(n_samples, random)
     cells = [dict(zip(axes, levels, strict=True)) for levels in product(*axes.values())]
@@ -59,7 +59,7 @@ def write(folder: Path, n_samples: int, axes: Mapping[str, Sequence[Any]] = AXES
     return folder
 
 
-def _entries(scores: Mapping[str, NDArray[np.float64]], rows: NDArray[np.int64]) -> dict[str, dict[str, Any]]:
+def _entries(scores: Mapping[str, NDArray[np.float64]], rows: NDArray[np.int64]) -> dict[str, dict[str, Json]]:
     means = {
         name: (float(values[rows].mean()), float(values[rows].std() / len(rows) ** 0.5))
         for name, values in scores.items()
@@ -79,7 +79,7 @@ def _entries(scores: Mapping[str, NDArray[np.float64]], rows: NDArray[np.int64])
 
 
 class _Samples:
-    """What all cells share: questions, gold, and how hard each sample is."""
+    """Facts that all cells share: questions, gold, and the difficulty of each sample."""
 
     def __init__(self, n: int, random: Generator) -> None:
         self.n = n
@@ -99,17 +99,17 @@ class _Samples:
                 groups.setdefault(name, []).append(place)
         return groups
 
-    def scores(self, random: Generator, axes: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
-        """By metric, the values of all samples in a cell."""
+    def scores(self, random: Generator, axes: Mapping[str, Json]) -> dict[str, NDArray[np.float64]]:
+        """Return the values of all samples in a cell by metric."""
         gain = 0.02 * (axes["retriever"] == "hybrid") + 0.0001 * axes["chunk.size"] - 0.002 * axes["top_k"]
         found = {name: np.clip(0.4 + gain + self.hard + random.normal(0, 0.15, self.n), 0, 1) for name in METRICS[:-1]}
         return found | {METRICS[-1]: np.full(self.n, 300.0 * axes["top_k"])}
 
-    def table(self, random: Generator, axes: Mapping[str, Any], scores: Mapping[str, NDArray[np.float64]]) -> bytes:
-        """`samples.parquet` of a cell."""
+    def table(self, random: Generator, axes: Mapping[str, Json], scores: Mapping[str, NDArray[np.float64]]) -> bytes:
+        """Return the `samples.parquet` of a cell."""
         n, top_k = self.n, int(axes["top_k"])
         ranks = random.integers(1, _DEPTH + 10, n).tolist()
-        columns: dict[str, Any] = {
+        columns: dict[str, Json] = {
             "id": [f"q{place}" for place in range(n)],
             "subset": self.subset,
             "kind": ["qa"] * n,
@@ -148,7 +148,7 @@ def _text(random: Generator, n_words: int) -> str:
 _FOUND = pa.list_(pa.struct([("rank", pa.int32()), ("gold", pa.int32()), ("start", pa.int32()), ("end", pa.int32())]))
 
 
-def _gold(place: int, rank: int, top_k: int) -> Iterator[dict[str, Any]]:
+def _gold(place: int, rank: int, top_k: int) -> Iterator[dict[str, Json]]:
     yield {
         "document_id": f"d{place}",
         "start": 100,
@@ -163,8 +163,8 @@ def _found(rank: int) -> list[dict[str, int]]:
     return [{"rank": rank, "gold": 0, "start": 0, "end": 100}] if rank <= _DEPTH else []
 
 
-def _hits(place: int, gold_rank: int, top_k: int) -> list[dict[str, Any]]:
-    """One of the hits holds the gold, if it is not below the depth."""
+def _hits(place: int, gold_rank: int, top_k: int) -> list[dict[str, Json]]:
+    """Return hits with the gold in one of them, unless it is below the depth."""
     return [
         {
             "document_id": f"d{place if rank == gold_rank else place + rank}",

@@ -1,17 +1,17 @@
-"""What a benchmark reports."""
+"""Results of benchmarks, and their bounds."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The limit of a value; an upper one unless `at_least`."""
+    """The limit of a value: an upper limit unless `at_least`."""
 
     limit: float
     at_least: bool = False
 
     def holds(self, value: float) -> bool:
-        """True if the value is on the right side of the limit."""
+        """Return True if the value is on the right side of the limit."""
         return value >= self.limit if self.at_least else value <= self.limit
 
     def __str__(self) -> str:
@@ -20,7 +20,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Measure:
-    """One number: `unit` is "x" for a ratio; `detail` says what it is made of. Without a bound it is for the record."""
+    """One number. `unit` is "x" for a ratio, and `detail` describes its parts. Without a bound it is only recorded."""
 
     name: str
     value: float

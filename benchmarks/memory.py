@@ -1,4 +1,4 @@
-"""Peak memory of sweeps of 1, 4 and 16 cells: it is that of the largest stage."""
+"""Peak memory of sweeps of 1, 4 and 16 cells, which must equal the peak of the largest stage."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ _AXES = {
     "chunk.size": [str(64 + 32 * number) for number in range(16)],
 }
 _NOISE = 1.1
-"""What an allocator leaves unused differs from run to run."""
+"""Tolerance, because the memory that an allocator leaves unused varies between runs."""
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """For each axis, 16 cells against the larger of its two outermost cells run alone."""
+    """Compare, for each axis, 16 cells with the larger of its two outermost cells run alone."""
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, settings.scale.n_subset_documents, settings.scale.n_subset_items)
     return [_along(settings, axis, values) for axis, values in _AXES.items()]

@@ -1,7 +1,9 @@
-"""Truncated, int8 and binary vectors beside whole ones: bytes per vector, time per query, and what is still found.
+"""Truncated, int8 and binary vectors compared with full ones: bytes per vector, time per query, and share of found
+hits.
 
-The vectors are drawn: unit vectors of 1,024 dimensions around 2,000 centres, of which earlier dimensions weigh more, as
-in models trained for truncation. Bytes and times do not depend on that; what is found does.
+The vectors are random: unit vectors of 1,024 dimensions around 2,000 centres, in which earlier dimensions have more
+weight, as in models trained for truncation. This does not affect bytes and times, but it affects the share of found
+hits.
 """
 
 import time
@@ -31,13 +33,14 @@ _INDEXES: dict[str, Truncated | Int8 | Binary] = {
     "int8, truncated to 256": Int8(256),
     "binary": Binary(),
 }
-"""Each is measured with rescoring and without."""
+"""Indexes to measure with rescoring and without."""
 
 
 @dataclass(frozen=True)
 class Searched:
-    """Seconds are those of one core. `share_found` is the share of the first ten of an exact search that are among the
-    first ten.
+    """Results of an index, in seconds of one core.
+
+    `share_found` is the share of the first ten hits of an exact search that are among the first ten.
     """
 
     bytes_per_vector: float
@@ -46,7 +49,7 @@ class Searched:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """All of them over the same vectors, in one process."""
+    """Measure all indexes over the same vectors, in one process."""
     found = in_child(compare, settings).value
     exact = found.pop("flat")
     measures = []
@@ -61,9 +64,9 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def compare(settings: Settings) -> dict[str, Searched]:
-    """Builds and searches every index."""
-    vectors = _drawn(settings.scale.n_chunks, seed=1)
-    queries = _drawn(min(settings.scale.n_queries, _MOST_QUERIES), seed=2)
+    """Build and search every index."""
+    vectors = _draw(settings.scale.n_chunks, seed=1)
+    queries = _draw(min(settings.scale.n_queries, _MOST_QUERIES), seed=2)
     flat, first = _searched(Flat(), {}, vectors, queries, np.zeros((len(queries), 0), dtype=np.int32))
     found = {"flat": replace(flat, bytes_per_vector=float(vectors.itemsize * _N_DIMENSIONS), share_found=1.0)}
     for name, index in _INDEXES.items():
@@ -81,10 +84,10 @@ def _searched(
     queries: NDArray[np.float32],
     exact: NDArray[np.int32],
 ) -> tuple[Searched, NDArray[np.int32]]:
-    """The time of all queries at once, as a stage searches, and the first ten of each."""
+    """Return the time of all queries together, as a stage searches, and the first ten hits of each."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # seconds of one core, which do not depend on what else the machine is doing
+    with threadpool_limits(1):  # seconds of one core do not depend on other work of the machine
         started = time.process_time()
         first = index.search(built, vectors, queries, _DEPTH).chunk[:, :_TOP]
         seconds = (time.process_time() - started) / len(queries)
@@ -93,11 +96,11 @@ def _searched(
     return Searched(n_bytes, seconds, shared / max(exact.size, 1)), first
 
 
-def _drawn(n: int, seed: int) -> NDArray[np.float32]:
-    return np.concatenate(list(_drawn_blocks(n, seed)))
+def _draw(n: int, seed: int) -> NDArray[np.float32]:
+    return np.concatenate(list(_draw_blocks(n, seed)))
 
 
-def _drawn_blocks(n: int, seed: int, size: int = 10_000) -> Iterator[NDArray[np.float32]]:
+def _draw_blocks(n: int, seed: int, size: int = 10_000) -> Iterator[NDArray[np.float32]]:
     weight = (1 / np.sqrt(1 + np.arange(_N_DIMENSIONS) / 256)).astype(np.float32)
     centres = np.random.default_rng(0).standard_normal((_N_CENTRES, _N_DIMENSIONS), dtype=np.float32)
     random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""A BERT with random weights that reads the characters of some documents: as fast, or as slow, as a trained one."""
+"""A BERT with random weights that reads the characters of some documents. It is as fast as a trained one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ MAX_TOKENS = 512
 def save_random_bert(
     folder: Path, documents: Sequence[str], *, n_layers: int, n_dimensions: int, architecture: str = "BertModel"
 ) -> Path:
-    """Saves the model and its tokenizer, with 12 attention heads; `architecture` is a class of transformers."""
+    """Save the model and its tokenizer, with 12 attention heads. `architecture` is a class of transformers."""
     import torch
     import transformers
 

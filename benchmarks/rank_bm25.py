@@ -1,4 +1,4 @@
-"""Our BM25 against the package rank_bm25 over 150,000 chunks: time per query, and equal rankings."""
+"""Our BM25 compared with the package rank_bm25 over 150,000 chunks: time per query, and equal rankings."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,9 @@ _CHUNK_SIZE, _DEPTH, _TOP = 128, 100, 10
 
 @dataclass(frozen=True)
 class Comparison:
-    """`n_compared` queries have no word of negative idf; `n_equal` of them have the same first ten in order."""
+    """Times and rankings. `n_compared` queries have no word of negative idf; `n_equal` of them have equal first ten
+    hits.
+    """
 
     n_chunks: int
     n_queries: int
@@ -35,7 +37,7 @@ class Comparison:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Both get the same terms; ours finds the best 100 of every query, rank_bm25 only scores the chunks."""
+    """Compare both on the same terms. Ours finds the best 100 of every query; rank_bm25 only scores the chunks."""
     found = in_child(compare, settings).value
     own, other = found.seconds_per_query * 1000, found.seconds_per_query_of_rank_bm25 * 1000
     detail = f"{other:.1f} ms / {own:.2f} ms per query over {found.n_chunks:,} chunks, {found.n_queries:,} queries"
@@ -47,7 +49,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def compare(settings: Settings) -> Comparison:
-    """Builds both indexes and searches them."""
+    """Build both indexes and search them."""
     from rank_bm25 import BM25Okapi
 
     from components.sparse_indexes.bm25 import Bm25, Formula
@@ -68,7 +70,7 @@ def compare(settings: Settings) -> Comparison:
 
 
 def _passages(settings: Settings) -> "tuple[Passages, Passages]":
-    """`n_chunks` chunks and the queries, with their terms."""
+    """Return `n_chunks` chunks and the queries, with their terms."""
     from components.records import Passages, Spans, SpanTexts
     from components.text.tables import build_term_table, query_terms
     from components.tokenizers.rjieba_words import RjiebaWords
@@ -85,7 +87,7 @@ def _passages(settings: Settings) -> "tuple[Passages, Passages]":
 
 
 def _block(index: "Bm25", chunks: "Passages") -> "IndexBlock":
-    """An index over all chunks."""
+    """Return an index over all chunks."""
     from components.records import IndexBlock
 
     assert chunks.terms is not None
@@ -94,7 +96,7 @@ def _block(index: "Bm25", chunks: "Passages") -> "IndexBlock":
 
 
 def _seconds_per_query(index: "Bm25", chunks: "Passages", queries: "Passages") -> float:
-    """Seconds of a search for all queries at once, as a stage does it, per query."""
+    """Return the seconds per query of a search for all queries together, as in a stage."""
     block = _block(index, chunks)
     started = time.perf_counter()
     index.search([block], queries, _DEPTH)
@@ -106,7 +108,7 @@ def _rows(terms: "Terms") -> list[list[int]]:
 
 
 def _without_negative_idf(chunks: "Terms", queries: "Terms", n_queries: int) -> list[int]:
-    """The first queries in which every word occurs in fewer than half of the chunks."""
+    """Return the first queries in which every word occurs in fewer than half of the chunks."""
     from components.text.counts import count_matrix
 
     frequency = np.bincount(count_matrix(chunks).indices, minlength=chunks.n_vocabulary)
@@ -115,7 +117,7 @@ def _without_negative_idf(chunks: "Terms", queries: "Terms", n_queries: int) -> 
 
 
 def _scored(index: Any, queries: "Terms", asked: Sequence[int]) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """The seconds that rank_bm25 takes for each query, and its scores of all chunks."""
+    """Yield the seconds that rank_bm25 takes for each query, and its scores of all chunks."""
     for i in asked:
         query = queries.row(i).tolist()
         started = time.perf_counter()
@@ -124,7 +126,7 @@ def _scored(index: Any, queries: "Terms", asked: Sequence[int]) -> Iterator[tupl
 
 
 def _first(scores: NDArray[np.float64]) -> list[int]:
-    """The positions of the best, equal scores in order of position."""
+    """Return the positions of the best chunks; equal scores are in order of position."""
     best = np.argsort(-scores, kind="stable")[:_TOP]
     chosen: list[int] = best[scores[best] > 0].tolist()
     return chosen

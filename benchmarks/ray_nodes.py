@@ -1,5 +1,7 @@
-"""A sweep on a Ray cluster of two nodes, of which one dies in the middle, as do two workers of the other: the same
-numbers as in one process, and nothing left behind. As root on Linux each node is in a network namespace of its own.
+"""A sweep on a Ray cluster of two nodes. One node dies during the sweep, and two workers of the other.
+
+The numbers must equal the numbers of one process, and nothing may be left behind. As root on Linux, each node has a
+separate network namespace.
 """
 
 import os
@@ -19,13 +21,13 @@ if TYPE_CHECKING:
 
 _GRID = ("chunk.size=64,128", "retriever=bm25,dense,hybrid", "top_k=2,3,4,5")
 _STAGES_BEFORE = (20, 60, 100)
-"""The node dies once so many stages have ended, and then one worker each."""
+"""Numbers of finished stages at which the node dies, and then one worker each."""
 
 _LONGEST_S = 300.0
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Cells whose metrics are others, and files that are left."""
+    """Return the number of cells with different metrics, and of leftover files."""
     from tests.runner.engine.executors.ray_bed import Bed
 
     bed = Bed()

@@ -1,4 +1,4 @@
-"""What the report of a sweep takes, and how large the page is: 60 cells with 4,000 samples each."""
+"""Time of a sweep's report and size of its page, for 60 cells with 4,000 samples each."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ _BYTES_PER_MIB = 1 << 20
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Of the whole command, imports included."""
+    """Return the time of the whole command, imports included."""
     sweep = many_samples.write(settings.scratch / "many", _N_SAMPLES)
     path = os.pathsep.join([str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "analysis", "report", str(sweep)]

@@ -1,16 +1,17 @@
 """Pairs per second of the reranker `cross_encoder` and of the package's own `CrossEncoder.predict`, side by side.
 
-A BERT of 6 layers and 384 dimensions with random weights, in seconds of one core, which other work on the machine does
-not change. The pairs are real: questions about CRUD-RAG's news with chunks of the news, as a sweep makes them.
+The model is a BERT of 6 layers and 384 dimensions with random weights, timed in seconds of one core, which other work
+on the machine does not change. The pairs are real: questions about CRUD-RAG's news with chunks of the news, as in a
+sweep.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import crud_rag
 from benchmarks.child import in_child
@@ -27,7 +28,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Compared:
-    """Seconds for the same pairs, the best of several rounds each; `largest_difference` is that of any score."""
+    """Seconds for the same pairs, the best of several rounds each. `largest_difference` is over all scores."""
 
     n_pairs: int
     package_s: float
@@ -35,7 +36,7 @@ class Compared:
     largest_difference: float
 
     def measure(self, name: str) -> Measure:
-        """How many times as fast."""
+        """Return the ratio of the two speeds."""
         detail = (
             f"{self.n_pairs / self.own_s:.1f} / {self.n_pairs / self.package_s:.1f} pairs per second of one core; "
             f"{self.n_pairs} pairs; largest difference {self.largest_difference:.0e}"
@@ -44,12 +45,12 @@ class Compared:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """All in one process."""
+    """Compare both in one process."""
     return [compared.measure(name) for name, compared in in_child(compare, settings).value.items()]
 
 
 def compare(settings: Settings) -> dict[str, Compared]:
-    """Chunks of one size, and of several, whose lengths differ more."""
+    """Compare chunks of one size, and of several sizes, whose lengths differ more."""
     import torch
 
     torch.set_num_threads(1)
@@ -74,7 +75,7 @@ def compare(settings: Settings) -> dict[str, Compared]:
 
 
 def _chunks(documents: list[str], size: int, n: int) -> list[str]:
-    """`n` different ones from all over the corpus."""
+    """Return `n` distinct chunks from the whole corpus."""
     from components.records import SpanTexts
 
     distinct = list(dict.fromkeys(SpanTexts(documents, chunk_spans(documents, size))))
@@ -82,7 +83,7 @@ def _chunks(documents: list[str], size: int, n: int) -> list[str]:
 
 
 def _compare(folder: Path, pairs: list[Pair]) -> Compared:
-    """Turn by turn, so that both see the same machine."""
+    """Run both in turns, so that they see the same state of the machine."""
     from sentence_transformers import CrossEncoder
     from torch import nn
 
@@ -94,15 +95,16 @@ def _compare(folder: Path, pairs: list[Pair]) -> Compared:
     queries, chunks = zip(*pairs, strict=True)
     places = np.repeat(np.arange(len(pairs), dtype=np.int32)[:, np.newaxis], 2, axis=1)
 
-    def predict() -> Any:
-        return package.predict(pairs, show_progress_bar=False)
+    def predict() -> NDArray[np.float32]:
+        scores: NDArray[np.float32] = package.predict(pairs, show_progress_bar=False)
+        return scores
 
-    def score() -> Any:
+    def score() -> NDArray[np.float32]:
         return own.score(Passages(queries), Passages(chunks), places)
 
     package.predict(pairs[:8])
     own.score(Passages(queries), Passages(chunks), places[:8])
-    seconds: dict[Callable[[], Any], list[float]] = {predict: [], score: []}
+    seconds: dict[Callable[[], NDArray[np.float32]], list[float]] = {predict: [], score: []}
     scores = {}
     for work in [predict, score] * _N_ROUNDS:
         started = time.process_time()

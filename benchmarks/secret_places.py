@@ -1,6 +1,4 @@
-"""Places in which somebody may put a secret: in the environment, where it belongs, and in a configuration, where it is
-refused.
-"""
+"""Places for a secret: in the environment, where it belongs, and in a configuration, where it is rejected."""
 
 import random
 import string
@@ -25,9 +23,10 @@ Filled = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Place:
-    """`environment` and `overrides` of a command; `{secret}` stands for the secret, `{quoted}` for it percent-encoded,
-    `{port}` for that of a server. `failures` are those that can be tried; none for a place that is refused before any
-    work. `file` is a preset with the secret in it.
+    """A place for a secret in the `environment` or the `overrides` of a command, or in a preset `file`.
+
+    `{secret}` is replaced by the secret, `{quoted}` by its percent-encoded form, and `{port}` by the port of a server.
+    `failures` are the failures to try; none for a place that is rejected before any work.
     """
 
     name: str
@@ -42,7 +41,7 @@ class Place:
         return not self.failures
 
     def filled(self, secret: str, port: int) -> tuple[list[str], dict[str, str], str]:
-        """Overrides, environment and preset with this secret."""
+        """Return overrides, environment and preset with this secret."""
 
         def fill(text: str) -> str:
             return (
@@ -128,7 +127,7 @@ ENVIRONMENT = (
         (Failure.UNUSABLE,),
     ),
 )
-"""A place where a secret belongs: it must work, and appear nowhere."""
+"""Places where a secret belongs. It must work, and appear nowhere."""
 
 CONFIGURATION = (
     Place("userinfo of llm.base_url", (*_ASKED, *_NO_KEY, "llm.base_url=http://me:{quoted}@127.0.0.1:1/v1")),
@@ -182,7 +181,7 @@ CONFIGURATION = (
         file="# @package _global_\nexperiment: {name: '{quoted}'}\n",
     ),
 )
-"""Where no secret belongs: it must be refused before any work, and be seen nowhere."""
+"""Places where no secret belongs. It must be rejected before any work, and appear nowhere."""
 
 PLACES = (*ENVIRONMENT, *CONFIGURATION)
 
@@ -204,7 +203,7 @@ _PASSWORDS = (*_SHAPES, lambda chance: "p4" + _of(string.ascii_letters + _SIGNS,
 
 
 def random_secret(chance: random.Random, place: Place) -> str:
-    """A secret as providers and people make them. Those that are percent-encoded may hold any sign."""
+    """Return a secret as providers and people make them. A percent-encoded secret may contain any character."""
     texts = [*place.overrides, *(place.environment or {}).values(), place.file]
     is_quoted = any("{quoted}" in text for text in texts) and place not in CONFIGURATION
     return chance.choice(_PASSWORDS if is_quoted else _SHAPES)(chance)

@@ -1,7 +1,8 @@
-"""Looks for a secret in every byte that a command left: files, also compressed ones and databases, and its output.
+"""Search for a secret in every byte that a command left: files, including compressed ones and databases, and its
+output.
 
-The encodings are written here once more, and not taken from `components.secrets`: a search that knew the same forms as
-the mask could not find what the mask forgets.
+The encodings are written here again instead of using `components.secrets`. A search with the forms of the mask could
+not find the forms that the mask forgets.
 """
 
 import base64
@@ -18,23 +19,21 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 _WINDOW = 12
-"""A piece of the secret that is as long counts as the secret."""
+"""Length of a piece of the secret that counts as the secret."""
 
 _MOST_DEEP = 3
 
 
 @dataclass(frozen=True)
 class Leak:
-    """Where a secret was found, and in which encoding."""
+    """The place of a secret, and its encoding."""
 
     place: str
     form: str
 
 
 def leaks(folder: Path, output: str, secret: str) -> list[Leak]:
-    """Return all places below `folder`, names of files among them, and in `output` that show the secret or a piece of
-    it.
-    """
+    """Return all places that show the secret or a piece of it: below `folder`, in names of files, and in `output`."""
     needles = list(_needles(secret))
     found = [Leak("the terminal", form) for form in _forms_in(output.encode("utf-8", "surrogateescape"), needles)]
     for path in sorted(folder.rglob("*")):
@@ -51,7 +50,7 @@ def _forms_in(content: bytes, needles: list[tuple[str, bytes]]) -> list[str]:
 
 
 def _needles(secret: str) -> Iterator[tuple[str, bytes]]:
-    """(encoding, bytes), of the secret or, where it is long, of each of its pieces."""
+    """Yield (encoding, bytes) of the secret or, if it is long, of each of its pieces."""
     pieces = [secret[first : first + _WINDOW] for first in range(max(1, len(secret) - _WINDOW + 1))]
     for piece in pieces:
         plain = piece.encode()
@@ -77,7 +76,7 @@ def _needles(secret: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _contents(name: str, content: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
-    """The bytes of a file, and of what is packed in it."""
+    """Yield the bytes of a file, and of its packed contents."""
     yield name, content
     if depth == _MOST_DEEP:
         return

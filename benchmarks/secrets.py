@@ -1,5 +1,6 @@
-"""Whether a secret is seen anywhere: every place in which somebody may put one, with every way in which a command may
-fail, and then a search through every byte that the command left.
+"""Test that a secret appears nowhere: every place for one, with every failure of a command.
+
+Afterwards, a search reads every byte that the command left.
 """
 
 import os
@@ -30,7 +31,7 @@ _SMALL = (
 )
 _NOT_RUN = 2
 _REFUSALS = ("environment variable", "MLFLOW_TRACKING_PASSWORD", "a folder of this machine")
-"""A message about a secret names where it belongs."""
+"""Texts that name the right place. A message about a secret contains one of them."""
 
 _TIMEOUT_S = 240.0
 _N_SECRETS = 1
@@ -67,15 +68,15 @@ _TRACKED_EVERY = 5
 """Loading MLflow takes longer than the rest of a trial."""
 
 Killed = Callable[[], bool]
-"""True as soon as a command is to be killed."""
+"""Function that returns True as soon as a command must be killed."""
 
 Command = Callable[[Sequence[str], Path, Mapping[str, str], Killed], tuple[int, str]]
-"""Runs `python -m runner` with arguments in a folder with an environment. Returns its exit code and what it wrote."""
+"""Function that runs `python -m runner` in a folder with an environment, and returns exit code and output."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A secret in a place, and how the command failed."""
+    """A secret in a place, and the failure of the command."""
 
     place: Place
     failure: Failure | None
@@ -87,8 +88,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a trial ended. `problem` says what was not as it should be, "" for nothing; `leaks` are where the secret was
-    found.
+    """The end of a trial. `problem` describes a wrong outcome, "" for none. `leaks` are places where the secret
+    appeared.
     """
 
     trial: Trial
@@ -97,19 +98,19 @@ class Ended:
 
     @property
     def held(self) -> bool:
-        """True if the secret was seen nowhere, and the command did what it should."""
+        """True if the secret appeared nowhere, and the outcome of the command is right."""
         return not (self.problem or self.leaks)
 
 
 def trials(chance: random.Random, n_secrets: int) -> Iterator[Trial]:
-    """Every place with every failure, each with random secrets."""
+    """Yield every place with every failure, each with random secrets."""
     for place in PLACES:
         for failure in place.failures or (None,):
             for _ in range(n_secrets):
                 yield Trial(place, failure, random_secret(chance, place))
 
 
-def attempted(trial: Trial, folder: Path, run: Command, *, is_tracked: bool = False) -> Ended:
+def attempt(trial: Trial, folder: Path, run: Command, *, is_tracked: bool = False) -> Ended:
     """Run one trial in an empty folder, and search it. With `is_tracked`, MLflow and the report take part."""
     with leaking(trial.failure or Failure.ECHO) as server:
         port = 1 if trial.failure is Failure.REFUSED else server.port
@@ -146,7 +147,7 @@ def _write_files(folder: Path, preset: str) -> None:
 
 
 def _environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Ours without a proxy of this machine; temporary files go below the folder."""
+    """Return our environment without a proxy of this machine. Temporary files go below the folder."""
     own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     return {**own, "TMPDIR": str(folder / "tmp"), "COLUMNS": "400", **given}
 
@@ -161,13 +162,13 @@ def _problem(trial: Trial, code: int, folder: Path, output: str) -> str:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Run all trials, as commands of their own."""
+    """Run all trials as separate commands."""
     chance = random.Random(20)
     found: list[Ended] = []
     for number, trial in enumerate(trials(chance, _N_SECRETS)):
         folder = settings.scratch / str(number)
         folder.mkdir(parents=True)
-        found.append(attempted(trial, folder, as_command, is_tracked=number % _TRACKED_EVERY == 0))
+        found.append(attempt(trial, folder, as_command, is_tracked=number % _TRACKED_EVERY == 0))
         if not found[-1].held:
             print(f"{trial}: {found[-1].problem} {found[-1].leaks[:5]}", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)

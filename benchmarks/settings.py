@@ -1,4 +1,4 @@
-"""How large the benchmarks are, and where they read and write."""
+"""Sizes of the benchmarks, and their folders."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,7 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """`crud_rag` is the folder of the published data; `scratch` an empty folder for one measurement."""
+    """Folders and sizes of a run. `crud_rag` has the published data, and `scratch` is an empty folder."""
 
     crud_rag: Path
     scratch: Path

@@ -1,7 +1,7 @@
-"""Several writers on one store: what locks fail to keep apart is as right as what they keep apart.
+"""Several writers on one store: results must be right even if locks fail to separate the writers.
 
-Two processes whose locks see nothing of each other, a holder that is stopped, processes that are killed again and
-again, and sweeps that overlap beside `prune` and `verify`.
+The tests are two processes that do not see each other's locks, a stopped holder of a lock, repeatedly killed processes,
+and overlapping sweeps beside `prune` and `verify`.
 """
 
 import multiprocessing
@@ -49,11 +49,11 @@ _CONTEXT.set_forkserver_preload([__name__])
 
 
 class Unlocked(Store):
-    """A store whose locks nobody else sees, as on a file system without them."""
+    """A store whose locks no other process sees, as on a file system without locks."""
 
     @contextmanager
     def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[bool]:
-        """Held by all at once."""
+        """Yield True to all callers."""
         yield False
 
 
@@ -70,7 +70,7 @@ class Impatient(Store):
 
 @dataclass(frozen=True, eq=False)
 class Signed(Stage[Parts]):
-    """Two arrays with the number of the process that made them, which so differ from process to process."""
+    """A stage of two arrays with the number of the process that made them, so that results differ between processes."""
 
     kind: ClassVar[str] = "signed"
     version: ClassVar[int] = 1
@@ -80,13 +80,16 @@ class Signed(Stage[Parts]):
     seconds: float = runtime_only(0.0, "how long it takes")
 
     def make(self, run: Run) -> Parts:
-        """Both."""
+        """Return both arrays after a delay."""
         time.sleep(self.seconds)
         return {name: np.full(1000, os.getpid()) for name in ("one", "other")}
 
 
 def maker(store: Store, number: int) -> int | None:
-    """The process whose result stays; None for none. Raises DamagedEntryError, or ValueError if two made its parts."""
+    """Return the process whose result is stored; None without one.
+
+    Raises DamagedEntryError, or ValueError if two processes made its parts.
+    """
     stage = Signed(number)
     entry = store.find(stage.kind, stage.key)
     if entry is None:
@@ -98,12 +101,12 @@ def maker(store: Store, number: int) -> int | None:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """The full run: nothing may be lost, mixed up or half there."""
+    """Run the full test. Nothing may be lost, mixed up or incomplete."""
     n_results, n_reads, n_rounds = 300, 3000, 200
-    written = write_at_once(settings.scratch / "two", n_results, n_reads)
+    written = write_together(settings.scratch / "two", n_results, n_reads)
     waited_s = stop_a_holder(Store(settings.scratch / "stopped"))
-    killed = kill_again_and_again(settings.scratch / "killed", n_rounds)
-    swept = sweep_at_once(settings.scratch / "sweeps", _GRIDS)
+    killed = kill_repeatedly(settings.scratch / "killed", n_rounds)
+    swept = sweep_together(settings.scratch / "sweeps", _GRIDS)
     return [
         _errors(
             "errors of two writers and two readers without a common lock",
@@ -131,14 +134,14 @@ def _errors(name: str, errors: Sequence[str], detail: str) -> Measure:
 
 @dataclass(frozen=True)
 class Written:
-    """What two writers without a common lock did: `n_second` results were made by both, of which one each stayed."""
+    """Results of two writers without a common lock. Both made `n_second` results, and one result of each stayed."""
 
     n_second: int
     errors: Sequence[str]
 
 
-def write_at_once(root: Path, n_results: int, n_reads: int) -> Written:
-    """Two processes make the same results, each at the same moment, while two others read them."""
+def write_together(root: Path, n_results: int, n_reads: int) -> Written:
+    """Let two processes make the same results, each at the same moment, while two others read them."""
     Store(root)
     together = _CONTEXT.Barrier(2)
     writers = [_Child(_write_all, root, n_results, together) for _ in range(2)]
@@ -162,7 +165,7 @@ def _write_all(_: Connection, root: Path, n: int, together: Barrier) -> tuple[in
 
 
 def _read_some(_: Connection, root: Path, n: int, n_reads: int, seed: int) -> list[str]:
-    """Whoever finds a result finds it whole."""
+    """Read random results. Every result that exists must be whole."""
     chosen = random.Random(seed)
     errors = []
     while n_reads:
@@ -175,7 +178,7 @@ def _read_some(_: Connection, root: Path, n: int, n_reads: int, seed: int) -> li
 
 
 def faults(root: Path, n_results: int | None = None) -> list[str]:
-    """What is wrong in a store that nobody is writing into. With the number of results: nobody was killed there."""
+    """Return the errors in a store that no process is writing. With `n_results`, no process was killed there."""
     store = Store(root)
     kept = list(store.entries())
     found = [f"{entry.folder}: {'; '.join(damages)}" for entry in kept if (damages := entry.damages())]
@@ -188,8 +191,8 @@ def faults(root: Path, n_results: int | None = None) -> list[str]:
 
 
 def stop_a_holder(store: Store) -> float:
-    """Seconds until another has the lock of one that was stopped in the middle. Raises RuntimeError if the two do not
-    report one result.
+    """Return the seconds until another process has the lock of a stopped one. Raises RuntimeError if their results
+    differ.
     """
     holder = _Child(_make_slowly, store, 1.0)
     _wait_for(lambda: any((store.root / "locks").iterdir()))
@@ -211,15 +214,15 @@ def _make_slowly(_: Connection, store: Store, seconds: float) -> tuple[bool, int
 
 @dataclass(frozen=True)
 class Killed:
-    """What became of the `n_done` results and replies that processes had reported before they were killed."""
+    """Outcome of the `n_done` results and replies that processes had reported before they were killed."""
 
     n_done: int
     longest_wait_s: float
     errors: Sequence[str]
 
 
-def kill_again_and_again(root: Path, n_rounds: int) -> Killed:
-    """Processes that make results and keep replies, each killed at a random moment. The next goes on where it was."""
+def kill_repeatedly(root: Path, n_rounds: int) -> Killed:
+    """Run processes that make results and store replies. Each is killed at a random moment, and the next continues."""
     store = Store(root)
     chosen = random.Random(0)
     results: list[int] = [-1]
@@ -243,7 +246,7 @@ def kill_again_and_again(root: Path, n_rounds: int) -> Killed:
 def _work_until_killed(report: Connection, root: Path, first: int, name: str) -> None:
     store = Store(root)
     worker, replies, started = Worker(store), store.replies(_REPLIES), time.monotonic()
-    worker.run(Signed(first))  # whose lock the one before may have held
+    worker.run(Signed(first))  # the previous process may have held its lock
     report.send((first, time.monotonic() - started))
     for number in range(first + 1, first + 10_000):
         worker.run(Signed(number))
@@ -259,15 +262,15 @@ def _reply(request: str) -> Answer:
 
 @dataclass(frozen=True)
 class Swept:
-    """What became of sweeps at once, beside which the store was pruned and verified `n_looks` times each."""
+    """Outcome of concurrent sweeps, while the store was pruned and verified `n_looks` times each."""
 
     n_cells: int
     n_looks: int
     errors: Sequence[str]
 
 
-def sweep_at_once(folder: Path, grids: Sequence[Sequence[str]]) -> Swept:
-    """Sweeps on one store at once, while it is pruned of all that no sweep needs, and verified; then each alone."""
+def sweep_together(folder: Path, grids: Sequence[Sequence[str]]) -> Swept:
+    """Run concurrent sweeps on one store, while it is pruned of unneeded entries and verified; then run each alone."""
     together = folder / "together"
     sweeps = [_command("runner", together / str(n), *_arguments(together, grid)) for n, grid in enumerate(grids)]
     store = ("--store-dir", str(together / "store"))
@@ -309,7 +312,7 @@ def _command(module: str, folder: Path, *arguments: str) -> "subprocess.Popen[st
 
 
 def _metrics(folder: Path) -> dict[str, Json]:
-    """By cell."""
+    """Return the metrics of every cell by its axes."""
     (sweep,) = (path.parent for path in (folder / "results").glob("*/sweep.json"))
     cells = [cell for cell in read_cells(sweep) if cell.status == OK]
     return {str(sorted(cell.axes.items())): dict(cell.metrics) for cell in cells}
@@ -324,7 +327,7 @@ def _wait_for(condition: Callable[[], bool]) -> None:
 
 
 class _Child:
-    """A process that calls `target(connection, *arguments)`, and what it sends back."""
+    """A process that calls `target(connection, *arguments)`, and the objects that it sends back."""
 
     def __init__(self, target: Callable[..., Any], *arguments: Any) -> None:
         self._connection, theirs = _CONTEXT.Pipe()
@@ -333,13 +336,13 @@ class _Child:
             self._process.start()
 
     def receive(self) -> Any:
-        """What it sends next. Raises RuntimeError if it sends nothing for long, EOFError if it has ended."""
+        """Return the next object. Raises RuntimeError if none arrives for long, EOFError if the process has ended."""
         if not self._connection.poll(_LONGEST_S):
             raise RuntimeError("a process did not come to its end")
         return self._connection.recv()
 
     def received(self) -> Iterator[Any]:
-        """All that it sent, until it ended."""
+        """Yield all objects until the process has ended."""
         while True:
             try:
                 yield self.receive()
@@ -347,13 +350,13 @@ class _Child:
                 return
 
     def result(self) -> Any:
-        """What the target returned. Raises EOFError if it raised."""
+        """Return the result of the target. Raises EOFError if the target raised an exception."""
         result = self.receive()
         self._process.join()
         return result
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal."""
+        """Send a signal to the process."""
         assert self._process.pid is not None
         os.kill(self._process.pid, number)
 

@@ -1,4 +1,4 @@
-"""Real sweeps: python -m runner in a separate process."""
+"""Real sweeps, run by python -m runner in a separate process."""
 
 import os
 import subprocess
@@ -23,8 +23,8 @@ N_GRID_CELLS = 60
 
 @dataclass(frozen=True)
 class Run:
-    """How long a command took from start to exit, imports included, the time of cores that it and its processes took,
-    and the peak resident memory of the largest of them.
+    """Costs of a command: seconds from start to exit, imports included; seconds of cores, with its child processes; and
+    the peak resident memory of the largest process.
     """
 
     seconds: float
@@ -33,13 +33,14 @@ class Run:
 
 
 def overrides_of(axes: Mapping[str, Sequence[str]]) -> list[str]:
-    """The axes as a user types them."""
+    """Return the axes in the form that a user types."""
     return [f"{name}={','.join(values)}" for name, values in axes.items()]
 
 
 def run(folder: Path, data: Path | None, *overrides: str) -> Run:
-    """Sweeps the CRUD-RAG data under `data`, or the bundled data for None; results and store are in `folder`. Raises
-    RuntimeError if it fails.
+    """Run a sweep over the CRUD-RAG data under `data`, or over the bundled data for None.
+
+    Results and store are in `folder`. Raises RuntimeError if the sweep fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dataset = ["dataset=crud_rag", f"dataset.root={data}"] if data else []
@@ -61,7 +62,7 @@ def run(folder: Path, data: Path | None, *overrides: str) -> Run:
 
 
 def stage_seconds(folder: Path) -> dict[str, float]:
-    """By kind, the seconds of all stages whose results are in the folder's store."""
+    """Return, by kind, the seconds of all stages whose results are in the folder's store."""
     from runner.engine.store import Store
 
     seconds: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Text metrics: ROUGE-L and BLEU against rouge-chinese, and all of them over 10,000 samples on one core."""
+"""Text metrics: ROUGE-L and BLEU compared with rouge-chinese, and all metrics over 10,000 samples on one core."""
 
 import os
 import time
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 _N_WORDS, _N_PAIRS, _N_SAMPLES, _N_CHARACTERS = 200, 2000, 10_000, 150
 _N_PUBLISHED = 60
-"""Pairs that rouge-chinese is given: its time is that of a table of 200 x 200 fields, whatever is in it."""
+"""Pairs for rouge-chinese, whose time depends only on its table of 200 x 200 fields."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Seconds for 2,000 pairs of 200 words, split beforehand. `largest_difference` is that of ROUGE-L's F1 by
-    rouge-chinese's own formula.
+    """Seconds for 2,000 pairs of 200 words, split beforehand.
+
+    `largest_difference` compares ROUGE-L's F1 with rouge-chinese's own formula.
     """
 
     rouge_chinese_s: float
@@ -33,7 +34,7 @@ class Pairs:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Each in a separate process, so that no cache carries over."""
+    """Run each measurement in a separate process, so that no cache carries over."""
     pairs = in_child(compare, settings).value
     all_s = in_child(score_all, settings).value
     theirs = pairs.rouge_chinese_s
@@ -50,7 +51,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def compare(settings: Settings) -> Pairs:
-    """Both get the same words."""
+    """Score the same words by both packages."""
     from rouge_chinese import Rouge
 
     from components.metrics.bleu import Bleu
@@ -81,7 +82,7 @@ def compare(settings: Settings) -> Pairs:
 
 
 def score_all(settings: Settings) -> float:
-    """Seconds on one core for every metric that splits texts; what metrics of the same form share counts once."""
+    """Return the seconds on one core for every metric that splits texts. Metrics with a common form share its cost."""
     from components.metrics.bleu import Bleu
     from components.metrics.bleu_crud import BleuCrud
     from components.metrics.em import ExactMatch

@@ -1,7 +1,7 @@
-"""What a million chunks, a query over them and a stage cost: the numbers from which docs/scale.md is reckoned.
+"""Costs of a million chunks, a query over them and a stage: the basis of the figures in docs/scale.md.
 
-Seconds are those of one core. The corpus is CRUD-RAG's news in chunks of 128 tokens; vectors are drawn, which changes
-neither times nor bytes of exact search.
+Times are seconds of one core. The corpus is CRUD-RAG's news in chunks of 128 tokens. Vectors are random, which does not
+affect times or bytes of exact search.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from benchmarks.settings import Settings
 
 if TYPE_CHECKING:
     from components.protocols import VectorIndex
+    from components.records import Segments, Spans
+    from components.text.tables import TermTable
+
+T = TypeVar("T")
 
 _MILLION = 1_000_000
 _CHUNK_SIZE, _DEPTH = 128, 100
@@ -32,25 +36,25 @@ _N_STAGES = 400
 _N_PLANNED = 100_000
 
 Costs = dict[str, tuple[float, str]]
-"""By what it is that costs: how much, and its unit."""
+"""Amounts with their units, by the item that costs."""
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """All of them; none has a bound."""
+    """Return all costs, without bounds."""
     scale = settings.scale
     documents = crud_rag.documents(settings.crud_rag, scale.n_subset_documents)
     events = crud_rag.queries(settings.crud_rag, _N_SEARCHES)
     costs = {
-        **in_child(_of_texts, documents, events).value,
-        **in_child(_of_vectors, scale.n_chunks).value,
-        **in_child(_of_stages, settings.scratch).value,
-        **in_child(_of_plans, settings.scratch).value,
+        **in_child(_text_costs, documents, events).value,
+        **in_child(_vector_costs, scale.n_chunks).value,
+        **in_child(_stage_costs, settings.scratch).value,
+        **in_child(_plan_costs, settings.scratch).value,
     }
     return [Measure(name, value, unit, "one core") for name, (value, unit) in costs.items()]
 
 
-def _of_texts(documents: Sequence[str], events: Sequence[str]) -> Costs:
-    """From texts to BM25's hits; all of it is one block."""
+def _text_costs(documents: Sequence[str], events: Sequence[str]) -> Costs:
+    """Return the costs from texts to BM25's hits, for a single block."""
     from components.chunkers.sentence import SentencePacking
     from components.records import Documents, IndexBlock, Passages
     from components.sparse_indexes.bm25 import Bm25
@@ -88,15 +92,15 @@ def _of_texts(documents: Sequence[str], events: Sequence[str]) -> Costs:
     }
 
 
-def _of_vectors(n: int) -> Costs:
-    """Of searches; and of building what has to be built."""
+def _vector_costs(n: int) -> Costs:
+    """Return the costs of searches, and of building indexes."""
     from components.vector_indexes.faiss_index import Flat, Hnsw
     from components.vector_indexes.ivf_flat import IvfFlat
 
     costs: Costs = {}
     times = _MILLION / n
     for n_dimensions in _DIMENSIONS:
-        vectors, queries = _drawn(n, n_dimensions, 1), _drawn(_N_SEARCHES, n_dimensions, 2)
+        vectors, queries = _draw(n, n_dimensions, 1), _draw(_N_SEARCHES, n_dimensions, 2)
         _, per_query = _built_and_searched(Flat(), vectors, queries)
         costs[f"flat search over 10^6 vectors of {n_dimensions}: time per query"] = per_query * times * 1000, "ms"
     building, per_query = _built_and_searched(IvfFlat(), vectors, queries)
@@ -112,7 +116,7 @@ def _of_vectors(n: int) -> Costs:
 def _built_and_searched(
     index: "VectorIndex", vectors: NDArray[np.float32], queries: NDArray[np.float32]
 ) -> tuple[float, float]:
-    """Seconds to build it, and of one query of all at once."""
+    """Return the seconds to build an index, and the seconds per query for all queries together."""
     from tempfile import TemporaryDirectory
 
     with _one_core(), TemporaryDirectory() as place:
@@ -121,14 +125,14 @@ def _built_and_searched(
     return building, searching / len(queries)
 
 
-def _drawn(n: int, n_dimensions: int, seed: int) -> NDArray[np.float32]:
+def _draw(n: int, n_dimensions: int, seed: int) -> NDArray[np.float32]:
     vectors = np.random.default_rng(seed).standard_normal((n, n_dimensions), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
 
 
-def _of_stages(scratch: Path) -> Costs:
-    """Of the store, whatever stages do."""
+def _stage_costs(scratch: Path) -> Costs:
+    """Return the costs of the store, which do not depend on the stages."""
     from runner.engine.store import Store
     from runner.engine.worker import Worker
     from tests.runner.engine.adding import Number
@@ -146,8 +150,8 @@ def _of_stages(scratch: Path) -> Costs:
     }
 
 
-def _of_plans(scratch: Path) -> Costs:
-    """Of stages that are planned, and not run."""
+def _plan_costs(scratch: Path) -> Costs:
+    """Return the costs of planned stages that do not run."""
     from runner.engine.plan import make_plan
     from runner.engine.store import Store
     from tests.runner.engine.adding import Number
@@ -174,12 +178,12 @@ def _one_core() -> Iterator[None]:
     yield
 
 
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What it returns, and the seconds of a core that it took."""
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    """Return the result of the work, and the seconds of a core that it took."""
     started = time.process_time()
     result = work()
     return result, time.process_time() - started
 
 
-def _n_bytes(record: Any) -> int:  # a dataclass of arrays
+def _n_bytes(record: "Segments | Spans | TermTable") -> int:
     return sum(array.nbytes for field in fields(record) if isinstance(array := getattr(record, field.name), np.ndarray))

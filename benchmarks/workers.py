@@ -1,4 +1,4 @@
-"""What a second worker saves: 40 cells of the bundled data with one worker and with two, side by side."""
+"""Gain from a second worker: 40 cells of the bundled data with one worker and with two, side by side."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ _WITHOUT_MLFLOW = "tracking=none"
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Of whole commands, start-up included, the fastest of several each, taken in turns: what else the machine does
-    concerns both. The bound is meant for two cores with nothing else to do.
+    """Return the fastest of several whole commands each, start-up included, taken in turns.
 
-    MLflow's process takes a core for a part of the time anyway, so that two workers share what is left: the time of
-    all cores, halved, is what two could reach at best.
+    Other work of the machine therefore affects both. The bound assumes two cores without other work. MLflow's process
+    uses one core part of the time anyway, so two workers share the rest. Half the time of all cores is the best
+    possible result.
     """
     return [
         *_compared(settings, "without MLflow", (_WITHOUT_MLFLOW,), Bound(1.6, at_least=True)),

@@ -47,11 +47,11 @@ class Scale:
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
-    def ticks(self, n_wanted: int = 5) -> list[float]:
-        """Return about `n_wanted` round values within the scale."""
+    def ticks(self, n_ticks: int = 5) -> list[float]:
+        """Return about `n_ticks` round values within the scale."""
         if self.high <= self.low:
             return [self.low]
-        step = _round_step((self.high - self.low) / max(n_wanted, 1))
+        step = _round_step((self.high - self.low) / max(n_ticks, 1))
         first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
         return [round(number * step, 12) for number in range(first, last + 1)]
 
@@ -63,7 +63,7 @@ def _round_step(step: float) -> float:
 
 
 def around(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, float]:
-    """Return the range of the values, extended by a margin at both ends; for no values, that of (0, 1)."""
+    """Return the range of the values, extended by a margin at both ends; the range (0, 1) for no values."""
     known = list(values)
     low, high = min(known, default=0.0), max(known, default=1.0)
     room = (high - low) * margin or abs(high) * margin or 1.0
@@ -97,7 +97,7 @@ def text(
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, width: float = 1, dash: str = "") -> str:
-    """Return a straight line."""
+    """Return a straight line as SVG."""
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     return (
         f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{stroke}" stroke-width="{width:g}"{dashes} '

@@ -1,4 +1,4 @@
-"""Dot plot: values with their intervals, one row each."""
+"""Dot plot: values with their intervals, one row each. `interval` draws a single row without labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,4 +57,16 @@ def _tick(scale: Scale, value: float, bottom: float) -> str:
     x = scale.of(value)
     return line(x, _MARGIN, x, bottom, stroke=LINE) + text(
         x, bottom + 14, shown(value), anchor="middle", ink=MUTED, size=11
+    )
+
+
+WIDTH, _HEIGHT = 150, 16
+
+
+def interval(row: Dot, low: float, high: float) -> str:
+    """Return an SVG on a scale from `low` to `high`, which all rows of a table share. Screen readers skip it."""
+    scale = Scale(low, high, 4, WIDTH - 4)
+    return (
+        f'<svg aria-hidden="true" width="{WIDTH}" height="{_HEIGHT}" viewBox="0 0 {WIDTH} {_HEIGHT}">'
+        f"{mark(scale, row, _HEIGHT / 2)}</svg>"
     )

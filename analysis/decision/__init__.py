@@ -1,5 +1,6 @@
 """Recommendations from the values of a sweep's cells: by axis, by cell, and by topic and task.
-design           the cells that stand for each level of an axis, so that levels are compared over the same cells
+
+design           the cells that represent each level of an axis, so that levels are compared over the same cells
 scenario_scores  all samples, subsets, topics and tasks, with the scores of the cells
 recommendations  the levels of each axis that may be the best, in each scenario
 tested_levels    the test behind the recommendations

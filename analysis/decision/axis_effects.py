@@ -1,7 +1,6 @@
 """Effects of axes: differences between levels, with simultaneous confidence intervals."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,11 @@ _N_DRAWS, _SEED = 9_999, 0
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """A level of an axis: its mean, and its difference from the reference with an interval, None for the reference
-    itself. There is no interval with too few groups of samples. `p` is corrected for all differences of the axis that
-    are looked at, as the interval is; `is_shown` says that it is at most alpha.
+    """A level of an axis: its mean, and its difference from the reference with an interval; None for the reference
+    itself.
+
+    There is no interval with too few groups of samples. `p` and the interval are corrected for all compared differences
+    of the axis. `is_shown` is true if `p` is at most alpha.
     """
 
     value: str
@@ -37,9 +38,10 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class AxisEffect:
-    """The levels of an axis, best first, averaged over `n_combinations` of the `n_possible` combinations of the other
-    axes. The intervals of one axis hold simultaneously with probability 1 - alpha. If the reference is the base, which
-    is known beforehand, they cover the differences from it. If it is the best level, they cover the differences of all
+    """Levels of an axis, best first, averaged over `n_combinations` of the `n_possible` combinations of the other axes.
+
+    The intervals of one axis hold simultaneously with probability 1 - alpha. If the reference is the base, which is
+    known beforehand, they cover the differences from it. If it is the best level, they cover the differences of all
     pairs of levels.
     """
 
@@ -54,7 +56,7 @@ class AxisEffect:
 
 @dataclass(frozen=True)
 class AxisEffects:
-    """Of all axes in one scenario, over the `n` samples that all cells have, in `n_clusters` groups."""
+    """Effects of all axes in one scenario, over the `n` samples that all cells have, in `n_clusters` groups."""
 
     scenario: Scenario
     metric: SubsetMetric
@@ -64,8 +66,8 @@ class AxisEffects:
     axes: tuple[AxisEffect, ...]
     interactions: tuple[Interaction, ...]
 
-    def as_record(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+    def as_record(self) -> dict[str, object]:
+        """Return the effects as plain JSON values."""
         return {
             **asdict(self),
             "interactions": [{**asdict(one), "text": one.text()} for one in self.interactions],

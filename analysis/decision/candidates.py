@@ -1,7 +1,6 @@
 """The cells that may be the best in each scenario, and the cheapest of them."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +31,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Of the `n_cells` cells in a scenario those that may be the best, the best mean first, over the `n` samples that
-    all of them have, in `n_clusters` groups. With probability 1 - alpha the truly best cell is among them: this is so
-    for each scenario by itself. `cheapest` is the id of the cheapest candidate, or of the fastest where tokens do
-    not count (`weighs_tokens`); None where no cost is known, and where all cost about the same.
+    """Cells that may be the best in a scenario, the best mean first.
 
-    Where `is_enough` is False there are too few samples to rule out any cell: all of them are candidates. Where
-    `spans_conditions` is True the cells were tested under different conditions, and the easiest test is no choice.
+    `n_cells` cells were compared over the `n` samples that all of them have, in `n_clusters` groups. With probability 1
+    - alpha, the truly best cell is among the candidates. This holds for each scenario separately. `cheapest` is the id
+    of the cheapest candidate, or of the fastest if tokens do not count (`weighs_tokens`). It is None if no cost is
+    known, or if all cost about the same.
+
+    If `is_enough` is False, there are too few samples to rule out any cell, and all cells are candidates. If
+    `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is no choice.
     """
 
     scenario: Scenario
@@ -51,17 +52,18 @@ class Candidates:
     weighs_tokens: bool
     spans_conditions: bool = False
 
-    def as_record(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+    def as_record(self) -> dict[str, object]:
+        """Return the candidates as plain JSON values."""
         return {**asdict(self), "cells": [{**asdict(one), "cost": one.cost._asdict()} for one in self.cells]}
 
 
 def candidates(
     sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: ScenarioScores | None = None
 ) -> tuple[Candidates, ...]:
-    """Return the candidates for "[subset:]metric" in every scenario of the sweep. `scores` are scores that were read
-    already. In the metric's subset, the candidates are equal to those of `compare`. Raises DataError if fewer than two
-    cells have a value, or neither larger nor smaller values are better.
+    """Return the candidates for "[subset:]metric" in every scenario of the sweep.
+
+    `scores` are scores that were read already. In the metric's subset, `compare` has the same candidates. Raises
+    DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
     """
     read = scores or ScenarioScores.read(sweep, metric)
     return tuple(
@@ -94,8 +96,9 @@ def _candidates(scored: ScoredCells, alpha: float, *, is_exact: bool) -> Candida
 
 
 def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
-    """Return the p-value of every cell being the best, float64[n_cells]. Exact ones, and those of few cells, use as
-    many draws as `compare`.
+    """Return the p-value of every cell being the best, float64[n_cells].
+
+    Exact p-values, and p-values of few cells, use as many draws as `compare`.
     """
     places = equal_cells(scored.samples.statistics)
     own = scored.scores

@@ -1,8 +1,8 @@
-"""Choice of the cheapest of several levels or cells: by tokens, then by seconds where tokens are about equal and the
-difference in time exceeds its noise.
+"""Choice of the cheapest of several levels or cells.
 
-For a metric that ignores prompts (see `runner.results.sees_prompts`), only seconds decide. Longer prompts cannot
-improve its values, so that tokens could only count against a cell.
+The choice is by tokens. If tokens are about equal and the difference in time exceeds its noise, it is by seconds. For a
+metric that ignores prompts (see `runner.results.sees_prompts`), only seconds decide: longer prompts cannot improve its
+values, so tokens could only count against a cell.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
     """Return the mean costs of n groups of cells; `weights` is float64[n_cells, n]. `cells` are all cells of a
     scenario.
 
-    Tokens are those counted by the provider, if known, otherwise those of the passages in a prompt. All costs use the
-    same count. Tokens are None if they do not count.
+    Tokens are counts of the provider, if known, otherwise counts of the passages in a prompt. All costs use the same
+    count. Tokens are None if they do not count.
     """
     used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
     own = weights[weights.any(axis=1)]
@@ -43,7 +43,7 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
 
 
 def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[float | None]:
-    """Return the means of the first kind of cost that is known for all cells."""
+    """Return the means of the first kind of cost that all cells report."""
     known = known_costs(cells, kinds)
     if not known:
         return [None] * weights.shape[1]
@@ -54,7 +54,9 @@ def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[n
 
 def cheapest(of: Sequence[MeanCost]) -> int | None:
     """Return the index of the cheapest: the fewest tokens per non-empty answer, then the fewest seconds, then the
-    first. Small differences count as equal. Returns None if no cost is known, or if several all cost about the same.
+    first.
+
+    Small differences count as equal. Returns None if all costs are unknown, or if several all cost about the same.
     """
     if all(cost.tokens is None and cost.seconds is None for cost in of):
         return None

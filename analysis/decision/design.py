@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Levels = Mapping[str, Sequence[str | None]]
-"""Per axis the level of every cell, None if a cell does not use the axis."""
+"""The level of every cell by axis; None if a cell does not use the axis."""
 
 Corner = tuple[str, ...]
 """One level for each of some axes."""
@@ -24,9 +24,10 @@ _Pattern = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class LevelDesign:
-    """The comparable levels of an axis, over `n_combinations` combinations of the other axes. In `n_possible`
-    combinations, two or more levels have a cell. `weights`, float64[n_cells, n_levels], turn the values of cells into
-    the mean of a level. `apart` lists the levels that have no combination in common with the others.
+    """Comparable levels of an axis, over `n_combinations` combinations of the other axes.
+
+    In `n_possible` combinations, two or more levels have a cell. `weights`, float64[n_cells, n_levels], turn the values
+    of cells into the mean of a level. `apart` lists the levels that have no combination in common with the others.
     """
 
     axis: str
@@ -39,9 +40,10 @@ class LevelDesign:
 
 @dataclass(frozen=True)
 class Tetrad:
-    """Two levels of each of two axes: `with_c` float64[n_cells] are the weights of cells in what level `b` instead of
-    `a` of the first axis brings with level `c` of the second one, `with_d` those in what it brings with `d`, over the
-    combinations of the other axes that all four have.
+    """Two levels of each of two axes, over the combinations of the other axes that all four pairs of levels have.
+
+    `with_c` and `with_d` float64[n_cells] are weights of cells. They give the gain of level `b` over level `a` of the
+    first axis, with level `c` and with level `d` of the second axis.
     """
 
     axes: tuple[str, str]
@@ -76,7 +78,7 @@ def level_design(axis: str, levels: Levels) -> LevelDesign | None:
 
 def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
     """Return the design of all combinations of levels of these axes that a cell has; None if no two can be compared."""
-    stands = _stands_for(axes, levels)
+    stands = _cells_by_pattern(axes, levels)
     n_cells = len(levels[axes[0]])
     own = (tuple(levels[axis][place] for axis in axes) for place in range(n_cells))
     names = [tuple(map(str, corner)) for corner in dict.fromkeys(own) if None not in corner]
@@ -99,7 +101,7 @@ def _n_with(corners: Sequence[Corner], covered: Mapping[_Pattern, Sequence[Corne
 
 def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
     """Return all pairs of levels of one axis with all pairs of the other, if they have cells."""
-    stands = _stands_for((first, second), levels)
+    stands = _cells_by_pattern((first, second), levels)
     n_cells = len(levels[first])
     firsts, seconds = ([each for each in dict.fromkeys(levels[axis]) if each is not None] for axis in (first, second))
     found = []
@@ -113,7 +115,7 @@ def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
     return found
 
 
-def _stands_for(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[Corner, list[int]]]:
+def _cells_by_pattern(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[Corner, list[int]]]:
     """Map every combination of the other axes to its corners, and these to the indices of their cells."""
     others = [name for name in levels if name not in axes]
     n_cells = len(levels[axes[0]])
@@ -124,7 +126,7 @@ def _stands_for(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[Corn
     for pattern in _most_specific(list(dict.fromkeys(pattern_of.values()))):
         corners = found.setdefault(pattern, {})
         for place in using:
-            if _stands_beside(pattern_of[place], pattern):
+            if _belongs_to(pattern_of[place], pattern):
                 corners.setdefault(tuple(map(str, own[place])), []).append(place)
     return found
 
@@ -134,15 +136,16 @@ def _most_specific(patterns: Sequence[_Pattern]) -> list[_Pattern]:
     return [
         one
         for one in patterns
-        if None not in one or not any(other != one and _stands_beside(one, other) for other in patterns)
+        if None not in one or not any(other != one and _belongs_to(one, other) for other in patterns)
     ]
 
 
-def _stands_beside(pattern: _Pattern, wanted: _Pattern) -> bool:
-    """Whether a cell with this pattern belongs to the wanted combination: equal levels, except for axes that it does
-    not use.
+def _belongs_to(pattern: _Pattern, combination: _Pattern) -> bool:
+    """Return True if a cell with this pattern belongs to a combination of levels.
+
+    Its levels must be equal, except for axes that the cell does not use.
     """
-    return all(own is None or own == other for own, other in zip(pattern, wanted, strict=True))
+    return all(own is None or own == other for own, other in zip(pattern, combination, strict=True))
 
 
 def _mean_of_means(groups: Sequence[Sequence[int]], n_cells: int) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, ScenarioScores, ScoredCells
 from components.statistics import (
@@ -23,12 +22,14 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class MatrixField:
-    """A topic and a task, or all of either (AVERAGE). `value` with its interval is that of the one cell that the matrix
-    is about, `pooled` the same drawn towards its topic and task (None for margins, and where nothing is pooled); `n`
-    are the samples that all cells have, in `n_clusters` groups.
+    """A topic and a task, or all of either (AVERAGE).
 
-    `best` are the ids of the cells that may be the best, best mean first, if any cell is shown not to be; else
-    empty. `p_adjusted` is None where there are too few samples to test, and for margins.
+    `value`, with its interval, belongs to the cell of the matrix. `pooled` is the value shrunk towards its topic and
+    task; None for margins, and for a matrix without pooling. `n` counts the samples that all cells have, in
+    `n_clusters` groups.
+
+    If some cells are significantly worse, `best` has the ids of the cells that may be the best, best mean first;
+    otherwise it is empty. `p_adjusted` is None for margins, and for fields with too few samples to test.
     """
 
     topic: str
@@ -47,9 +48,11 @@ class MatrixField:
 
 @dataclass(frozen=True)
 class FieldMatrix:
-    """The fields that have samples, margins among them, with values of the cell `cell_id`. Topics and tasks are in the
-    order of their `labels`. Of the fields that name cells, at most a share `alpha` leaves out a truly best one, on
-    average; where all cells are equally good everywhere, the probability that any field names one is at most `alpha`.
+    """Fields with samples, including margins, with the values of the cell `cell_id`.
+
+    Topics and tasks are in the order of their `labels`. Of the fields that name cells, on average at most a share
+    `alpha` leaves out a truly best one. If all cells are equally good everywhere, the probability that any field names
+    cells is at most `alpha`.
     """
 
     metric: SubsetMetric
@@ -65,8 +68,8 @@ class FieldMatrix:
         """Return a field; None without samples."""
         return next((one for one in self.fields if (one.topic, one.task) == (topic, task)), None)
 
-    def as_record(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+    def as_record(self) -> dict[str, object]:
+        """Return the matrix as plain JSON values."""
         record = asdict(self)
         del record["metric"]
         return {
@@ -85,8 +88,9 @@ def topic_task_matrix(
     alpha: float = ALPHA,
     scores: ScenarioScores | None = None,
 ) -> FieldMatrix | None:
-    """Return the matrix with the values of `cell`; None for data without topics and tasks. `scores` are scores that
-    were read already. Raises DataError if neither larger nor smaller values are better.
+    """Return the matrix with the values of `cell`; None for data without topics and tasks.
+
+    `scores` are scores that were read already. Raises DataError if neither larger nor smaller values are better.
     """
     read = scores or ScenarioScores.read(sweep, metric)
     found = {place: scored for place, subset in _subsets(cell).items() if (scored := read.within(subset))}

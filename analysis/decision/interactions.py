@@ -14,20 +14,21 @@ from runner.console.display import about
 
 _N_DRAWS, _SEED = 4_999, 0
 _AT_ONCE = 200
-"""Number of tetrads whose draws are held in memory together."""
+"""Number of tetrads whose draws are in memory together."""
 
 
 @dataclass(frozen=True)
 class Interaction:
-    """Of two axes the clearest example: level `better` of the first axis instead of `worse` gains by `difference` more
-    with level `more_with` of the second axis than with `less_with`, averaged over `n_combinations` of the other axes.
-    `gain_more` and `gain_less` are the two gains.
+    """The clearest example of an interaction of two axes.
 
-    Of all such differences of all pairs of axes (`n_looked_at`), this is the one that lies farthest from zero for its
-    pair, in standard errors; `p` and the interval are corrected for all of them, so that of all that `is_shown` in a
-    scenario none is made by chance with probability 1 - alpha. A gain is an improvement, whether larger or smaller
-    values of the metric are better. `unseen` is the one of the two axes that changes no
-    sample's value, as top_k changes no ranking; "" where both change some.
+    Level `better` of the first axis gains more over level `worse` with level `more_with` of the second axis than with
+    `less_with`. `gain_more` and `gain_less` are the two gains, and `difference` is the difference between them,
+    averaged over `n_combinations` of the other axes. A gain is an improvement, regardless of the metric's direction.
+
+    Among `n_looked_at` such differences of all pairs of axes, it is the farthest from zero for its pair, in standard
+    errors. `p` and the interval are corrected for all of them. With probability 1 - alpha, no interaction of a scenario
+    is marked `is_shown` by chance. `unseen` is the axis of the two that changes no sample's value, as top_k changes no
+    ranking; "" if both change some.
     """
 
     axes: tuple[str, str]
@@ -73,8 +74,9 @@ class _Example:
 
 
 def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, ...]:
-    """Return the clearest interaction for each pair of axes that has cells for it, smallest p-value first; empty with
-    too few groups of samples.
+    """Return the clearest interaction of each pair of axes with cells for it, smallest p-value first.
+
+    The result is empty with too few groups of samples.
     """
     if scored.n_clusters < FEWEST_CLUSTERS:
         return ()

@@ -1,8 +1,7 @@
-"""Recommended levels of each axis in each scenario: those that may be the best, if any difference is significant."""
+"""Recommended levels of each axis in each scenario: levels that may be the best, if any difference is significant."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +44,9 @@ class Recommendation:
     `levels` are best first, over `n_combinations` of the `n_possible` combinations of the other axes; levels `apart`
     could not be compared with them. `best` lists the levels to choose from if the `verdict` is SHOWN. `cheapest` is the
     cheapest of these, or otherwise of all levels, or the fastest if tokens do not count (`weighs_tokens`). It is None
-    if no cost is known, if all cost about the same, and for an axis that does not affect the metric. `p` tests whether
-    all levels are equally good; `p_adjusted` is corrected by Benjamini and Hochberg. `detectable` is the true
-    difference that is found with probability `POWER` (None if none would be).
+    if all costs are unknown or about equal, and for an axis that does not affect the metric. `p` tests whether all
+    levels are equally good; `p_adjusted` is corrected by Benjamini and Hochberg. `detectable` is the true difference
+    that is found with probability `POWER` (None if none would be).
     """
 
     scenario: Scenario
@@ -87,25 +86,27 @@ class Recommendation:
         size = smallest_detectable(self.detectable, self.n_clusters)
         return "; ".join(["no significant difference", *cheap, size])
 
-    def as_record(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+    def as_record(self) -> dict[str, object]:
+        """Return the recommendation as plain JSON values."""
         return {**asdict(self), "levels": [_level_record(level) for level in self.levels], "text": self.text()}
 
 
 def smallest_detectable(size: float | None, n_clusters: int) -> str:
-    """Return e.g. "smallest detectable difference 0.012"; for None, that there are too few groups."""
+    """Return e.g. "smallest detectable difference 0.012"; for None, a note that there are too few groups."""
     return too_few_groups(n_clusters) if size is None else f"smallest detectable difference {about(size)}"
 
 
-def _level_record(level: RecommendationLevel) -> dict[str, Any]:
+def _level_record(level: RecommendationLevel) -> dict[str, object]:
     return {**asdict(level), "cost": level.cost._asdict()}
 
 
 @dataclass(frozen=True)
 class Recommendations:
-    """By scenario and axis. Of the entries that are SHOWN, at most a share `alpha` leaves out a level that is truly the
-    best, on average; where no axis makes any difference in any scenario, the probability that any entry is SHOWN is at
-    most `alpha`. `n_tested` entries are in the correction; in those that are SHOWN levels were tested at `level`.
+    """Recommendations by scenario and axis.
+
+    Of the entries that are SHOWN, on average at most a share `alpha` leaves out a truly best level. If no axis makes
+    any difference in any scenario, the probability that any entry is SHOWN is at most `alpha`. The correction covers
+    `n_tested` entries. The levels of entries that are SHOWN were tested at `level`.
     """
 
     metric: SubsetMetric
@@ -126,8 +127,8 @@ class Recommendations:
         """Return all axes, in order."""
         return list(dict.fromkeys(entry.axis for entry in self.entries))
 
-    def as_record(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+    def as_record(self) -> dict[str, object]:
+        """Return the recommendations as plain JSON values."""
         return {
             "metric": self.metric.metric,
             "subset": self.metric.subset,
@@ -211,8 +212,8 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
         levels=tuple(levels),
         best=tuple(one.value for one in candidates) if verdict == SHOWN else (),
         cheapest=None if place is None else candidates[place].value,
-        p=_or_none(tested.p_of_all),
-        p_adjusted=_or_none(adjusted),
+        p=_none_if_nan(tested.p_of_all),
+        p_adjusted=_none_if_nan(adjusted),
         detectable=tested.detectable(own_level),
         n=scored.n,
         n_clusters=scored.n_clusters,
@@ -223,7 +224,7 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
     )
 
 
-def _or_none(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 

@@ -39,7 +39,7 @@ _NOT_CHOSEN = ("dataset", "metrics", "judge")
 
 @dataclass(frozen=True)
 class Scenario:
-    """A subset, as a reader knows it. `same_as` are further subsets that hold the same samples."""
+    """A subset with its label for readers. `same_as` lists further subsets with the same samples."""
 
     subset: str
     label: str
@@ -73,7 +73,7 @@ class ScoredCells:
 
     @property
     def is_enough(self) -> bool:
-        """Whether samples and groups suffice to call anything the best."""
+        """True if there are enough samples and groups to call anything the best."""
         return self.n >= FEWEST_SAMPLES and self.n_clusters >= FEWEST_CLUSTERS
 
     @cached_property
@@ -159,7 +159,7 @@ class ScenarioScores:
 
     @cached_property
     def weighs_tokens(self) -> bool:
-        """Whether the tokens of prompts count among the costs. They do if prompts affect the metric."""
+        """True if the tokens of prompts count among the costs, because prompts affect the metric."""
         there = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
         return not there or sees_prompts(there[0], self.metric.metric)
 
@@ -174,7 +174,7 @@ class ScenarioScores:
             keys = scored.samples.keys
             first = found.setdefault(keys, scored)
             if first is not scored:
-                found[keys] = replace(first, scenario=_joined(first.scenario, scored.scenario))
+                found[keys] = replace(first, scenario=_merge_scenarios(first.scenario, scored.scenario))
         return list(found.values())
 
     def _of_kinds(self, kinds: Sequence[str]) -> Iterator[ScoredCells]:
@@ -192,8 +192,8 @@ class ScenarioScores:
         return " / ".join(labels.get(slug, slug) for slug in slugs)
 
 
-def _joined(first: Scenario, same: Scenario) -> Scenario:
-    """By the label of a part that is all of the first ("create/continuation"), if it has one."""
+def _merge_scenarios(first: Scenario, same: Scenario) -> Scenario:
+    """Return the scenario with the label of its part, if a part contains all of its samples ("create/continuation")."""
     says_more = same.subset.startswith(f"{first.subset}/") and same.label != same.subset
     return replace(first, label=same.label if says_more else first.label, same_as=(*first.same_as, same.subset))
 

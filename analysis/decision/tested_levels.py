@@ -1,4 +1,4 @@
-"""The levels of the axes of a scenario, tested against each other."""
+"""Tests of the levels of each axis of a scenario against each other."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,12 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class TestedLevels:
-    """An axis in a scenario: `means` and `p` float64[n_levels] (None without a test), whether the levels are the same
-    in every sample, the largest standard error of a difference between two levels (NaN if not known), that difference
-    of scores that are right or wrong, and what chance makes of the largest difference.
+    """An axis in a scenario, with the test of its levels.
+
+    `means` and `p` are float64[n_levels]; `p` is None without a test. `is_same` is true if the levels are equal in
+    every sample. `error` is the largest standard error of a difference between two levels, NaN if unknown, and
+    `right_or_wrong` describes this difference for scores that are 0 or 1. `tail` is the distribution of the largest
+    difference by chance.
     """
 
     scored: ScoredCells
@@ -42,14 +45,15 @@ class TestedLevels:
 
     @property
     def p_of_all(self) -> float:
-        """Of the question whether all levels are equally good; NaN where there is nothing to test. What the test of
-        sign changes takes as given, the sizes of the differences, may decide what is tested: levels without any are
-        no test, and make that of others no harder.
+        """Return the p-value of the hypothesis that all levels are equally good; NaN without a test.
+
+        The sizes of the differences, on which sign changes condition, may decide what is tested. Levels without any
+        difference are therefore no test, and do not make other tests harder.
         """
         return float("nan") if self.p is None or self.is_same else float(self.p.min())
 
     def detectable(self, level: float) -> float | None:
-        """Of any two levels: by the pair whose difference is known worst."""
+        """Return the smallest detectable difference of two levels, from the pair with the largest standard error."""
         if self.tail is None or not self.error > 0.0 or self.smallest_p > level:
             return None
         critical = self.tail.critical(level)
@@ -62,13 +66,13 @@ class TestedLevels:
 
 
 def designs_of(scored: ScoredCells) -> list[LevelDesign]:
-    """Return a design for each axis to choose on whose levels can be compared; a condition of the test is no choice."""
+    """Return a design for each axis to choose on with comparable levels. A condition of the test is no such axis."""
     axes = [axis for axis in scored.axes if axis != CONDITION]
     return [design for axis in axes if (design := level_design(axis, scored.levels))]
 
 
 def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[TestedLevels]:
-    """All axes of a scenario by the same resamples, which are what takes long."""
+    """Yield all axes of a scenario, tested by the same resamples, because drawing them takes most of the time."""
     cells = scored.contributions
     if not scored.is_enough or not designs:
         yield from (TestedLevels(scored, design, cells.values @ design.weights) for design in designs)
@@ -90,5 +94,5 @@ def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: 
 
 
 def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of all pairs of levels the weights of the cells in their difference, float64[n_cells, n_pairs]."""
+    """Return the weights of cells in the differences of all pairs of levels, float64[n_cells, n_pairs]."""
     return np.column_stack([weights[:, b] - weights[:, a] for a, b in pairs(weights.shape[1])])

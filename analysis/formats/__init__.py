@@ -1,8 +1,8 @@
-"""How a table is written for others than the terminal: Markdown, LaTeX, CSV.
+"""Formats of tables outside the terminal: Markdown, LaTeX, CSV.
 
 grid      a table as plain texts, with marks on its rows
 document  a console that writes tables and notes in one of the formats
-markdown, latex, comma_separated  the formats
+markdown_tables, latex, comma_separated  the formats
 """
 
 from analysis.formats.document import FORMATS, TERMINAL, Document

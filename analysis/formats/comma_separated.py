@@ -1,4 +1,4 @@
-"""Tables as CSV: rows alone, with the marks in a column of their own."""
+"""Tables as CSV: only rows, with the marks in a separate column."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ _MARKS = {BOLD: "bold", STAR: "*", "": ""}
 
 
 def table(grid: Grid) -> str:
-    """With a column each for the ends of an interval; an unknown value is empty."""
+    """Return the table as CSV. The ends of an interval have a column each, and an unknown value is empty."""
     columns = [own for place, head in enumerate(grid.heads) for own in _columns(grid, place, head)]
     if any(grid.marks.of_rows):
         columns.append(["mark", *(_MARKS[mark] for mark in grid.marks.of_rows)])
@@ -23,7 +23,7 @@ def table(grid: Grid) -> str:
 
 
 def note(text: str) -> str:
-    """Nothing: a line that is no row would be read as one."""
+    """Return "", because readers of CSV would take a note for a row."""
     return ""
 
 
@@ -37,10 +37,10 @@ def _columns(grid: Grid, place: int, head: str) -> list[list[str]]:
 
 
 def _column(head: str, cells: list[str]) -> list[str]:
-    """A signed number is no formula, a text that begins like one may be."""
+    """Escape texts that begin like a formula. A signed number is not a formula."""
     return [str(no_formula(head)), *map(_field, cells)]
 
 
 def _field(cell: str) -> str:
-    """A number without the commas between its thousands."""
+    """Return a number without thousands separators."""
     return cell.replace(",", "") if re.fullmatch(NUMBER, cell) else str(no_formula(cell))

@@ -15,7 +15,7 @@ _WIDTH = 1_000_000
 
 
 class TableFormat(NamedTuple):
-    """How a table and a line beside it are written."""
+    """The functions that write a table, and a line beside it."""
 
     table: Callable[[Grid], str]
     note: Callable[[str], str]
@@ -29,9 +29,9 @@ FORMATS = {
 
 
 class Document(SafeConsole):
-    """Standard output in a format: what a command prints beside its tables becomes a note, without styles.
+    """Standard output in a format. Text beside the tables of a command becomes a note without styles.
 
-    `is_for_print` says that tables go into a paper, where a caption is read alone and shares are percent.
+    `is_for_print` is true for formats of papers, in which captions stand alone and shares are in percent.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -41,14 +41,14 @@ class Document(SafeConsole):
         self._has_table = False
 
     def write_table(self, grid: Grid) -> None:
-        """In one piece, whatever its width."""
+        """Write the table in one piece, regardless of its width."""
         if self._has_table:
             self._write("")
         self._has_table = True
         self._write(self._format.table(grid))
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        """A note."""
+    def print(self, *objects: object, **options: Any) -> None:
+        """Write the text as a note."""
         text = " ".join(each.plain if isinstance(each, Text) else self.render_str(str(each)).plain for each in objects)
         if text and (note := self._format.note(text)):
             self._write(note)

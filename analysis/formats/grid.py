@@ -1,20 +1,20 @@
-"""A table as plain texts, with marks on its rows."""
+"""Tables as plain texts, with marks on their rows."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 BOLD, STAR = "bold", "star"
-"""How a row may be marked."""
+"""Marks of a row."""
 
 NUMBER = r"[+-]?\d[\d,]*\.?\d*%?"
 INTERVAL = re.compile(f"({NUMBER}) ({NUMBER})")
-"""The ends of an interval, as a cell has them."""
+"""The ends of an interval in the text of a cell."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What stands out: for each row BOLD, STAR or "", and what either of them means here ("" if there is none)."""
+    """Marks of rows: BOLD, STAR or "" for each row, and the meanings of BOLD and STAR ("" if unused)."""
 
     of_rows: Sequence[str] = ()
     bold: str = ""
@@ -23,9 +23,10 @@ class Marks:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of plain texts, as many in each as there are `heads`; `starred` is the column that a star is put to.
+    """Rows of plain texts, with one text per item of `heads`.
 
-    `optional` are places of columns that a narrow format drops, `ids` those of columns that only name a cell.
+    `optional` are the positions of columns that narrow formats drop, `ids` the positions of columns that only name a
+    cell.
     """
 
     title: str
@@ -37,23 +38,23 @@ class Grid:
     ids: Sequence[int] = ()
 
     def mark(self, row: int) -> str:
-        """Of a row, "" where rows have none."""
+        """Return the mark of a row, "" if rows have none."""
         return self.marks.of_rows[row] if self.marks.of_rows else ""
 
     def is_optional(self, column: int) -> bool:
-        """Whether a narrow format drops it first."""
+        """Return True if narrow formats drop the column first."""
         return column in self.optional
 
     def is_id(self, column: int) -> bool:
-        """Whether it only names cells."""
+        """Return True if the column only names cells."""
         return column in self.ids
 
     @property
     def starred(self) -> int:
-        """The column that a star is put to: the first number, which is the value that was tested."""
+        """The column of the stars: the first number, which is the tested value."""
         return list(self.are_numbers).index(True) if any(self.are_numbers) else 0
 
     def legend(self) -> list[str]:
-        """What the marks mean, of those that occur."""
+        """Return the meanings of the marks that occur."""
         meanings = {BOLD: f"Bold: {self.marks.bold}.", STAR: f"*: {self.marks.star}."}
         return [text for mark, text in meanings.items() if mark in self.marks.of_rows]

@@ -1,8 +1,8 @@
 r"""Tables in LaTeX, for documents with \usepackage{booktabs} (and, for pdfLaTeX, UTF-8 input, which is its default).
 
-A table is a float with a caption, a label and at most `MOST_COLUMNS` columns. Ids of cells are left out, as no reader
-of a paper can look them up, then the columns that a narrow terminal drops first, then the last ones. A line below the
-float names what was left out.
+A table is a float with a caption, a label and at most `MOST_COLUMNS` columns. Ids of cells are dropped first, because
+readers of a paper cannot look them up, then the columns that a narrow terminal drops, then the last ones. A line below
+the float names the dropped columns.
 """
 
 import re
@@ -27,7 +27,7 @@ _NAMES = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': "''",
-    "[": "{[}",  # behind \\ and \toprule a bracket would begin an option
+    "[": "{[}",  # after \\ and \toprule, a bracket would begin an option
     "]": "{]}",
     "\u2212": "$-$",
     "\u00b1": r"$\pm$",
@@ -40,7 +40,7 @@ _SPECIAL = re.compile("|".join(map(re.escape, _NAMES)))
 
 
 def table(grid: Grid) -> str:
-    """A float with its title and what its marks mean as caption, and a line with the columns that were left out."""
+    """Return a float whose caption has the title and the meanings of the marks, and a line with the dropped columns."""
     places = _shown(grid)
     columns = "".join("r" if grid.are_numbers[place] else "l" for place in places)
     caption = " ".join(filter(None, [grid.title.rstrip(".") + "." if grid.title else "", *grid.legend()]))
@@ -55,7 +55,7 @@ def table(grid: Grid) -> str:
             r"\toprule",
             _row(escaped(grid.heads[place]) for place in places),
             r"\midrule",
-            *(_row(_marked(grid, row, places)) for row in range(len(grid.rows))),
+            *(_row(_marked_cells(grid, row, places)) for row in range(len(grid.rows))),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -65,26 +65,26 @@ def table(grid: Grid) -> str:
 
 
 def note(text: str) -> str:
-    """A paragraph in small print."""
+    """Return a paragraph in small print."""
     return rf"{{\footnotesize {escaped(text)}\par}}"
 
 
 def label(title: str) -> str:
-    """The name for a reference: "tab:" and the words of the title in ASCII, "tab:results" if it has none."""
+    """Return the label for references: "tab:" and the ASCII words of the title, "tab:results" without any."""
     words = "-".join(re.findall(r"[a-z0-9]+", title.lower()))
     whole_words = words if len(words) <= _LONGEST_LABEL else words[:_LONGEST_LABEL].rpartition("-")[0]
     return f"tab:{whole_words or words[:_LONGEST_LABEL] or 'results'}"
 
 
 def escaped(text: str) -> str:
-    """A text that shows as it is, in one line: no command comes of it."""
+    """Return a text on one line, with all special characters escaped."""
     return _SPECIAL.sub(lambda found: _NAMES[found[0]], " ".join(text.split()))
 
 
 def _shown(grid: Grid) -> list[int]:
-    """Places of the columns that are written. The starred number stays whatever its place."""
+    """Return the positions of the written columns. The starred number is always among them."""
     places = [place for place in range(len(grid.heads)) if not grid.is_id(place)]
-    if all(grid.are_numbers[place] for place in places):  # ids alone tell the rows apart
+    if all(grid.are_numbers[place] for place in places):  # only ids distinguish the rows
         places = list(range(len(grid.heads)))
     first_to_go = sorted(places, key=lambda place: (not grid.is_optional(place), -place))
     droppable = [place for place in first_to_go if place not in (places[0], grid.starred)]
@@ -97,17 +97,17 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _with_minus(number: str) -> str:
-    """In text a hyphen is shorter than a minus."""
+    """Replace a hyphen by a minus sign, which is longer in text."""
     return re.sub(r"(?<!\w)-(?=\d)", lambda _: "$-$", number)
 
 
 def _number(cell: str) -> str:
-    """An interval in brackets, and true minus signs."""
+    """Return an interval in brackets, with minus signs."""
     ends = INTERVAL.fullmatch(cell)
     return _with_minus(escaped(f"[{ends[1]}, {ends[2]}]" if ends else cell))
 
 
-def _marked(grid: Grid, row: int, places: Sequence[int]) -> list[str]:
+def _marked_cells(grid: Grid, row: int, places: Sequence[int]) -> list[str]:
     cells = {
         place: _number(grid.rows[row][place]) if grid.are_numbers[place] else escaped(grid.rows[row][place])
         for place in places

@@ -1,4 +1,4 @@
-"""Tables in Markdown, as GitHub and others show them."""
+"""Tables in Markdown, in the dialect of GitHub and others."""
 
 import re
 from collections.abc import Iterable
@@ -9,23 +9,23 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 
 
 def table(grid: Grid) -> str:
-    """With its title before it and what its marks mean behind it."""
+    """Return the table, with its title before it and the meanings of its marks after it."""
     lines = [
         _row(map(escaped, grid.heads)),
         _row("---:" if is_number else ":---" for is_number in grid.are_numbers),
-        *(_row(_marked(grid, place)) for place in range(len(grid.rows))),
+        *(_row(_marked_cells(grid, place)) for place in range(len(grid.rows))),
     ]
     title = [f"**{escaped(grid.title)}**", ""] if grid.title else []
     return "\n".join([*title, *lines, "", *(f"{note(text)}" for text in grid.legend())])
 
 
 def note(text: str) -> str:
-    """A paragraph."""
+    """Return the text as a paragraph."""
     return f"{escaped(text)}\n"
 
 
 def escaped(text: str) -> str:
-    """A text that shows as it is, in one line: no table, no emphasis, no tag comes of it."""
+    """Return a text on one line, with all markup of tables, emphasis and tags escaped."""
     plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", plain)
 
@@ -34,7 +34,7 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _marked(grid: Grid, place: int) -> list[str]:
+def _marked_cells(grid: Grid, place: int) -> list[str]:
     cells = [escaped(cell) for cell in grid.rows[place]]
     if grid.mark(place) == BOLD:
         return [f"**{cell}**" if cell else "" for cell in cells]

@@ -1,7 +1,7 @@
-"""Cells as rows: what varies between them, and their numbers over all samples."""
+"""Cells as rows: the axes that vary, and the numbers over all samples."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.records import AnswerState
 from components.subsets import OVERALL
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def axes_frame(sweep: LoadedSweep) -> "pd.DataFrame":
-    """The axes that vary, by `cell_id`. Values that are no number, truth value or text stand as they are shown."""
+    """Return the varying axes, indexed by `cell_id`. Values other than numbers, truth values and texts become texts."""
     import pandas as pd
 
     values = {axis: [_plain(cell.axes.get(axis)) for cell in sweep.cells] for axis in sweep.axes()}
@@ -30,12 +30,12 @@ def axes_frame(sweep: LoadedSweep) -> "pd.DataFrame":
     return pd.DataFrame(values, index=ids).convert_dtypes()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | float | str) else shown(value)
 
 
 def cells_frame(sweep: LoadedSweep) -> "pd.DataFrame":
-    """As `Sweep.cells`. Raises DataError if samples, which order the cells, cannot be read."""
+    """Return the frame of `Sweep.cells`. Raises DataError if samples, which order the cells, cannot be read."""
     import pandas as pd
 
     metrics = sweep.headlines()
@@ -61,8 +61,9 @@ def cells_frame(sweep: LoadedSweep) -> "pd.DataFrame":
 
 
 def cell_names(sweep: LoadedSweep) -> dict[str, str]:
-    """By id what tells a cell from the others, "retriever=bm25, top_k=2"; its id if it is the only one. Of cells that
-    each change little of a base, what they change.
+    """Return, by id, the values that distinguish each cell, e.g. "retriever=bm25, top_k=2"; the id of a single cell.
+
+    Cells that change little of a common base are named by their changes.
     """
     axes = sweep.axes()
     base = common_base([cell.axes for cell in sweep.cells], axes)
@@ -72,7 +73,7 @@ def cell_names(sweep: LoadedSweep) -> dict[str, str]:
     }
 
 
-def _values(metric: str, entries: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+def _values(metric: str, entries: Sequence[Mapping[str, object]]) -> "pd.DataFrame":
     import pandas as pd
 
     fields = {"": "value", " low": "ci_low", " high": "ci_high"}
@@ -81,7 +82,7 @@ def _values(metric: str, entries: Sequence[Mapping[str, Any]]) -> "pd.DataFrame"
     return pd.DataFrame(numbers, dtype="float64").assign(**{f"{metric} n": counts})
 
 
-_EFFORTS: Mapping[str, tuple[str, Callable[[CellResult], Any]]] = {
+_EFFORTS: Mapping[str, tuple[str, Callable[[CellResult], object]]] = {
     "n_samples": ("Int64", lambda cell: sum(cell.counts.values())),
     "n_failed": ("Int64", lambda cell: cell.counts.get(AnswerState.ERROR, 0)),
     "prompt_tokens": ("Int64", lambda cell: cell.tokens.get("prompt")),
@@ -92,7 +93,7 @@ _EFFORTS: Mapping[str, tuple[str, Callable[[CellResult], Any]]] = {
     "latency_p95_s": ("float64", lambda cell: cell.latency_s.get("p95")),
     "one_time_s": ("float64", lambda cell: cell.one_time_s),
 }
-"""Column -> its dtype, and how it is read."""
+"""Column -> its dtype, and the function that reads it."""
 
 
 def _efforts(cells: Sequence[CellResult]) -> "pd.DataFrame":

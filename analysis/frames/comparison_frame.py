@@ -1,6 +1,6 @@
-"""The comparison of cells as a frame."""
+"""Comparison of cells as a frame."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis import comparison
 from analysis.comparison import Family
@@ -29,7 +29,7 @@ _DTYPES = {
 
 
 def comparison_frame(sweep: LoadedSweep, metric: str, baseline: str, alpha: float) -> "pd.DataFrame":
-    """As `Sweep.compare`."""
+    """Return the frame of `Sweep.compare`."""
     import pandas as pd
 
     wanted = sweep.metric(metric or sweep.headline_metric())
@@ -40,7 +40,7 @@ def comparison_frame(sweep: LoadedSweep, metric: str, baseline: str, alpha: floa
     return with_axes(pd.DataFrame(columns), sweep)
 
 
-def _baseline_rows(family: Family) -> list[dict[str, Any]]:
+def _baseline_rows(family: Family) -> list[dict[str, object]]:
     standing = family.baseline
     return [
         {

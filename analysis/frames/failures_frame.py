@@ -1,4 +1,4 @@
-"""Samples in which something failed, and why."""
+"""Samples with a failure, and its causes, as a frame."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,11 +22,11 @@ _DTYPES = {
 
 
 def failures_frame(sweep: LoadedSweep, cells: Sequence[CellResult]) -> "pd.DataFrame":
-    """As `Sweep.failures`."""
+    """Return the frame of `Sweep.failures`."""
     import pandas as pd
 
     with_samples = [cell for cell in cells if (sweep.folder_of(cell) / "samples.parquet").is_file()]
     frame = samples_frame(sweep, with_samples, _COLUMNS)
-    # Both have the rows of the cells' files, in their order.
+    # Both frames have the rows of the cells' files, in the same order.
     why = all_verdicts(sweep, with_samples)[list(_DTYPES)].astype(_DTYPES)
     return pd.concat([frame, why], axis="columns")[why["failure"] != ""].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Topic x task of one metric and one cell."""
+"""Topic x task of one metric and one cell, as a frame."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ ALL = "All"
 
 
 def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) -> "pd.DataFrame":
-    """As `Sweep.matrix`."""
+    """Return the frame of `Sweep.matrix`."""
     import pandas as pd
 
     if field not in FIELDS:
@@ -26,7 +26,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
         raise DataError(f"{metric}: a matrix is over all samples; name the metric alone, {wanted.metric!r}")
     topics, tasks = _slugs(cell, "topic"), _slugs(cell, "task")
     if not topics or not tasks:
-        raise DataError(f"{cell.cell_id}: its data have no topics and tasks, of which a matrix is made")
+        raise DataError(f"{cell.cell_id}: its data have no topics and tasks, so there is no matrix")
     labels = labels_of(cell) | {AVERAGE: ALL}
     values = [[_entry(cell, wanted.metric, topic, task).get(field) for task in tasks] for topic in topics]
     return pd.DataFrame(
@@ -38,12 +38,14 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
 
 
 def _slugs(cell: CellResult, group: str) -> list[str]:
-    """Of topics or tasks in the order of their labels, AVERAGE behind them; nothing for data without any."""
+    """Return topics or tasks in the order of their labels, with AVERAGE last; [] for data without any."""
     found = [subset.partition("/")[2] for subset in cell.metrics if subset.startswith(f"{group}/")]
     return [*in_order(found, labels_of(cell)), AVERAGE] if found else []
 
 
 def _entry(cell: CellResult, metric: str, topic: str, task: str) -> dict[str, float | None]:
-    """What there is in a field; nothing in the corner, as the mean over all samples has those without a topic in it."""
+    """Return the values of a field; {} for the corner, because the mean over all samples includes samples without a
+    topic.
+    """
     subset = f"task/{task}" if topic == AVERAGE else f"topic/{topic}" if task == AVERAGE else f"matrix/{topic}/{task}"
     return dict(cell.metrics.get(subset, {}).get(metric, {}))

@@ -1,7 +1,7 @@
 """Every metric of every cell over every subset, as rows."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.frames.cells_frame import axes_frame
 from runner.results import CellResult, LoadedSweep
@@ -26,7 +26,7 @@ _DTYPES = {
 
 
 def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
-    """As `Sweep.metrics`."""
+    """Return the frame of `Sweep.metrics`."""
     import pandas as pd
 
     rows = [row for cell in sweep.cells for row in _rows(cell)]
@@ -38,8 +38,9 @@ def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
 
 
 def with_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
-    """The frame with the axes that vary behind its first column, `cell_id`. An axis with the name of a column of the
-    frame becomes "axis/<name>": names stay distinct.
+    """Return the frame with the varying axes after its first column, `cell_id`.
+
+    An axis with the name of a column of the frame becomes "axis/<name>", so that names are distinct.
     """
     import pandas as pd
 
@@ -49,11 +50,11 @@ def with_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
 
 
 def labels_of(cell: CellResult) -> dict[str, str]:
-    """What topics, tasks and subsets are called, by their slugs."""
+    """Return the labels of topics, tasks and subsets by their slugs."""
     return dict(cell.dataset.get("labels", {}))
 
 
-def _rows(cell: CellResult) -> Iterator[tuple[Any, ...]]:
+def _rows(cell: CellResult) -> Iterator[tuple[object, ...]]:
     labels = labels_of(cell)
     for subset, entries in cell.metrics.items():
         topic, task = (None if slug is None else labels.get(slug, slug) for slug in _topic_and_task(subset))
@@ -75,7 +76,7 @@ def _rows(cell: CellResult) -> Iterator[tuple[Any, ...]]:
 
 
 def _topic_and_task(subset: str) -> tuple[str | None, str | None]:
-    """The slugs that "topic/...", "task/..." or "matrix/<topic>/<task>" is made of."""
+    """Return the slugs in "topic/...", "task/..." or "matrix/<topic>/<task>"; None for a missing one."""
     group, *slugs = subset.split("/")
     match group, slugs:
         case "topic", [topic]:

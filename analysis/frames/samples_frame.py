@@ -1,9 +1,9 @@
-"""Samples as rows: a few columns of the files of several cells, and nothing else of them is read."""
+"""Samples as rows, from a few columns of the files of several cells. Other columns are not read."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.frames.metrics_frame import labels_of, with_axes
 from components.errors import DataError
@@ -18,7 +18,7 @@ USUAL = ("subset", "topic", "task", "question", "references", "answer", "state")
 def samples_frame(
     sweep: LoadedSweep, cells: Sequence[CellResult], columns: Sequence[str] | None = None
 ) -> "pd.DataFrame":
-    """As `Sweep.samples`, of these cells; those that failed without any sample are not in it."""
+    """Return the frame of `Sweep.samples` for these cells, without cells that failed before any sample."""
     import pandas as pd
 
     folders = {cell.cell_id: folder for cell in cells if _has_samples(cell, folder := sweep.folder_of(cell))}
@@ -40,7 +40,7 @@ def samples_frame(
 
 
 def _has_samples(cell: CellResult, folder: Path) -> bool:
-    """Of one that did not fail they are read, and missed if they are not there."""
+    """Return True for a cell whose samples must be read. They must exist unless the cell failed."""
     return cell.status == OK or (folder / "samples.parquet").is_file()
 
 
@@ -57,7 +57,7 @@ def _check(columns: Iterable[str], known: Sequence[str]) -> None:
 
 
 def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":
-    """These columns of one cell, with topics and tasks by their labels."""
+    """Return these columns of one cell, with labels for topics and tasks."""
     import pandas as pd
 
     with open_samples(folder) as file:
@@ -69,8 +69,8 @@ def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, 
     return frame
 
 
-def _dtypes() -> dict[Any, Any]:
-    """Arrow's type -> the dtype that holds all of its values and <NA>."""
+def _dtypes() -> dict[object, object]:
+    """Map Arrow's types to pandas dtypes that support all of their values and <NA>."""
     import pandas as pd
     import pyarrow as pa
 

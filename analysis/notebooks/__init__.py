@@ -1,7 +1,7 @@
-"""Six notebooks as Python files: jupytext's percent format, which editors open as notebooks and everybody can read.
+"""Six notebooks as Python files in jupytext's percent format, which editors open as notebooks.
 
-`python -m analysis notebooks --output DIR` makes `.ipynb` files of them. Each loads a sweep that is named at its top, or
-the small one of `start.demo_sweep`.
+`python -m analysis notebooks --output DIR` converts them to `.ipynb` files. Each loads the sweep named at its top, or
+the small sweep of `start.demo_sweep`.
 """
 
 NOTEBOOKS = (
@@ -12,4 +12,4 @@ NOTEBOOKS = (
     "failure_forensics",
     "power_and_cost",
 )
-"""In the order in which they are read."""
+"""Notebooks in reading order."""

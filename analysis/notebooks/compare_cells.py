@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 2. Compare cells
 #
-# One cell is always first. The question is whether it would be first again with other questions of the same kind. This notebook answers it: which
-# cells may be the best, what a single change brings, and on which questions two cells differ.
+# One cell is always first. Would it be first again with other questions of the same kind? This notebook shows which cells may be the best, what a
+# single change gains, and on which questions two cells differ.
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
@@ -38,7 +38,7 @@ names = sweep.cells.set_index("cell_id")["name"]
 # ## Which cells may be the best?
 #
 # All cells answered the same questions, so they are compared question by question: a question that is hard for all of them does not count against
-# any. `verdict` says what came of it:
+# any. `verdict` is the result:
 #
 # - `best`: the highest mean,
 # - `worse`: this cell is not the best one, with 95 % confidence, corrected for the number of cells,
@@ -71,10 +71,10 @@ print(f"differences that they would show reliably: {detectable.min():.3f} to {de
 # %% [markdown]
 # ## Against a cell of your own
 #
-# The setting that is in production now is a baseline that was chosen before the sweep. Name it as `BASELINE` at the top, by its id or by its values,
-# and every other cell is `better`, `worse` or `undecided` against it. These verdicts hold for a baseline that was chosen without these results. Without
-# a name the notebook takes the last cell: that one was picked **from the results**, so more cells look better than it than are. Read the table then as
-# an example of how it looks, and report none of its verdicts.
+# The configuration in production is a baseline that was chosen before the sweep. Name it as `BASELINE` at the top, by its id or by its values. Every
+# other cell is then `better`, `worse` or `undecided` against it. These verdicts hold for a baseline that was chosen without these results. Without a
+# name, the notebook takes the last cell. It was picked **from the results**, so too many cells look better than it. Read the table only as an
+# example then, and report none of its verdicts.
 
 # %%
 baseline = sweep.cell(BASELINE) if BASELINE else sweep.ranked(METRIC)[-1]
@@ -90,7 +90,7 @@ against[["cell_id", *axes, "difference", "p_adjusted", "verdict"]].round(4)
 # ## What to take of each axis
 #
 # Often the question is not which cell, but which chunk size. Every question is averaged over the cells of a level, so that levels are
-# compared with far less noise than single cells. Where no difference is shown the cheapest level is the one to take.
+# compared with far less noise than single cells. Without a significant difference, take the cheapest level.
 # In a terminal: `python -m analysis best SWEEP`.
 
 # %%
@@ -118,6 +118,6 @@ rows = [Dot(f"{row['id']}  {row['question'][:24]}", row["difference"]) for _, ro
 picture(dots(rows, "the questions with the largest differences", with_zero=True))
 
 # %% [markdown]
-# `python -m analysis samples SWEEP best --against CELL` shows such questions with both answers and with what was found for them.
+# `python -m analysis samples SWEEP best --against CELL` shows such questions with both answers and their hits.
 #
 # **Next:** put your numbers beside published ones (`published_table`), or see for which topics and tasks a cell is good (`matrix_in_depth`).

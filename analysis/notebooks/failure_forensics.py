@@ -13,13 +13,13 @@
 # %% [markdown]
 # # 5. Where does it fail, and why?
 #
-# A low score has many causes, and each has another remedy. The evidence may not be in the corpus, or not among the hits, or too far down, or be cut in
-# two by a chunk border; or it was in the prompt and the answer is wrong all the same. As the gold evidence is a range of characters in a document, and not
-# a chunk, all of this can be found out by rules, without a model.
+# A low score has many causes, each with a different remedy. The evidence may be missing from the corpus or from the hits, ranked too low, or cut in two
+# by a chunk border. Or it was in the prompt, and the answer is still wrong. The gold evidence is a range of characters in a document, not a chunk.
+# Rules can therefore find the cause without a model.
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
-METRIC = "rouge_l"  # by which the best cell is chosen
+METRIC = "rouge_l"  # metric that chooses the best cell
 
 # %%
 import pandas as pd
@@ -42,11 +42,11 @@ failures[["id", "question", "stage", "outcome", "failure", "is_uncertain", "rank
 #
 # - `stage`: how far the evidence came. `not_in_corpus`, `not_retrieved` (no hit has it), `ranked_low` (it is below `top_k`), `cut` (a chunk border
 #   goes through it), `in_part` (it is longer than a chunk, and part of it is there), `dropped` (no room in the prompt), `in_context`.
-# - `outcome`: what became of the answer. `right`, `partly`, `wrong`; for long texts, such as summaries, only `low` or `typical` among the answers of
+# - `outcome`: the quality of the answer. `right`, `partly`, `wrong`; for long texts, such as summaries, only `low` or `typical` among the answers of
 #   the sweep.
 #
-# The class, `failure`, follows from both: the stage at which the evidence was lost, or else what the answer did with it. Rules are not people:
-# `is_uncertain` marks what they cannot decide well.
+# The class, `failure`, follows from both: the stage at which the evidence was lost, or else the use that the answer made of it. `is_uncertain` marks
+# cases that rules cannot decide well.
 
 # %%
 failures.groupby(["failure", "is_uncertain"]).size().unstack(fill_value=0)
@@ -54,8 +54,8 @@ failures.groupby(["failure", "is_uncertain"]).size().unstack(fill_value=0)
 # %% [markdown]
 # ## Cell by cell
 #
-# What a change of settings moves becomes visible in how the classes shift: a larger `top_k` turns `ranked_low` into evidence that is in the
-# prompt; whether the answer gets better by that is another matter.
+# A change of settings shifts samples between classes. A larger `top_k` brings `ranked_low` evidence into the prompt, although the answer need not
+# improve.
 
 # %%
 REMEDIES = {
@@ -86,7 +86,7 @@ colours = [f"background: {CLASSES[name].fill}; color: {CLASSES[name].ink}" for n
 pd.DataFrame(meanings, columns=["class", "means", "try"]).style.apply(lambda _: colours, subset="class")
 
 # %% [markdown]
-# Which failures does the best cell mend, and which does it bring? The same questions in the last cell and in the best one:
+# Which failures does the best cell fix, and which does it introduce? The same questions in the last cell and in the best one:
 
 # %%
 last = sweep.ranked(METRIC)[-1]
@@ -96,15 +96,15 @@ moved.rename(columns={"before": "in the last cell", "after": "in the best cell"}
 # %% [markdown]
 # ## How deep must one look?
 #
-# `rank_needed` is the rank down to which the hits hold the whole evidence of a question. The curves say for each cell which share of the questions
-# would have all of their evidence at a given `top_k`: where they are flat, more chunks only cost tokens.
+# `rank_needed` is the rank down to which the hits contain the whole evidence of a question. The curves show for each cell the share of questions that
+# have all of their evidence at a given `top_k`. Where they are flat, more chunks only cost tokens.
 
 # %%
 depth = evidence_depth(found).pivot(index="k", columns="cell_id", values="share")
 places = [k for k in (1, 2, 3, 5, 8, 10, 20, 50, 100) if k in depth.index]
 alike = {
     tuple(depth.loc[places, cell_id]): names[cell_id] for cell_id in depth
-}  # cells that search alike are one curve
+}  # cells with equal searches share a curve
 drawn = sorted((Curve(name, own) for own, name in alike.items()), key=lambda curve: -sum(curve.shares))
 picture(curves([str(k) for k in places], drawn[:8], "top_k", "share of questions whose evidence is within top_k"))
 
@@ -124,4 +124,4 @@ for failure, own in failures.groupby("failure"):
 # %% [markdown]
 # In a terminal: `python -m analysis samples SWEEP best --class ranked_low`, with the gold and where it was found.
 #
-# **Next:** what it costs, and how many questions a decision needs (`power_and_cost`).
+# **Next:** the cost, and the number of questions that a decision needs (`power_and_cost`).

@@ -13,10 +13,10 @@
 # %% [markdown]
 # # 1. The first sweep
 #
-# A RAG pipeline has many settings: how long the chunks are, how they are searched for, how many of them the model reads. A **sweep** runs
-# every combination of the values that you name over the same questions. Each combination is a **cell**.
+# A RAG pipeline has many settings: the length of the chunks, the search, the number of chunks that the model reads. A **sweep** runs every
+# combination of the values that you name over the same questions. Each combination is a **cell**.
 #
-# This notebook runs a small sweep, and looks at its results: which cell is ahead, what each setting does, and what single answers look like.
+# This notebook runs a small sweep and shows its results: the leading cell, the effect of each setting, and single answers.
 # It needs no GPU, no API key and no download.
 
 # %% tags=["parameters"]
@@ -36,13 +36,13 @@ sweep = analysis.load(SWEEP or demo_sweep())
 sweep
 
 # %% [markdown]
-# For the demo a line was printed: the command for the same sweep in a terminal. Values with commas between them are the ones that vary: there 2
-# retrievers x 3 chunk sizes x 2 values of `top_k` are 12 cells. From Python it is `runner.run([...])`, and `analysis.load` reads what it left behind.
+# For the demo, the notebook printed the command of the same sweep in a terminal. Values separated by commas vary: 2 retrievers x 3 chunk sizes x 2
+# values of `top_k` are 12 cells. From Python, use `runner.run([...])`; `analysis.load` reads the results.
 #
 # ## The leaderboard
 #
-# `sweep.cells` has a row per cell, the best first. Next to each metric stand its 95 % interval (`low`, `high`) and `n`, the number of questions
-# with a value. A metric without its interval says little: these questions are a sample of all questions that might be asked.
+# `sweep.cells` has a row per cell, the best first. Each metric has its 95 % interval (`low`, `high`) and `n`, the number of questions with a value.
+# A metric without its interval says little, because these questions are a sample of all questions that users might ask.
 
 # %%
 metric = sweep.results.headline_metric()
@@ -65,8 +65,8 @@ picture(dots(rows, f"{metric} of all cells"))
 # A line plot shows one metric over one axis, with a line for each value of a second one. Every point is the mean over the same values of all
 # other axes. The command is `python -m analysis plot SWEEP --metric ... --axis ... --by ...`.
 #
-# `ndcg@10` says how far up the right documents are in the ranking (1 is perfect); `rouge_l` how many words the answer shares with the reference,
-# in their order.
+# `ndcg@10` measures how high the right documents are ranked (1 is perfect). `rouge_l` measures how many words the answer shares with the reference,
+# in the same order.
 
 # %%
 picture(plot(axis_means(sweep.results, metric, AXIS, BY)))
@@ -75,8 +75,8 @@ picture(plot(axis_means(sweep.results, metric, AXIS, BY)))
 picture(plot(axis_means(sweep.results, "rouge_l", AXIS, BY)))
 
 # %% [markdown]
-# Does one of the metrics like long chunks, and the other one not? That is usual: finding the right document is one thing, giving the model
-# the right words is another. `sweep.metrics` has all metrics over all groups of questions, as rows to filter:
+# Does one metric prefer long chunks, and the other short ones? That is common: finding the right document and giving the model the right words are
+# different tasks. `sweep.metrics` has all metrics over all groups of questions, as rows to filter:
 
 # %%
 best = sweep.best()
@@ -84,19 +84,19 @@ by_subset = sweep.metrics.query("cell_id == @best.cell_id and metric == @metric 
 by_subset[["subset", "value", "ci_low", "ci_high", "n"]].sort_values("value").round(3)
 
 # %% [markdown]
-# Where there are fewer than five independent groups of questions there is no interval: they say too little about others.
+# Fewer than five independent groups of questions have no interval, because they say too little about other questions.
 #
 # ## Single questions
 #
-# `sweep.samples` reads the questions and answers of cells: only the columns that are asked for, so that it is fast for large sweeps too. `"best"`
-# is the name of the first cell of the leaderboard, here and in all commands.
+# `sweep.samples` reads the questions and answers of cells. It reads only the requested columns, so it is fast for large sweeps too. `"best"` is the
+# name of the first cell of the leaderboard, here and in all commands.
 
 # %%
 samples = sweep.samples(["question", "references", "answer", "score/rouge_l"], cells="best")
 samples.sort_values("score/rouge_l")[["id", "question", "references", "answer", "score/rouge_l"]].head(3)
 
 # %% [markdown]
-# The bundled questions are Chinese; yours may be in any language. The answers of this demo are sentences that were picked from the chunks (`llm=extractive`), not written by a model. To sweep with a real one add
+# The bundled questions are Chinese; yours may be in any language. The answers of this demo are sentences picked from the chunks (`llm=extractive`), not written by a model. To sweep with a real model, add
 # `llm=ollama llm.model=...` or `llm=openai llm.model=...` to the command.
 #
 # **Next:** is the first cell really better than the second? `compare_cells`.

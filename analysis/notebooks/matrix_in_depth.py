@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 4. The topic x task matrix in depth
 #
-# A mean over all questions hides where a pipeline is good. Data sets with topics (funds, insurance, ...) and tasks (extraction, multi-hop reasoning,
-# ...) give a matrix of both. Its fields are small, and that is what this notebook is about: how to read it without being fooled by chance.
+# A mean over all questions hides the strengths of a pipeline. Data sets with topics (funds, insurance, ...) and tasks (extraction, multi-hop reasoning,
+# ...) give a matrix of both. Its fields are small. This notebook shows how to read it without being fooled by chance.
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
@@ -29,10 +29,10 @@ from analysis.notebooks.start import demo_sweep, picture, rows_of
 
 sweep = analysis.load(SWEEP or demo_sweep())
 best = sweep.best(METRIC)
-# Without topics and tasks there is no matrix: then the demo shows one.
+# Without topics and tasks there is no matrix. The demo then shows one.
 has_matrix = {"topic", "task"} <= {subset.partition("/")[0] for subset in best.metrics}
 if not has_matrix:
-    print(f"{sweep.folder}: its questions have no topics and tasks, so all that follows is about the demo.")
+    print(f"{sweep.folder}: its questions have no topics and tasks, so the rest shows the demo.")
     print('To have them: "topic" and "task" in each line of the questions (docs/own-data.md), and the sweep once more.')
     sweep, METRIC = analysis.load(demo_sweep()), "rouge_l"
     best = sweep.best(METRIC)
@@ -40,11 +40,11 @@ matrix = sweep.matrix(METRIC, best)
 matrix.round(3)
 
 # %% [markdown]
-# Rows are topics, columns are tasks, by the labels of the data set. `All` are the means over the questions of a row or a column. An empty field
-# has no question. The sweep draws the same as a picture, with the number of questions in each field:
+# Rows are topics, columns are tasks, by the labels of the data set. `All` is the mean over the questions of a row or a column. An empty field has no
+# question. The sweep draws the same matrix as a picture, with the number of questions in each field:
 
 # %%
-file = sweep.results.folder_of(best) / f"matrix_{METRIC}.svg"  # of other metrics: run.pictures=all
+file = sweep.results.folder_of(best) / f"matrix_{METRIC}.svg"  # for other metrics: run.pictures=all
 picture(file.read_text(encoding="utf-8"))
 
 # %% [markdown]
@@ -58,9 +58,9 @@ print(f"{(fields < 10).sum()} of them with fewer than 10")
 n.astype("Int64")
 
 # %% [markdown]
-# A field of two questions says hardly anything by itself. The **pooled** value of a field is drawn towards its topic and its task, the more, the
-# fewer questions it has. Read raw values to report, and pooled ones to see which fields stand out. (There are none where the matrix is too
-# small to know how much fields differ.)
+# A field of two questions says hardly anything by itself. The **pooled** value of a field is shrunk towards its topic and its task, more strongly for
+# fewer questions. Report raw values, and use pooled ones to see which fields stand out. (A matrix that is too small to estimate the differences
+# between fields has no pooled values.)
 
 # %%
 raw = matrix.drop(index="All", columns="All").stack().dropna().rename("raw")
@@ -85,7 +85,7 @@ picture(dots(rows, f"{METRIC}: the lowest and the highest fields, pooled"))
 # %% [markdown]
 # ## Is another cell better somewhere?
 #
-# Here lies the trap. With 40 fields of a few questions each, some field will favour any cell by a lot. Rows and columns have more questions, so look
+# This is the trap. With 40 fields of a few questions each, some field will favour any cell by a lot. Rows and columns have more questions, so look
 # at the margins first, and test what you find there: `sweep.compare("task/extractive:rouge_l")`.
 
 # %%
@@ -98,7 +98,7 @@ rows = [Dot(topic, value, note=f"n={n:.0f}") for topic, value, n in rows_of(marg
 picture(dots(rows, f"{METRIC} by topic: the best cell minus the last one", with_zero=True))
 
 # %% [markdown]
-# Name a winner of a topic only where a test shows it, and never from fewer than 10 questions: `python -m analysis best SWEEP` and the report
-# (`python -m analysis report SWEEP`) keep to that.
+# Name a winner of a topic only if a test is significant, and never from fewer than 10 questions. `python -m analysis best SWEEP` and the report
+# (`python -m analysis report SWEEP`) follow this rule.
 #
 # **Next:** why answers are wrong (`failure_forensics`).

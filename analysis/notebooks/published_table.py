@@ -13,11 +13,11 @@
 # %% [markdown]
 # # 3. Reproduce a table of CRUD-RAG
 #
-# Published numbers are a check of your own ones. CRUD-RAG (Lyu et al. 2025) tried chunk sizes, overlaps, retrievers, embedding models, values of
+# Published numbers are a check of your numbers. CRUD-RAG (Lyu et al. 2025) tried chunk sizes, overlaps, retrievers, embedding models, values of
 # top-k and language models on Chinese news; its tables ship with this project. This notebook puts a sweep beside one of them.
 #
-# The demo has the same kinds of questions, about other texts, and no language model. So its numbers **must** differ: read this as how it is
-# done. With the data of CRUD-RAG the sweep is one command (and hours of a model):
+# The demo has the same kinds of questions, about other texts, and no language model. Its numbers **must** therefore differ: it only shows the steps.
+# With the data of CRUD-RAG, the sweep is one command (and hours of a model):
 #
 # ```text
 # python -m runner -m +sweeps=crud_table5 dataset.root=FOLDER         # the paper's models; the file says what it needs
@@ -42,9 +42,9 @@ pd.DataFrame([{"table": name, "about": info.about} for name, info in TABLES.item
 # %% [markdown]
 # ## Our numbers beside the printed ones
 #
-# Each cell of the sweep is put beside the row with its values. The settings that the table holds fixed and the cell does not share are
-# told below: they are the first explanation of any difference. `published` says whether our metric is defined exactly as in the paper's code: metrics
-# whose names end in `_crud_compat` are. The plain `rouge_l` and `bleu` are the textbook definitions, and are **not** comparable with the table.
+# Each cell of the sweep is placed beside the row with its values. Settings that the table keeps fixed and the cell does not share are listed below: they
+# are the first explanation of any difference. `published` is true if our metric is defined exactly as in the paper's code, as for metrics whose
+# names end in `_crud_compat`. The plain `rouge_l` and `bleu` are the textbook definitions, and are **not** comparable with the table.
 
 # %%
 table = read_table(TABLE)
@@ -82,8 +82,8 @@ print(
 # %% [markdown]
 # ## Is the order the same?
 #
-# Levels of a score depend on the model that answers. The *order* of retrievers, or the shape over chunk sizes, should survive: that
-# is what to compare where the model is another one. One line per kind of question, ours and the paper's:
+# The level of a score depends on the model that answers. The *order* of retrievers, or the shape over chunk sizes, should survive: compare these if the
+# models differ. One line per kind of question, ours and the paper's:
 
 # %%
 chosen = lines.query("metric == 'rouge_l' and subset.str.startswith('read/')")
@@ -97,7 +97,7 @@ drawn = [
 picture(line_plot(drawn, table.info.about, "rouge_l"))
 
 # %% [markdown]
-# With a handful of questions of each kind (`n` above) the demo cannot tell retrievers apart. The paper's rows are over about 800 or 2,000.
+# With a handful of questions of each kind (`n` above), the demo cannot distinguish retrievers. The paper's rows are over about 800 or 2,000.
 #
 # `python -m analysis table crud_rag/5 SWEEP` prints all of this, and `--csv FILE` writes it.
 #

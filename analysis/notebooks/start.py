@@ -1,4 +1,4 @@
-"""What all notebooks begin with: a small sweep to look at, and what makes charts of frames."""
+"""Shared beginning of all notebooks: a small sweep, and helpers that draw charts of frames."""
 
 import warnings
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from IPython.display import SVG
 
-warnings.filterwarnings("ignore", "IProgress not found")  # of progress bars that no notebook here shows
+warnings.filterwarnings("ignore", "IProgress not found")  # about progress bars, which these notebooks do not show
 
 DEMO = (
     "dataset=demo",
@@ -25,7 +25,7 @@ DEMO = (
 
 
 def demo_sweep() -> Path:
-    """The folder of a sweep over `DEMO` in `results/`, which is run (for half a minute) if it is not there."""
+    """Return the folder of a sweep over `DEMO` in `results/`. If it does not exist, run the sweep (half a minute)."""
     folder = RESULTS_DIR / "notebooks-demo"
     if not (folder / "sweep.json").is_file() or read_sweep(folder).status != OK:
         runner.run([*DEMO, f"hydra.sweep.dir={folder}", "tracking=none", "run.progress=false"])
@@ -33,13 +33,13 @@ def demo_sweep() -> Path:
 
 
 def rows_of(frame: "pd.DataFrame", *columns: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of some columns, with None where a value is missing, as charts want it."""
+    """Yield the rows of some columns, with None for missing values, as charts expect."""
     chosen = frame[list(columns)].astype(object)
     yield from chosen.where(chosen.notna(), None).itertuples(index=False, name=None)
 
 
 def picture(svg: str) -> "SVG":
-    """A chart on white paper, as its colours need it, whatever those of the notebook are."""
+    """Return a chart on white paper, because its colours need it even in a dark notebook."""
     from IPython.display import SVG
 
     head, _, rest = svg.partition(">")

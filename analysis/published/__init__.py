@@ -1,7 +1,7 @@
 """Numbers printed in papers, with their sources, and the cells of a sweep that correspond to their rows.
 
-`<paper>_<table>.csv` hold the numbers as printed, one per line. `levels.csv` says which of our axis values a level of a
-table corresponds to ("Hybrid+Rerank" is retriever=hybrid_rerank), with the names by which a model is known.
+`<paper>_<table>.csv` contain the numbers as printed, one per line. `levels.csv` maps the levels of a table to values of
+our axes ("Hybrid+Rerank" is retriever=hybrid_rerank), including the names of models.
 """
 
 from analysis.published.missing import missing_lines

@@ -1,4 +1,4 @@
-"""Names the sets, columns and rows of a table that a sweep has no number for, each with the reason."""
+"""Lists of the sets, columns and rows of a table for which a sweep has no number, each with the reason."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ _IDS = 8
 
 
 def missing_lines(beside: Beside) -> list[str]:
-    """A line for each missing set, column and row; empty if the sweep has all of the table."""
+    """Return a line for each missing set, column and row; [] if the sweep covers the whole table."""
     return [*_sets(beside), *_columns(beside), *_rows(beside)]
 
 

@@ -1,8 +1,7 @@
-"""Which cells of a sweep correspond to which rows of a published table."""
+"""Assignment of a sweep's cells to the rows of a published table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from runner.results import CellResult
@@ -10,7 +9,7 @@ from runner.results import CellResult
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting that the table holds fixed and in which a cell differs."""
+    """A setting that the table keeps fixed and in which a cell differs."""
 
     axis: str
     ours: str
@@ -31,10 +30,10 @@ class PrintedPair:
 
 @dataclass(frozen=True)
 class Paired:
-    """`pairs` are in the order of the rows; a row has several cells if these are equally close to it.
+    """The pairs, in the order of the rows. A row has several cells if these are equally close to it.
 
     `farther` cells have a row's levels, but another cell is closer to that row. Each cell is in one of `pairs`,
-    `farther` and `cells_without_row`; each row in one of `pairs` and `rows_without_cell`.
+    `farther` and `cells_without_row`; each row is in one of `pairs` and `rows_without_cell`.
     """
 
     pairs: tuple[PrintedPair, ...]
@@ -44,9 +43,11 @@ class Paired:
 
 
 def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
-    """A cell fits a row if it has all of the row's own levels; of those that fit, the ones that share most of the
-    table's fixed settings are taken. A setting that a cell does not use (the embedder under bm25) does not count as
-    shared, but is not reported as a difference either.
+    """Assign cells to the rows of the table.
+
+    A cell fits a row if it has all levels of the row. Of the cells that fit, the row gets those that share most of the
+    table's fixed settings. A setting that a cell does not use (the embedder under bm25) does not count as shared, and
+    is not reported as a difference.
     """
     pairs: list[PrintedPair] = []
     empty: list[Row] = []
@@ -68,7 +69,7 @@ def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
 
 
 def fits(table: PrintedTable, row: Row, cell: CellResult) -> bool:
-    """Whether the cell has all of the row's own levels."""
+    """Return True if the cell has all levels of the row."""
     return not any(misses(level, cell) for level in table.own_levels(row))
 
 
@@ -77,13 +78,13 @@ def _base_misses(table: PrintedTable, row: Row, cell: CellResult) -> list[Differ
 
 
 def level_on(cell: CellResult, axis: str) -> str:
-    """A cell's level on an axis: its model if it names one, else the chosen option or value; "" for an unused axis."""
+    """Return a cell's level on an axis: its model if it names one, else the option or value; "" for an unused axis."""
     names = _names(cell, axis)
     return str(names[-1]) if names else ""
 
 
 def misses(level: PrintedLevel, cell: CellResult) -> list[Difference]:
-    """Axes of the level on which the cell has another value."""
+    """Return the axes of the level on which the cell has another value."""
     return [
         Difference(axis, level_on(cell, axis), level.printed)
         for axis, accepted in level.axes.items()
@@ -91,8 +92,8 @@ def misses(level: PrintedLevel, cell: CellResult) -> list[Difference]:
     ]
 
 
-def _names(cell: CellResult, axis: str) -> list[Any]:
-    """The chosen option or value, and the name of the model if the option has one; nothing for an unused axis."""
+def _names(cell: CellResult, axis: str) -> list[object]:
+    """Return the option or value, and the model's name if the option has one; [] for an unused axis."""
     value = cell.axes[axis] if axis in cell.axes else _from_config(cell.config, axis)
     if value is None:
         return []
@@ -100,15 +101,17 @@ def _names(cell: CellResult, axis: str) -> list[Any]:
     return [value] if model is None else [value, model]
 
 
-def _from_config(config: Mapping[str, Any], dotted: str) -> Any:
-    value: Any = config
+def _from_config(config: Mapping[str, object], dotted: str) -> object:
+    value: object = config
     for key in dotted.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
-def _normal(value: Any) -> str:
-    """Numbers by value; of a model's name or folder only the last part; case and underscores do not count."""
+def _normal(value: object) -> str:
+    """Return a form for comparison: numbers by value, names or folders by their last part, without case and
+    underscores.
+    """
     text = str(value)
     try:
         return f"{float(text):g}"

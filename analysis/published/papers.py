@@ -1,4 +1,4 @@
-"""The papers and their tables: source, what the rows compare, and what their terms mean here."""
+"""The papers and their tables: source, subject of the rows, and our counterparts of their terms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from components.errors import DataError
 class MetricNames(NamedTuple):
     """Our names of a printed metric.
 
-    `published` computes what the paper's code computes. `plain` is our own definition of the same thing, or "" where
-    `published` already is that, or nothing else measures it.
+    `published` computes the same as the paper's code. `plain` is our definition of the same quantity. It is "" if
+    `published` is that definition, or if no other metric measures it.
     """
 
     published: str
@@ -20,11 +20,12 @@ class MetricNames(NamedTuple):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. `base` are the settings that its sweeps leave alone, in its words: column -> level (see `levels.csv`).
+    """A paper. `base` are the settings that its sweeps keep fixed, in its words: column -> level (see `levels.csv`).
 
-    `metrics` is printed name -> ours. `n_samples` is about how many samples the numbers of a part of the benchmark are
-    over, by subset or by another level of a row; `size` says where that is from. `computed_by` is the override that has
-    a printed metric computed. `sets` are the subsets that its numbers are means over, where it prints no others.
+    `metrics` maps printed names to ours. `n_samples` is the approximate number of samples behind the numbers of a part
+    of the benchmark, by subset or by another level of a row; `size` names the source of these numbers. `computed_by` is
+    the override that computes a printed metric. `sets` are the subsets over which its numbers are means, if it prints
+    no others.
     """
 
     name: str
@@ -46,9 +47,9 @@ class Paper:
 
 @dataclass(frozen=True)
 class TableInfo:
-    """A table of a paper. `base` adds to the paper's. A table that is not a sweep has nothing to pair cells with.
+    """A table of a paper. `base` adds to the paper's. Cells cannot be paired with a table that is not a sweep.
 
-    `notes` are what a reader must know before comparing.
+    `notes` are facts to know before a comparison.
     """
 
     paper: Paper
@@ -60,7 +61,7 @@ class TableInfo:
 
     @property
     def name(self) -> str:
-        """E.g. "crud_rag/3"."""
+        """Name of the table, e.g. "crud_rag/3"."""
         return f"{self.paper.name}/{self.number}"
 
 
@@ -151,7 +152,7 @@ FINANCERAG = Paper(
 )
 
 _TEXT2VEC = (
-    "bert_score is, in the paper's code, a cosine of text2vec sentence embeddings: no BERTScore stands beside it"
+    "bert_score is, in the paper's code, a cosine of text2vec sentence embeddings: it is not compared with a BERTScore"
 )
 _JUDGE = "the paper's judge is a fine-tuned Qwen2.5-7B-Instruct: another judge has its own scale of the judged metrics"
 
@@ -177,8 +178,8 @@ _LIST = (
         "language models",
         (
             _TEXT2VEC,
-            "for Qwen2-7B the printed rouge_l and bert_score of read/qa_2docs are those of read/qa_1doc, which looks "
-            "like a slip of the paper",
+            "for Qwen2-7B the printed rouge_l and bert_score of read/qa_2docs equal the values of read/qa_1doc, which "
+            "looks like a slip of the paper",
         ),
     ),
     TableInfo(OMNIEVAL, 2, "sources of the corpus by documents and characters; no experiment", is_sweep=False),
@@ -201,12 +202,12 @@ _LIST = (
         1,
         "queries expanded by a language model, and reduced corpora",
         (
-            "the marks that tell the rows apart were lost in the text of the paper: they are inferred from the order "
+            "the marks that distinguish the rows were lost in the text of the paper: they are inferred from the order "
             "of the rows, and four of the values occur twice",
-            "the paper ranks by jina-reranker-v2-base-multilingual alone, applies table_only to MultiHiertt alone, and "
+            "the paper ranks only by jina-reranker-v2-base-multilingual, applies table_only to MultiHiertt alone, and "
             "does not say how it averages over the seven sets; ours are means over all queries with labels",
-            "its expansions stand behind the question in one query; those of expander=published do too, those that a "
-            "model writes with expander.joined=true expander.with_question=true",
+            "its expansions follow the question in one query. So do ours with expander=published, and with a model's "
+            "expander.joined=true expander.with_question=true",
         ),
     ),
 )
@@ -215,7 +216,7 @@ TABLES: Mapping[str, TableInfo] = {info.name: info for info in _LIST}
 
 
 def find_table(name: str) -> TableInfo:
-    """The table of that name, such as "crud_rag/3". Raises DataError, which lists those that there are."""
+    """Return the table of that name, such as "crud_rag/3". Raises DataError, which lists the existing tables."""
     if name not in TABLES:
         raise DataError(f"{name}: no such table; there are: {', '.join(TABLES)}")
     return TABLES[name]

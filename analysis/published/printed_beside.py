@@ -1,4 +1,4 @@
-"""Puts our numbers beside the printed ones."""
+"""Our numbers beside the printed ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from runner.results import OK, CellResult
 
 @dataclass(frozen=True)
 class PrintedLine:
-    """A printed number beside that of a cell: `pair` is None for a row without a cell.
+    """A printed number beside a cell's number. `pair` is None for a row without a cell.
 
-    `value`, its interval and `n`, the samples that it is over, are None where the cell has none.
+    `value`, its interval and `n`, its number of samples, are None if the cell has no value.
     """
 
     number: Number
@@ -31,8 +31,9 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class PrintedBlock:
-    """One metric of the table. `ours` is the metric of this project to compare it with, "" if no cell has one;
-    `is_published_definition` says whether that is what the paper's code computes.
+    """One metric of the table. `ours` is the metric of this project to compare it with, "" if no cell has one.
+
+    `is_published_definition` is true if that metric computes the same as the paper's code.
     """
 
     printed: str
@@ -52,7 +53,9 @@ class Beside:
 
 
 def put_beside(table: PrintedTable, metrics: Sequence[str], cells: Sequence[CellResult]) -> Beside:
-    """The printed `metrics` of the table beside the cells. Raises DataError if no cell has the levels of any row."""
+    """Return the printed `metrics` of the table beside the cells. Raises DataError if no cell has the levels of any
+    row.
+    """
     sound = [cell for cell in cells if cell.status == OK]
     paired = pair(table, sound)
     if not paired.pairs:
@@ -73,7 +76,7 @@ def _nothing_fits(table: PrintedTable, cells: Sequence[CellResult]) -> str:
 
 
 def _block(table: PrintedTable, paired: Paired, printed: str, cells: Sequence[CellResult]) -> PrintedBlock:
-    """Uses the metric of the paper's code if any cell has it, otherwise our own definition."""
+    """Return a block with the metric of the paper's code if any cell has it, otherwise with our definition."""
     names = table.info.paper.metrics[printed]
     there = {name for cell in cells for entries in cell.metrics.values() for name in entries}
     ours = next((name for name in names if name in there), "")

@@ -1,4 +1,4 @@
-"""Reads the printed numbers."""
+"""Reader of the printed numbers."""
 
 import csv
 from collections.abc import Mapping
@@ -13,13 +13,15 @@ _FOLDER = Path(__file__).parent
 _COLUMNS_OF_NUMBERS = ("subset", "metric", "unit", "value")
 
 Row = tuple[tuple[str, str], ...]
-"""What tells a row of a table from the others, as printed: (column, level), ..."""
+"""The printed levels that distinguish a row of a table: (column, level), ..."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A printed number. `value` is in [0, 1] where it was printed in percent; `unit` is the printed one: percent,
-    fraction, characters or count. `metric` is the printed name. `subset` is ours, "overall" where the table has none.
+    """A printed number. `value` is in [0, 1] if it was printed in percent.
+
+    `unit` is the printed unit: percent, fraction, characters or count. `metric` is the printed name. `subset` is our
+    name, "overall" if the table has none.
     """
 
     row: Row
@@ -31,8 +33,9 @@ class Number:
 
 @dataclass(frozen=True)
 class PrintedLevel:
-    """What a level of a table's column corresponds to here: per axis the values, any of which matches. Without an axis
-    there is no counterpart.
+    """Our counterpart of a level of a table's column.
+
+    `axes` has the values of each axis, and any of them matches. It is empty without a counterpart.
     """
 
     column: str
@@ -42,7 +45,7 @@ class PrintedLevel:
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table's numbers, in the order of the paper. `levels` is by (column, printed level), of `info.paper`."""
+    """Numbers of a table, in the order of the paper. `levels` is by (column, printed level), for `info.paper`."""
 
     info: TableInfo
     numbers: tuple[Number, ...]
@@ -50,31 +53,31 @@ class PrintedTable:
 
     @property
     def rows(self) -> list[Row]:
-        """Distinct rows, regardless of subset."""
+        """Return the distinct rows, regardless of subset."""
         return list(dict.fromkeys(number.row for number in self.numbers))
 
     @property
     def metrics(self) -> list[str]:
-        """Printed names of the metrics."""
+        """Return the printed names of the metrics."""
         return list(dict.fromkeys(number.metric for number in self.numbers))
 
     def own_levels(self, row: Row) -> list[PrintedLevel]:
-        """What distinguishes the row from others."""
+        """Return the levels that distinguish the row from others."""
         return [self.levels[item] for item in row]
 
     def base_levels(self, row: Row) -> list[PrintedLevel]:
-        """What the paper holds fixed besides the row's own levels."""
+        """Return the levels that the paper keeps fixed besides the row's levels."""
         base = {**self.info.paper.base, **self.info.base}
         return [self.levels[item] for item in base.items() if item[0] not in dict(row)]
 
     def n_samples(self, number: Number) -> int | None:
-        """Roughly how many samples a number is over; None if the paper does not say."""
+        """Return the approximate number of samples behind a number; None if the paper does not state it."""
         sizes = self.info.paper.n_samples
         return next((sizes[part] for part in (number.subset, *dict(number.row).values()) if part in sizes), None)
 
 
 def read_table(name: str) -> PrintedTable:
-    """The table of that name, such as "crud_rag/3". Raises DataError if there is none."""
+    """Return the table of that name, such as "crud_rag/3". Raises DataError if there is none."""
     info = find_table(name)
     with (_FOLDER / f"{info.paper.name}_{info.number}.csv").open(encoding="utf-8", newline="") as file:
         numbers = tuple(_number(record) for record in csv.DictReader(file))

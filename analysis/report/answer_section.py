@@ -12,7 +12,7 @@ from runner.results import OK, CellResult, Choice, SubsetMetric, choice_text, ch
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that stands out, with what it is above and what it is over below."""
+    """A prominent number, with its subject above and its basis below."""
 
     head: str
     value: str
@@ -22,9 +22,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class ReportAnswer:
-    """`take` is the id of the cell to take (see `runner.results.Choice`), `best` that of the cell with the best mean;
-    "" if no cell has a value. The sentence, the matrix and the failures are those of the cell to take. Where cells were
-    tested under different conditions no cell `is_recommended`, and `take` is the one with the best mean.
+    """The answer of the report.
+
+    `take` is the id of the cell to take (see `runner.results.Choice`), `best` the id of the cell with the best mean; ""
+    if no cell has a value. The sentence, the matrix and the failures describe the cell to take. If cells were tested
+    under different conditions, no cell `is_recommended`, and `take` is the cell with the best mean.
     """
 
     about: str
@@ -42,11 +44,11 @@ class ReportAnswer:
 
 
 def gather(source: ReportSource) -> ReportAnswer:
-    """From the tests of the metric that the report is about."""
+    """Return the answer from the tests of the report's main metric."""
     main = source.main
     valued = source.valued(main.metric) if main else []
     if main is None or not valued:
-        return ReportAnswer(_about(source), _nothing(source), "", "", 0, ())
+        return ReportAnswer(_about(source), _no_answer(source), "", "", 0, ())
     if main.family is None:
         best = source.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")[0]
         only = _only(source, main.metric, best)
@@ -60,7 +62,7 @@ def gather(source: ReportSource) -> ReportAnswer:
         larger_is_better=family.metric.direction(),
     )
     tied = () if choice.spans_conditions else (_tied_figure(family, choice),)
-    figures = (_best_figure(family.metric, choice.best), *tied, *_shown_figure(family))
+    figures = (_best_figure(family.metric, choice.best), *tied, *_detectable_figure(family))
     return ReportAnswer(
         _about(source),
         sentence,
@@ -90,7 +92,7 @@ def with_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAn
 
 
 def _about(source: ReportSource) -> str:
-    """What was swept over which data."""
+    """Describe the axes of the sweep and its data."""
     sweep, cells = source.sweep, source.sweep.cells
     levels = {axis: dict.fromkeys(str(cell.axes[axis]) for cell in cells if cell.axes.get(axis) is not None)
               for axis in source.names.axes}  # fmt: skip
@@ -104,7 +106,8 @@ def _about(source: ReportSource) -> str:
     return " \u00b7 ".join(filter(None, [f"{n_cells} of {axes}" if axes else n_cells, *data]))
 
 
-def _nothing(source: ReportSource) -> Prose:
+def _no_answer(source: ReportSource) -> Prose:
+    """Explain why no cell can be recommended."""
     cells = source.sweep.cells
     if not cells:
         return prose(f"No cell of this sweep has a result yet: {count(len(source.sweep.unfinished), 'cell')} to go.")
@@ -149,8 +152,8 @@ def _tied_figure(family: Family, choice: Choice) -> Figure:
     )
 
 
-def _shown_figure(family: Family) -> list[Figure]:
-    """The difference that these samples can show; none where it is not known."""
+def _detectable_figure(family: Family) -> list[Figure]:
+    """Return the figure of the smallest detectable difference; [] if it is unknown."""
     sizes = [row.detectable for row in family.rows if row.detectable is not None]
     if not sizes:
         return []

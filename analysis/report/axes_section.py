@@ -1,4 +1,4 @@
-"""Section: what each axis buys, and whether one depends on another."""
+"""Section: the gain from each axis, and dependences between axes."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ class AxisTable:
 
 @dataclass(frozen=True)
 class InteractionRow:
-    """Of two axes the clearest example of one that buys more with some level of the other."""
+    """The clearest example of two axes where one gains more with some level of the other."""
 
     text: str
     difference: float
@@ -51,7 +51,7 @@ class InteractionRow:
 
 @dataclass(frozen=True)
 class ScenarioEffects:
-    """What axes buy in one scenario, and the clearest interactions of `n_interactions`."""
+    """Effects of the axes in one scenario, and the clearest interactions of `n_interactions`."""
 
     subset: str
     label: str
@@ -63,7 +63,9 @@ class ScenarioEffects:
 
 
 def gather(source: ReportSource) -> tuple[ScenarioEffects, ...]:
-    """For all samples, then for subsets and tasks with enough of them; empty where no two levels can be compared."""
+    """Return the effects for all samples, then for subsets and tasks with enough samples; () if no levels can be
+    compared.
+    """
     scores = source.scores
     if scores is None:
         return ()
@@ -79,7 +81,7 @@ def gather(source: ReportSource) -> tuple[ScenarioEffects, ...]:
 
 
 def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
-    # The metric may not see an axis, as one of rankings does not see top_k: that is no example of dependence.
+    # A metric may ignore an axis, as a metric of rankings ignores top_k. That is no example of dependence.
     seen = [one for one in effects.interactions if not one.unseen and one.difference]
     interactions = sorted(seen, key=lambda one: (not one.is_shown, one.p))
     return ScenarioEffects(

@@ -1,4 +1,4 @@
-"""Section: our numbers beside those that papers printed, for sweeps over their data."""
+"""Section: our numbers beside numbers printed in papers, for sweeps over their data."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ MOST_LINES = 60
 
 @dataclass(frozen=True)
 class PublishedLine:
-    """A printed number beside that of a cell."""
+    """A printed number beside a cell's number."""
 
     subset: str
     row: str
@@ -30,7 +30,7 @@ class PublishedLine:
 
 @dataclass(frozen=True)
 class PublishedBlock:
-    """One metric of a table. `is_published_definition` says whether ours is what the paper's code computes."""
+    """One metric of a table. `is_published_definition` is true if ours computes the same as the paper's code."""
 
     printed: str
     ours: str
@@ -40,13 +40,15 @@ class PublishedBlock:
 
     @property
     def shown(self) -> tuple[PublishedLine, ...]:
-        """The lines that the page has room for."""
+        """The lines that fit on the page."""
         return self.lines[:MOST_LINES]
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of a paper with the cells that correspond to its rows, and the settings in which these differ from it."""
+    """A table of a paper with the cells that correspond to its rows, and the settings in which the cells differ from
+    it.
+    """
 
     name: str
     about: str
@@ -57,7 +59,7 @@ class PublishedTable:
 
 
 def gather(source: ReportSource) -> tuple[PublishedTable, ...]:
-    """The tables of papers over the data of this sweep that have a row for any of its cells."""
+    """Return the tables of papers over the data of this sweep that have a row for any of its cells."""
     cells = [cell for cell in source.sweep.cells if cell.status == OK]
     names = {str(cell.dataset.get("name", "")) for cell in cells}
     found = []
@@ -66,7 +68,7 @@ def gather(source: ReportSource) -> tuple[PublishedTable, ...]:
             table = published.read_table(name)
             try:
                 beside = published.put_beside(table, table.metrics, cells)
-            except DataError:  # no cell corresponds to any row: this table says nothing of the sweep
+            except DataError:  # no cell corresponds to any row, so the table is left out
                 continue
             blocks = tuple(block for block in (_block(source, table, own) for own in beside.blocks) if block.lines)
             if blocks:

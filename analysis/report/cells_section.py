@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from analysis import comparison
 from analysis.comparison import ComparisonRow, Family, Standing
@@ -21,10 +20,11 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class CellRow:
-    """A cell, or several that have the same value for every sample.
+    """A cell, or several cells with the same value for every sample.
 
-    `mean` is over the samples that all cells have; `low`, `high` are the interval of `own_mean`, over the `n` samples
-    for which this cell has a value. `difference` with its interval and `p_adjusted` are against the best cell.
+    `mean` is over the samples that all cells have. `low` and `high` are the interval of `own_mean`, over the `n`
+    samples for which this cell has a value. `difference` with its interval and `p_adjusted` compare it with the best
+    cell.
     """
 
     cell_ids: tuple[str, ...]
@@ -47,8 +47,10 @@ class CellRow:
 
 @dataclass(frozen=True)
 class CellTable:
-    """The cells by one metric. `comparison` is what `python -m analysis compare --json` writes; None, with the reason
-    in `why_not`, where there is nothing to compare.
+    """The cells by one metric.
+
+    `comparison` is the output of `python -m analysis compare --json`. Without a comparison it is None, and `why_not` is
+    the reason.
     """
 
     metric: str
@@ -60,23 +62,25 @@ class CellTable:
     rows: tuple[CellRow, ...]
     notes: tuple[str, ...]
     why_not: str
-    comparison: dict[str, Any] | None
+    comparison: dict[str, object] | None
 
     @property
     def shown(self) -> tuple[CellRow, ...]:
-        """The rows that the page has room for."""
+        """The rows that fit on the page."""
         return self.rows[:MOST_ROWS]
 
     @property
     def n_more(self) -> int:
-        """Rows that the page has no room for."""
+        """Number of rows that do not fit on the page."""
         return len(self.rows) - len(self.shown)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A table for each metric that some cell has, the one that the report is about first; the cells that failed, with
-    the reason, and those that have no result yet. `why_no_tables` is "" where there is a table.
+    """Tables of all cells by each metric that some cell has, the main metric first.
+
+    `failed` are failed cells with the reason, and `unfinished` cells have no result yet. `why_no_tables` is "" if there
+    is a table.
     """
 
     axes: tuple[str, ...]
@@ -87,11 +91,11 @@ class Cells:
 
 
 def gather(source: ReportSource) -> Cells:
-    """The tables of all metrics of the report."""
+    """Return the tables of all metrics of the report."""
     reasons: dict[str, list[str]] = {}
     for cell in source.sweep.cells:
         if cell.status != OK:
-            reasons.setdefault(cell.reason or "no reason is known", []).append(source.names.short(cell))
+            reasons.setdefault(cell.reason or "unknown reason", []).append(source.names.short(cell))
     valued = [compared for compared in source.compared if source.valued(compared.metric)]
     return Cells(
         tuple(source.names.axes),
@@ -152,7 +156,7 @@ def _other(source: ReportSource, family: Family, row: ComparisonRow) -> CellRow:
 
 def _alone(source: ReportSource, compared: ComparedCells, cell: CellResult) -> CellRow:
     value = compared.metric.value(cell)
-    assert value is not None, "only cells with a value are asked for"
+    assert value is not None, "the caller passes only cells with a value"
     n = int(cell.metrics[compared.metric.subset][compared.metric.metric]["n"])
     return _row(source, compared.metric, Standing(cell, (), value, value, n, {}), "")
 
@@ -190,7 +194,7 @@ def _over(family: Family) -> str:
 
 
 def _notes(source: ReportSource, family: Family) -> list[str]:
-    """What a reader must know of the table."""
+    """Return facts that readers of the table must know."""
     notes = [
         f"{_over(family)} in {count(family.n_clusters, 'independent group')}.",
     ]
@@ -220,7 +224,7 @@ def _not_compared(source: ReportSource, family: Family) -> list[str]:
 
 
 def interval_text(row: CellRow, digits: int) -> str:
-    """E.g. "0.915 to 0.958"; "" where there is none."""
+    """Format an interval, e.g. "0.915 to 0.958"; "" without one."""
     if row.low is None or row.high is None:
         return ""
     fewer = min(digits, 3)

@@ -1,4 +1,4 @@
-"""The classes that samples fall into: their names for a reader, what they mean, and their colours."""
+"""The classes of samples: their names for readers, their meanings, and their colours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from components.forensics.stages import BROKEN, EvidenceStage
 
 @dataclass(frozen=True)
 class SampleClass:
-    """A class of samples. `fill` and `ink` are colours of its bars and of what is written on them."""
+    """A class of samples. `fill` is the colour of its bars, `ink` the colour of text on them."""
 
     name: str
     label: str
@@ -58,7 +58,7 @@ _TABLE = (
     (RIGHT_WITHOUT, "right without the gold", "the gold was not in the prompt, the answer is right anyway", "#86ad93"),
     (RIGHT, "right", "says what the reference says", "#23683f"),
 )
-"""Name, label, meaning and colour: in the order of the pipeline, then of the answer; what went well comes last."""
+"""Name, label, meaning and colour, in the order of the pipeline, then of the answer. Successes come last."""
 
 CLASSES: Mapping[str, SampleClass] = {
     name: SampleClass(name, label, meaning, fill, _DARK if fill in _ON_LIGHT else _LIGHT)
@@ -68,7 +68,7 @@ CLASSES: Mapping[str, SampleClass] = {
 
 
 def class_of(failure: str, outcome: str, stage: str) -> str:
-    """The name of the class of a sample, from what its verdict says."""
+    """Return the name of the class of a sample from the parts of its verdict."""
     if failure:
         return failure
     if outcome == Outcome.RIGHT:

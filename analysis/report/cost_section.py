@@ -14,7 +14,7 @@ from runner.results import COSTS, CellResult, Cost, common_means, known_costs
 
 @dataclass(frozen=True)
 class CostRow:
-    """A cell on one of the fronts, with all that it costs; None is not known."""
+    """A cell on one of the fronts, with all of its costs; None for unknown ones."""
 
     cell_id: str
     name: str
@@ -25,7 +25,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class CostChart:
-    """Quality against one kind of cost. `front` are the ids of cells that no other one beats in both."""
+    """Quality against one kind of cost. `front` are the ids of cells that no other cell beats in both."""
 
     cost: str
     head: str
@@ -35,7 +35,7 @@ class CostChart:
 
 @dataclass(frozen=True)
 class QualityAgainstCost:
-    """A chart for each kind of cost that is known of all cells, and the cells on any of their fronts, best first."""
+    """A chart for each kind of cost that all cells report, and the cells on any of their fronts, best first."""
 
     metric: str
     digits: int
@@ -46,7 +46,7 @@ class QualityAgainstCost:
 
 
 def gather(source: ReportSource) -> QualityAgainstCost | None:
-    """By the metric that the report is about; None without two cells to weigh."""
+    """Return the section for the main metric of the report; None without two cells to compare."""
     main = source.main
     valued = source.valued(main.metric) if main else []
     if main is None or len(valued) < 2:

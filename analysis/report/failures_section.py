@@ -1,4 +1,4 @@
-"""Section: where samples fail and why, by cell; how deep one must look; what changes between two cells."""
+"""Section: failures of samples by cell, their causes, the depth of the evidence, and changes between two cells."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 500, 1000
 
 @dataclass(frozen=True)
 class FailureRow:
-    """A cell's samples by class; `n_uncertain` of them are in a class that is not sure."""
+    """A cell's samples by class. The class of `n_uncertain` of them is uncertain."""
 
     cell_id: str
     name: str
@@ -35,7 +35,7 @@ class FailureRow:
 
 @dataclass(frozen=True)
 class Depths:
-    """For cells that search alike the share of samples whose gold lies whole within the first `depths` hits."""
+    """The share of samples whose whole gold is within the first `depths` hits, by cells with equal searches."""
 
     depths: tuple[int, ...]
     shares: Mapping[str, tuple[float, ...]]
@@ -44,7 +44,7 @@ class Depths:
 
 @dataclass(frozen=True)
 class Move:
-    """So many samples are of one class in a cell and of another class in the other cell."""
+    """The number of samples of class `before` in one cell and of class `after` in the other cell."""
 
     before: str
     after: str
@@ -53,7 +53,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Failures:
-    """Of the first `rows` cells by the metric; `n_cells_left_out` were not looked at, which the page says.
+    """Failures of the first `rows` cells by the metric. `n_cells_left_out` cells were not examined, as the page states.
 
     `moves` lead from the cell `before` to the cell `after`, both by id, "" with a single cell. `n_lost` of the
     `n_with_gold` samples of the cell to take lack gold in their prompts.
@@ -72,7 +72,7 @@ class Failures:
 
 
 def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
-    """The section, or why there is none."""
+    """Return the section, or the reason for its absence."""
     import pandas as pd
 
     if not answer.take:
@@ -81,7 +81,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
     cells = looked_at(source, answer)
     try:
         rows = [_row(source, cell) for cell in cells]
-    except DataError as error:  # of an earlier version: the page says so, and has all other sections
+    except DataError as error:  # results of an earlier version: the page reports this, and has all other sections
         return str(error)
     found = pd.concat([source.verdicts(cell) for cell in cells], ignore_index=True)
     there = tuple(name for name in CLASSES if any(row.counts.get(name) for row in rows))
@@ -102,8 +102,9 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
 
 
 def looked_at(source: ReportSource, answer: ReportAnswer) -> list[CellResult]:
-    """The cell to take, the best one and the last one, then the others in their order, as many as are affordable; in
-    the order of the metric.
+    """Return the cells to examine, in the order of the metric.
+
+    They are the cell to take, the best one and the last one, then the next cells, as many as are affordable.
     """
     ordered = source.ordered
     wanted = [cell for cell in ordered if cell.cell_id in (answer.take, answer.best)]
@@ -120,7 +121,7 @@ def looked_at(source: ReportSource, answer: ReportAnswer) -> list[CellResult]:
 def pair(
     source: ReportSource, answer: ReportAnswer, cells: Sequence[CellResult]
 ) -> tuple[CellResult, CellResult | None]:
-    """The cell to take, and the last one by the metric, which is held against it."""
+    """Return the cell to take, and the last cell by the metric, with which it is compared."""
     take = next(cell for cell in cells if cell.cell_id == answer.take)
     last = cells[-1] if cells[-1] is not take else cells[0]
     return take, last if last is not take else None
@@ -139,7 +140,7 @@ def _lost(found: "pd.DataFrame") -> tuple[int, int]:
 
 
 def _depths(source: ReportSource, cells: Sequence[CellResult], found: "pd.DataFrame") -> Depths | None:
-    """Of the first cells that search differently; None where nothing is searched."""
+    """Return the depths of the first cells with different searches; None if nothing is searched."""
     table = evidence_depth(found)
     if table.empty:
         return None
@@ -156,7 +157,7 @@ def _depths(source: ReportSource, cells: Sequence[CellResult], found: "pd.DataFr
 
 
 def _moves(found: "pd.DataFrame", before: CellResult, after: CellResult) -> list[Move]:
-    """The commonest changes of class; none for cells over other samples."""
+    """Return the most frequent changes of class; [] for cells over different samples."""
     by_class = found.assign(failure=found["class"])
     if set(by_class[by_class["cell_id"] == before.cell_id]["id"]).isdisjoint(
         by_class[by_class["cell_id"] == after.cell_id]["id"]

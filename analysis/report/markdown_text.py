@@ -1,4 +1,4 @@
-"""Texts and tables in Markdown, in which all data are text."""
+"""Texts and tables in Markdown, with all data escaped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,13 +10,13 @@ _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 
 
 def plain(text: object) -> str:
-    """On one line, with what Markdown or HTML would take for markup escaped."""
+    """Return the text on one line, with all markup of Markdown and HTML escaped."""
     line = " ".join(printable(str(text)).split())
     return _MARKUP.sub(r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def prose_text(sentence: Prose) -> str:
-    """Strong pieces between stars, which touch no space."""
+    """Return the sentence with its strong pieces between stars, which touch no space."""
     return "".join(
         f"**{plain(piece)}**" if place % 2 and piece.strip() else _spaced(piece)
         for place, piece in enumerate(sentence.pieces)
@@ -29,7 +29,7 @@ def _spaced(piece: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table with an empty line before and behind it; the fields are Markdown already."""
+    """Yield the lines of a table with an empty line before and after it. The fields must be Markdown already."""
     yield ""
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"

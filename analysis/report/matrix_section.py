@@ -1,4 +1,4 @@
-"""Section: topic x task, where the data have both."""
+"""Section: topic x task, if the data have both."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,11 @@ MOST_FIELDS = 400
 
 @dataclass(frozen=True)
 class Field:
-    """The value of a topic and a task, over `n` samples in `n_clusters` groups; `pooled` with its interval is drawn
-    towards topic and task. `share` in [0, 1] is where the value lies between the smallest and the largest of the
-    matrix. `best` are the names of the cells that may be the best, if any cell is shown not to be.
+    """The value of a topic and a task, over `n` samples in `n_clusters` groups.
+
+    `pooled`, with its interval, is shrunk towards topic and task. `share` in [0, 1] is the position of the value
+    between the smallest and the largest of the matrix. If some cells are significantly worse, `best` are the names of
+    the cells that may be the best.
     """
 
     value: float | None
@@ -31,14 +33,15 @@ class Field:
 
     @property
     def is_few(self) -> bool:
-        """With so few samples nothing is called the best."""
+        """True if there are too few samples to call any cell the best."""
         return self.n < FEWEST_SAMPLES or self.n_clusters < FEWEST_CLUSTERS
 
 
 @dataclass(frozen=True)
 class MatrixSection:
-    """Values of the cell to take: a row for each topic and a column for each task, the averages last. A field is None
-    where no sample is. `n_tested` fields have enough samples, in `n_shown` of them some cell is shown to be worse.
+    """Values of the cell to take: a row per topic and a column per task, the averages last. An empty field is None.
+
+    `n_tested` fields have enough samples. In `n_shown` of them, some cell is significantly worse.
     """
 
     cell_id: str
@@ -56,7 +59,7 @@ class MatrixSection:
 
 
 def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
-    """None for data without topics and tasks, or with too many to show, and where no two cells can be compared."""
+    """Return the section; None without topics and tasks or with too many of them, or if no cells can be compared."""
     scores = source.scores
     if scores is None or scores.metric.subset != OVERALL:
         return None

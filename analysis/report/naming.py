@@ -1,9 +1,8 @@
-"""What cells are called in the report: by what tells them apart."""
+"""Names of cells in the report, from the values that distinguish them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from runner.results import CellResult, change_name, common_base, shown, varying_axes
 
@@ -18,21 +17,23 @@ class CellNames:
 
     @cached_property
     def axes(self) -> list[str]:
-        """Those that tell the cells apart."""
+        """The axes that distinguish the cells."""
         return varying_axes(self.cells)
 
     @cached_property
-    def base(self) -> dict[str, Any] | None:
-        """What cells that change one of many axes at a time start from; None for other sweeps."""
+    def base(self) -> dict[str, object] | None:
+        """The base from which each cell changes one of many axes; None for other sweeps."""
         return common_base([cell.axes for cell in self.cells], self.axes)
 
     @property
     def rule(self) -> str:
-        """How to read a short name: "retriever \u00b7 top_k"."""
-        return "what they change of the base" if self.base is not None else " \u00b7 ".join(self.axes)
+        r"""The rule of a short name: "retriever \u00b7 top_k"."""
+        return "their changes of the base" if self.base is not None else " \u00b7 ".join(self.axes)
 
     def short(self, cell: CellResult) -> str:
-        """E.g. "hybrid \u00b7 256 \u00b7 2", or what it changes of the base; its id where nothing tells cells apart."""
+        r"""Return e.g. "hybrid \u00b7 256 \u00b7 2", or the changes of the base; the id if no axis distinguishes the
+        cells.
+        """
         return self.of_several([cell])
 
     def in_prose(self, cell: CellResult) -> str:
@@ -41,16 +42,16 @@ class CellNames:
         return f"{self.axes[0]}={name}" if len(self.axes) == 1 and name[:1].isdecimal() else name
 
     def of_several(self, cells: Sequence[CellResult]) -> str:
-        """A name for cells with the same values, e.g. "bm25 \u00b7 64 \u00b7 2 or 8"."""
+        r"""Return a name for cells with the same values, e.g. "bm25 \u00b7 64 \u00b7 2 or 8"."""
         if self.base is not None:
             return " or ".join(change_name(cell.axes, self.base) for cell in cells)
         return " \u00b7 ".join(self.levels(cells)) or cells[0].cell_id[:_ID_LENGTH]
 
     def levels(self, cells: Sequence[CellResult]) -> list[str]:
-        """Of the axes that they use, the value of each or those of several cells."""
+        """Return the values of the cells on each axis that they use; several values are joined."""
         levels = [dict.fromkeys(cell.axes.get(axis) for cell in cells) for axis in self.axes]
         return [" or ".join(map(shown, values)) for values in levels if list(values) != [None]]
 
     def by_axis(self, cells: Sequence[CellResult]) -> dict[str, str]:
-        """For every axis the value, or those of several cells; a dash where they do not use it."""
+        """Return the value of each axis, or the values of several cells; a dash for an unused axis."""
         return {axis: " or ".join(dict.fromkeys(shown(cell.axes.get(axis)) for cell in cells)) for axis in self.axes}

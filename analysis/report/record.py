@@ -1,9 +1,8 @@
-"""The report as a plain record, which the page, the Markdown and the JSON file are made from."""
+"""The report as a plain record. The page, the Markdown and the JSON file are made from it."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
 
 from analysis.report import answer_section as answer
 from analysis.report import axes_section as axes
@@ -35,7 +34,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Report:
-    """All that the report says, section by section. A section is None where a sweep has nothing to say there."""
+    """The whole report, section by section. A section is None if it does not apply to the sweep."""
 
     schema_version: int
     sweep: str
@@ -57,12 +56,12 @@ class Report:
 
     @property
     def warnings(self) -> tuple[TrustCheck, ...]:
-        """What the banner names."""
+        """The checks that the banner names."""
         return tuple(check for check in self.checks if check.kind == WARNING)
 
 
 def gather(source: ReportSource) -> Report:
-    """Reads and computes all that the report says."""
+    """Read and compute the whole report."""
     found = answer.gather(source)
     failed = failures.gather(source, found)
     main = source.main
@@ -88,12 +87,12 @@ def gather(source: ReportSource) -> Report:
 
 
 def as_json(report: Report) -> str:
-    """One line per value, without the pictures."""
+    """Return the report as JSON with one value per line, without the pictures."""
     return json.dumps(_plain(report), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _plain(value: object) -> Any:
-    """Records as mappings, sentences as texts."""
+def _plain(value: object) -> object:
+    """Convert records to mappings, and sentences to texts."""
     if isinstance(value, Prose):
         return str(value)
     if is_dataclass(value):

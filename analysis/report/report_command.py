@@ -1,4 +1,4 @@
-"""python -m analysis report: what to take, why, what it costs and where it fails, on one page."""
+"""python -m analysis report: the recommended cell, the reasons, its cost and its failures, on one page."""
 
 import argparse
 from pathlib import Path
@@ -13,16 +13,19 @@ _FILES = {"report.html": "page:", "report.md": "text:", "report.json": "numbers:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
-        "--metric", default="", metavar="[SUBSET:]METRIC", help="e.g. rouge_l (default: the one that ranks the sweep)"
+        "--metric",
+        default="",
+        metavar="[SUBSET:]METRIC",
+        help="e.g. rouge_l (default: the metric that ranks the sweep)",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: into the sweep's folder)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (default: the sweep's folder)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes `report.html`, `report.md` and `report.json`, and prints the answer; returns 0. Raises DataError."""
+    """Write `report.html`, `report.md` and `report.json`, and print the answer. Returns 0. Raises DataError."""
     source = open_source(options.sweep, options.metric)
     folder = options.out or source.sweep.folder
     make_folder(folder, "--out")

@@ -1,4 +1,4 @@
-"""The report as Markdown, for a pull request or a run's description: answer, tables and warnings, without pictures."""
+"""The report as Markdown, for pull requests and descriptions of runs: answer, tables and warnings, without pictures."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from runner.console.prose import count, duration, number
 
 
 def render(report: Report) -> str:
-    """Markdown in which all data are text."""
+    """Return the report as Markdown, with all data escaped."""
     return (
         "\n".join(
             [

@@ -1,4 +1,4 @@
-"""The report as one HTML page, which needs no other file and no network, and says everything without JavaScript."""
+"""The report as one HTML page without other files and network. All of its content is visible without JavaScript."""
 
 from pathlib import Path
 
@@ -6,8 +6,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from analysis.charts.canvas import around
-from analysis.charts.dots import Dot
-from analysis.charts.interval_chart import interval
+from analysis.charts.dots import Dot, interval
 from analysis.comparison import MAY_BE_BEST
 from analysis.html import page_environment
 from analysis.report.cells_section import BEST, CellRow, CellTable, Span, interval_text
@@ -21,7 +20,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(report: Report) -> str:
-    """HTML of the whole page. All texts are escaped; of what is data nothing is markup."""
+    """Return the HTML of the whole page. All data are escaped."""
     rows = report.failures.rows if report.failures else ()
     return (
         _environment()
@@ -51,19 +50,19 @@ def _environment() -> Environment:
 
 
 def _own_file(name: str) -> Markup:
-    """A style sheet or script of ours."""
+    """Return the content of a style sheet or script of ours."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - no data
 
 
 def _prose(sentence: Prose) -> Markup:
-    """Strong pieces in <strong>; names of cells and reasons of failures are among the pieces, and escaped."""
+    """Return the sentence with strong pieces in <strong>. All pieces, such as names of cells, are escaped."""
     formats = (Markup("{}"), Markup("<strong>{}</strong>"))
     pieces = [formats[place % 2].format(printable(piece)) for place, piece in enumerate(sentence.pieces)]
     return Markup("").join(pieces)
 
 
 def _span(span: Span | None, unit: str = "tokens") -> str:
-    """One value, or the smallest and the largest of cells that share a row, their unit said once."""
+    """Format one value, or the smallest and the largest of cells that share a row, with the unit once."""
     if span is None:
         return "\u2013"
     shown = [duration(value) if unit == "seconds" else f"{value:,.0f}" for value in span]
@@ -74,7 +73,7 @@ def _span(span: Span | None, unit: str = "tokens") -> str:
 
 
 def _picture_of(row: CellRow, table: CellTable) -> Markup:
-    """The row's value and interval on the scale that the table shares."""
+    """Return the row's value and interval on the scale of the table."""
     ends = [end for each in table.shown for end in (each.own_mean, each.low, each.high) if end is not None]
     dot = Dot(row.name, row.own_mean, row.low, row.high, is_strong=row.verdict in (BEST, MAY_BE_BEST))
-    return Markup(interval(dot, *around(ends, margin=0.02)))  # noqa: S704 - numbers alone
+    return Markup(interval(dot, *around(ends, margin=0.02)))  # noqa: S704 - only numbers

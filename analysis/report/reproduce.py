@@ -1,4 +1,4 @@
-"""Section: how to get the same numbers again, and what made these."""
+"""Section: commands that reproduce the numbers, and the code, data and packages behind them."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,12 @@ from analysis.report.source import ReportSource
 from runner.results import CellResult
 
 _OF_THE_BENCHMARK = ("oracle", "given")
-"""Retrievers that take the passages that the benchmark names, so that nothing else can be asked."""
+"""Retrievers that take the passages of the benchmark, so that other questions cannot be asked."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command line and what it is for."""
+    """A command line and its purpose."""
 
     purpose: str
     line: str
@@ -22,7 +22,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Commands, and the data, the code and the packages that the numbers are from."""
+    """Commands, and the data, the code and the packages behind the numbers."""
 
     commands: tuple[Command, ...]
     facts: tuple[tuple[str, str], ...]
@@ -31,7 +31,7 @@ class Reproduce:
 
 
 def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
-    """Return how to repeat the sweep, its tests, and the cell that the report is about."""
+    """Return commands that repeat the sweep and its tests, and export the cell that the report is about."""
     cells, described = source.sweep.cells, source.described
     facts = [
         ("sweep", f"{described.sweep_id}, {described.started} to {described.finished or 'unfinished'}"),
@@ -42,8 +42,8 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
     return Reproduce(
         tuple(_commands(source, answer)),
         tuple((name, text) for name, text in facts if text.strip()),
-        _merged(cell.versions for cell in cells),
-        _merged(cell.signatures for cell in cells),
+        _merge(cell.versions for cell in cells),
+        _merge(cell.signatures for cell in cells),
     )
 
 
@@ -72,8 +72,8 @@ def _joined(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, texts)))
 
 
-def _merged(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """By name what the cells have, all of it where they differ."""
+def _merge(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the values by name; all distinct values if cells differ."""
     found: dict[str, dict[str, None]] = {}
     for own in each:
         for name, text in own.items():

@@ -1,8 +1,8 @@
-"""Section: single samples, beside each other in two cells, with what was found and the gold in it."""
+"""Section: single samples, beside each other in two cells, with their hits and the gold in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.report.answer_section import ReportAnswer
 from analysis.report.classes import CLASSES
@@ -10,6 +10,7 @@ from analysis.report.failures_section import looked_at, pair
 from analysis.report.source import ReportSource
 from analysis.samples.stories import kept_corpus
 from components.errors import DataError
+from components.json_value import Json
 from components.subsets import UNNAMED
 from runner.results import CellResult, CorpusTexts, is_of_a_corpus, read_hits, read_samples
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_WORST, N_DIFFERENT = 24, 20
-"""Of the samples that are shown: the lowest scores by turns over subsets, and the largest differences; besides one of
-each class.
+"""Numbers of shown samples: the lowest scores, subsets in turn, and the largest differences. One sample of each class
+is added.
 """
 MOST_CHARACTERS, MOST_HITS, MOST_GOLD = 600, 4, 4
 _COLUMNS = ("id", "subset", "topic", "task", "question", "references", "gold", "answer", "state", "error")
@@ -27,7 +28,7 @@ _AROUND_GOLD = 80
 
 @dataclass(frozen=True)
 class Text:
-    """A text as the page shows it: pieces by turns plain and marked, and how many characters were cut off."""
+    """A text as the page shows it: alternating plain and marked pieces, and the number of omitted characters."""
 
     pieces: tuple[str, ...]
     n_cut: int = 0
@@ -35,7 +36,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Hit:
-    """A hit: its place, its text (None where texts are not kept), and whether it is gold and in the prompt."""
+    """A hit: its place, its text (None if texts are not stored), and whether it is gold and in the prompt."""
 
     rank: int
     place: str
@@ -46,8 +47,10 @@ class Hit:
 
 @dataclass(frozen=True)
 class AnswerOf:
-    """What a cell made of a sample. `score` is None where the metric has no value; `rank_needed` is the rank down to
-    which the hits hold the gold, None where all of them do not.
+    """A cell's result for a sample.
+
+    `score` is None if the metric has no value. `rank_needed` is the rank down to which the hits contain the gold, None
+    if all of them together do not.
     """
 
     cell: str
@@ -63,7 +66,7 @@ class AnswerOf:
 
 @dataclass(frozen=True)
 class SampleView:
-    """A sample, why it is shown, and what became of it in the cell to take and in the one that is held against it."""
+    """A sample, the reason for showing it, and its results in the cell to take and in the cell compared with it."""
 
     id: str
     subset: str
@@ -79,7 +82,7 @@ class SampleView:
 
 @dataclass(frozen=True)
 class SamplesSection:
-    """A selection of the `n` samples, by `metric`; `cells` are the names of the cells beside each other."""
+    """A selection of the `n` samples, by `metric`. `cells` are the names of the cells beside each other."""
 
     metric: str
     n: int
@@ -90,23 +93,23 @@ class SamplesSection:
 
     @property
     def classes(self) -> list[str]:
-        """Those of the shown samples in the cell to take."""
+        """The classes of the shown samples in the cell to take."""
         there = {view.answers[0].class_name for view in self.views}
         return [name for name in CLASSES if name in there]
 
 
 def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
-    """None where no cell has results, or where they are of a version that did not keep what became of the gold."""
+    """Return the section; None if no cell has results, or if the results of an earlier version lack the gold."""
     if not answer.take:
         return None
     take, other = pair(source, answer, looked_at(source, answer))
     cells = [take, *([other] if other else [])]
     try:
-        read = [_Read(source, cell) for cell in cells]
-    except DataError:  # the section of failures says why
+        read = [_CellSamples(source, cell) for cell in cells]
+    except DataError:  # the section of failures reports the reason
         return None
     metric = read[0].metric
-    reasons = _chosen(read)
+    reasons = _choose(read)
     corpus = kept_corpus(source.sweep, take)
     hits = [_hits_of(source, each, reasons) for each in read]
     views = [_view(source, sample_id, why, read, hits, corpus) for sample_id, why in reasons.items()]
@@ -116,16 +119,16 @@ def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
     )
 
 
-class _Read:
-    """What a cell kept of its samples, by id."""
+class _CellSamples:
+    """The stored results of a cell by sample id."""
 
     def __init__(self, source: ReportSource, cell: CellResult) -> None:
         self.cell = cell
-        self.verdicts: dict[str, dict[str, Any]] = _by_id(source.verdicts(cell))
+        self.verdicts: dict[str, dict[str, Json]] = _by_id(source.verdicts(cell))
         self.metric = _metric_of_samples(source, cell)
         score = [f"score/{self.metric}"] if self.metric else []
         rows = read_samples(source.sweep.folder_of(cell), [*_COLUMNS, *score])
-        self.rows: dict[str, Mapping[str, Any]] = {row["id"]: row for row in rows}
+        self.rows: dict[str, Mapping[str, Json]] = {row["id"]: row for row in rows}
         self.places = {row["id"]: place for place, row in enumerate(rows)}
 
     def score(self, sample_id: str) -> float | None:
@@ -136,25 +139,26 @@ class _Read:
         return str(self.verdicts[sample_id]["class"])
 
 
-def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Any]]:
-    """What is missing as None."""
+def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Json]]:
+    """Return the rows by sample id, with None for missing values."""
     own = found.set_index("id")
     ranks = own["rank_needed"].astype(object).where(own["rank_needed"].notna(), None)
-    verdicts: dict[str, dict[str, Any]] = own.assign(rank_needed=ranks).to_dict("index")
+    verdicts: dict[str, dict[str, Json]] = own.assign(rank_needed=ranks).to_dict("index")
     return verdicts
 
 
 def _metric_of_samples(source: ReportSource, cell: CellResult) -> str:
-    """The first metric of the report that has a value for single samples, which those of a whole corpus have not."""
+    """Return the first metric of the report with values for single samples, which metrics of a whole corpus lack."""
     for metric in source.metrics:
         if metric.value(cell) is not None and not is_of_a_corpus(source.sweep.folder_of(cell), metric.metric):
             return metric.metric
     return ""
 
 
-def _chosen(read: Sequence[_Read]) -> dict[str, str]:
-    """Ids of the samples to show, with the reason: one of each class, the worst by turns over subsets, those that
-    differ most.
+def _choose(read: Sequence[_CellSamples]) -> dict[str, str]:
+    """Return the ids of the samples to show, with the reason.
+
+    They are one sample of each class, the worst samples with subsets in turn, and the samples that differ most.
     """
     first = read[0]
     scored = [(score, sample_id) for sample_id in first.rows if (score := first.score(sample_id)) is not None]
@@ -175,8 +179,8 @@ def _chosen(read: Sequence[_Read]) -> dict[str, str]:
     return chosen
 
 
-def _by_turns(ascending: Sequence[str], read: _Read, n: int) -> list[str]:
-    """The first of every subset, then the second of every subset, and so on."""
+def _by_turns(ascending: Sequence[str], read: _CellSamples, n: int) -> list[str]:
+    """Return the first of every subset, then the second of every subset, and so on."""
     by_subset: dict[str, list[str]] = {}
     for sample_id in ascending:
         by_subset.setdefault(read.rows[sample_id]["subset"], []).append(sample_id)
@@ -184,13 +188,13 @@ def _by_turns(ascending: Sequence[str], read: _Read, n: int) -> list[str]:
     return [sample_id for _, _, sample_id in turns[:n]]
 
 
-def _difference(read: Sequence[_Read], sample_id: str) -> float | None:
-    """Of the cell to take less the other one."""
+def _difference(read: Sequence[_CellSamples], sample_id: str) -> float | None:
+    """Return the score of the cell to take minus the score of the other cell; None without one."""
     scores = [each.score(sample_id) for each in read]
     return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
 
 
-def _hits_of(source: ReportSource, read: _Read, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def _hits_of(source: ReportSource, read: _CellSamples, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Json]]]:
     wanted = [sample_id for sample_id in sample_ids if sample_id in read.places]
     hits = read_hits(source.sweep.folder_of(read.cell), [read.places[sample_id] for sample_id in wanted])
     return dict(zip(wanted, hits, strict=True))
@@ -200,8 +204,8 @@ def _view(
     source: ReportSource,
     sample_id: str,
     why: str,
-    read: Sequence[_Read],
-    hits: Sequence[Mapping[str, list[dict[str, Any]]]],
+    read: Sequence[_CellSamples],
+    hits: Sequence[Mapping[str, list[dict[str, Json]]]],
     corpus: CorpusTexts | None,
 ) -> SampleView:
     row = read[0].rows[sample_id]
@@ -225,10 +229,14 @@ def _view(
 
 
 def _answer(
-    source: ReportSource, read: _Read, hits: Sequence[Mapping[str, Any]], sample_id: str, corpus: CorpusTexts | None
+    source: ReportSource,
+    read: _CellSamples,
+    hits: Sequence[Mapping[str, Json]],
+    sample_id: str,
+    corpus: CorpusTexts | None,
 ) -> AnswerOf:
     row, verdict = read.rows[sample_id], read.verdicts[sample_id]
-    shown = _worth_showing(hits)
+    shown = _hits_to_show(hits)
     return AnswerOf(
         source.names.short(read.cell),
         read.class_name(sample_id),
@@ -251,8 +259,8 @@ def _answer(
     )
 
 
-def _worth_showing(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The first ones, and the first one with gold if it is below them."""
+def _hits_to_show(hits: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+    """Return the first hits, and the first hit with gold if it is below them."""
     first = list(hits[:MOST_HITS])
     if any(hit["gold_grade"] for hit in first):
         return first
@@ -261,18 +269,18 @@ def _worth_showing(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
     )
 
 
-def _place(unit: Mapping[str, Any]) -> str:
-    """E.g. "news2-05-b:115-152"; the document alone for all of it."""
+def _place(unit: Mapping[str, Json]) -> str:
+    """Return e.g. "news2-05-b:115-152"; only the document for a whole document."""
     return unit["document_id"] if unit["start"] is None else f"{unit['document_id']}:{unit['start']}-{unit['end']}"
 
 
-def _text(unit: Mapping[str, Any], corpus: CorpusTexts | None, gold: Sequence[Mapping[str, Any]]) -> Text | None:
-    """The unit's text, with what is gold in it marked."""
+def _text(unit: Mapping[str, Json], corpus: CorpusTexts | None, gold: Sequence[Mapping[str, Json]]) -> Text | None:
+    """Return the unit's text, with the gold in it marked."""
     if corpus is None:
         return None
     try:
         whole = corpus.text(unit["document_id"], unit["start"], unit["end"])
-    except DataError:  # gold that is not in the corpus has no text
+    except DataError:  # gold outside the corpus has no text
         return None
     start = unit["start"] or 0
     spans = [
@@ -284,7 +292,7 @@ def _text(unit: Mapping[str, Any], corpus: CorpusTexts | None, gold: Sequence[Ma
 
 
 def cut(text: str, marked: Iterable[tuple[int, int]] = ()) -> Text:
-    """At most so many characters, from a little before the first marked span on."""
+    """Return a limited number of characters, starting a little before the first marked span."""
     spans = sorted(marked)
     start = 0
     if spans and spans[0][1] > MOST_CHARACTERS:

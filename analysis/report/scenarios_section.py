@@ -1,8 +1,7 @@
-"""Section: what to take for each scenario, axis by axis."""
+"""Section: the recommended level for each scenario, axis by axis."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
@@ -17,8 +16,10 @@ _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 
 @dataclass(frozen=True)
 class ScenarioChoice:
-    """What to take of an axis: `head` names it or says that no difference is shown, `note` by how much it is better, or
-    what is cheapest and how large a difference would have been shown.
+    """The recommendation for an axis.
+
+    `head` names the level or reports that no difference is significant. `note` is the margin of the level, or the
+    cheapest level with the smallest detectable difference.
     """
 
     verdict: str
@@ -40,43 +41,43 @@ class ScenarioRow:
 
     @property
     def is_telling(self) -> bool:
-        """Whether there were enough samples for any choice."""
+        """True if there were enough samples for any choice."""
         return any(choice.verdict != TOO_FEW for choice in self.choices.values())
 
 
 @dataclass(frozen=True)
 class ScenarioGroup:
-    """Scenarios of a kind: all samples, subsets, tasks, topics."""
+    """Scenarios of one kind: all samples, subsets, tasks or topics."""
 
     head: str
     rows: tuple[ScenarioRow, ...]
 
     @property
     def telling(self) -> list[ScenarioRow]:
-        """Those with enough samples for a choice."""
+        """Scenarios with enough samples for a choice."""
         return [row for row in self.rows if row.is_telling]
 
     @property
     def too_few(self) -> list[ScenarioRow]:
-        """The others."""
+        """Scenarios with too few samples for any choice."""
         return [row for row in self.rows if not row.is_telling]
 
 
 @dataclass(frozen=True)
 class Scenarios:
-    """By kind of scenario; `recommendations` and `candidates` are what `analysis.decision` says, with p-values."""
+    """Recommendations by kind of scenario, with the records of `analysis.decision`, which have p-values."""
 
     axes: tuple[str, ...]
     groups: tuple[ScenarioGroup, ...]
     n_shown: int
     n_tested: int
     alpha: float
-    recommendations: dict[str, Any]
-    candidates: tuple[dict[str, Any], ...]
+    recommendations: dict[str, object]
+    candidates: tuple[dict[str, object], ...]
 
 
 def gather(source: ReportSource) -> Scenarios | None:
-    """By the metric that the report is about; None where no two cells can be compared or nothing varies."""
+    """Return the section for the main metric; None if no two cells can be compared or nothing varies."""
     scores = source.scores
     if scores is None:
         return None
@@ -104,8 +105,9 @@ def gather(source: ReportSource) -> Scenarios | None:
 
 
 def _best(source: ReportSource, found: Candidates | None) -> tuple[str, str]:
-    """The cells with the best mean, and how many more may be the best; nothing with too few samples, and no cell where
-    cells were tested under different conditions.
+    """Return the cells with the best mean, and the number of further cells that may be the best.
+
+    Both are "" with too few samples. No cell is named if cells were tested under different conditions.
     """
     if found is None or not found.is_enough:
         return "", ""
@@ -140,7 +142,7 @@ def _choice(entry: Recommendation) -> ScenarioChoice:
 
 
 def _margin(entry: Recommendation) -> str:
-    """The best level's mean less that of the best one that is ruled out."""
+    """Return the mean of the best level minus the mean of the best level that is ruled out."""
     difference = entry.levels[0].mean - _next(entry).mean
     return number(difference, min(digits_of([entry.levels[0].mean]), 3), "+")
 

@@ -1,4 +1,4 @@
-"""What the sections of a report are made from: a sweep, the metrics it is looked at by, and the tests between cells."""
+"""Input of the report's sections: a sweep, its metrics, and the tests between cells."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _N_METRICS = 5
 MANY_LEVELS = 30
-"""Of an axis with more, pairs of values are not compared."""
+"""With more values on an axis, pairs of them are not compared."""
 
 
 @dataclass(frozen=True)
 class ComparedCells:
-    """The cells by a metric: a family of tests, or why there is none."""
+    """The cells by a metric: a family of tests, or the reason for its absence."""
 
     metric: SubsetMetric
     family: Family | None = None
@@ -35,9 +35,7 @@ class ComparedCells:
 
 @dataclass(frozen=True)
 class ReportSource:
-    """A sweep and how the report looks at it. `metrics` begin with the one that the report is about; there is none
-    where no cell has a value of any.
-    """
+    """A sweep and the settings of the report. `metrics` begin with the main metric; () if no cell has a value."""
 
     sweep: LoadedSweep
     described: SweepResult
@@ -47,41 +45,39 @@ class ReportSource:
 
     @property
     def test(self) -> PairedTest:
-        """That of `python -m analysis compare`, with fewer resamples for very many cells."""
+        """The test of `python -m analysis compare`, with fewer resamples for very many cells."""
         return paired_test(len(self.sweep.cells), self.alpha)
 
     @property
     def has_many_cells(self) -> bool:
-        """More than can be compared by every metric."""
+        """True if there are too many cells to compare them by every metric."""
         return len(self.sweep.cells) > MANY_CELLS
 
     @cached_property
     def crowded_axes(self) -> list[str]:
-        """Axes with more values than can be compared."""
+        """Axes with too many values to compare them."""
         levels = {axis: {cell.axes.get(axis) for cell in self.sweep.cells} for axis in self.names.axes}
         return [axis for axis, values in levels.items() if len(values) > MANY_LEVELS]
 
     @cached_property
     def names(self) -> CellNames:
-        """What the cells are called."""
+        """Names of the cells for readers."""
         return CellNames(self.sweep.cells)
 
     @cached_property
     def compared(self) -> tuple[ComparedCells, ...]:
-        """The cells by each of the metrics."""
+        """The cells compared by each of the metrics."""
         return tuple(self._compare(metric) for metric in self.metrics)
 
     @cached_property
     def scores(self) -> ScenarioScores | None:
-        """What the main metric made of all samples, by scenario; None where no two cells, or too many values of an
-        axis, can be compared.
-        """
+        """Scores of the main metric by scenario; None if cells cannot be compared, or an axis has too many values."""
         main = self.main
         return ScenarioScores.read(self.sweep, main.metric) if main and main.family and not self.crowded_axes else None
 
     @cached_property
     def ordered(self) -> list[CellResult]:
-        """The cells with a value of the main metric, the best first; those with equal values stay together."""
+        """The cells with a value of the main metric, the best first. Cells with equal values stay together."""
         main = self.main
         if main is None:
             return []
@@ -90,8 +86,10 @@ class ReportSource:
         return [cell for standing in main.family.by_means() for cell in standing.cells]
 
     def verdicts(self, cell: CellResult) -> "pd.DataFrame":
-        """Return why each sample of a cell failed: the frame of `analysis.forensics.verdict_table`, with its `class`
-        (`classes`) and the `cell_id`. Raises DataError for a cell that an earlier version wrote.
+        """Return the causes of failure of a cell's samples.
+
+        This is the frame of `analysis.forensics.verdict_tables`, with the sample's `class` (`classes`) and the
+        `cell_id`. Raises DataError for a cell of an earlier version.
         """
         if cell.cell_id not in self._verdicts:
             found = verdicts(self.sweep, cell)
@@ -101,11 +99,11 @@ class ReportSource:
 
     @property
     def main(self) -> ComparedCells | None:
-        """By the metric that the report is about."""
+        """The comparison by the main metric of the report; None without metrics."""
         return self.compared[0] if self.compared else None
 
     def valued(self, metric: SubsetMetric) -> list[CellResult]:
-        """Cells that did not fail and have a value."""
+        """Return the cells that did not fail and have a value."""
         return [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
 
     def _compare(self, metric: SubsetMetric) -> ComparedCells:
@@ -117,22 +115,26 @@ class ReportSource:
             )
         try:
             return ComparedCells(metric, comparison.compare_cells(self.sweep, metric, self.test, alpha=self.alpha))
-        except DataError as error:  # cells without a common sample, say: the page says so in the table's place
+        except DataError as error:  # such as cells without a common sample: the page reports this instead of a table
             return ComparedCells(metric, why_not=str(error))
 
 
 def open_source(text: str, metric: str = "") -> ReportSource:
-    """A sweep's folder or id, and the "[subset:]metric" that the report is about; by default the one that ranks the
-    sweep. Raises DataError for a sweep that is not there, and for a metric that no cell has or that ranks nothing.
+    """Open a sweep by its folder or id, with the "[subset:]metric" that the report is about.
+
+    By default this is the metric that ranks the sweep. Raises DataError for a missing sweep, and for a metric that no
+    cell has or that ranks nothing.
     """
     sweep = results.load(text)
     described = results.read_sweep(sweep.folder)
     return ReportSource(sweep, described, tuple(_metrics(sweep, metric, described.headline)))
 
 
-def _metrics(sweep: LoadedSweep, wanted: str, headline: str) -> list[SubsetMetric]:
-    """The wanted metric, or else the headline one, and further headline metrics that rank cells, of the same subset."""
-    first = [sweep.metric(wanted)] if wanted else []
+def _metrics(sweep: LoadedSweep, requested: str, headline: str) -> list[SubsetMetric]:
+    """Return the requested metric or the headline metric, and further headline metrics that rank cells, of the same
+    subset.
+    """
+    first = [sweep.metric(requested)] if requested else []
     for metric in first:
         metric.direction()
     subset = first[0].subset if first else OVERALL

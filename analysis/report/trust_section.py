@@ -1,11 +1,11 @@
-"""Section: how far to trust the numbers. Every check says what it found, also where that is nothing."""
+"""Section: limits of the numbers. Every check reports its result, also without a finding."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.report.source import MANY_LEVELS, ReportSource
+from components.json_value import Json
 from components.records import AnswerState
 from runner.console.prose import count, listed
 from runner.console.unread_replies import unread_cause
@@ -24,7 +24,7 @@ _STAND_INS = {
     ),
     ("llm", "scripted"): (
         "The generator is a stand-in",
-        "llm=scripted replies what it was told to: scores of answers say nothing about a model.",
+        "llm=scripted replies by a script: scores of answers say nothing about a model.",
     ),
     ("embedder", "lsa"): (
         "The embedder is a stand-in",
@@ -43,15 +43,15 @@ _STAND_INS = {
         "reranker=lexical_terms counts words of the query: its cells say little about cross-encoders.",
     ),
 }
-"""By axis and option: what is named, and what it means for the numbers."""
+"""Heading of the check and its meaning for the numbers, by axis and option."""
 
 _MODEL_FREE = ("extractive", "none")
-"""Values of the axis llm that draw nothing at random."""
+"""Options of the axis llm without random draws."""
 
 
 @dataclass(frozen=True)
 class TrustCheck:
-    """What was looked at: a warning, a note for the reader, or nothing to worry about."""
+    """The result of a check: a warning, a note for the reader, or nothing to worry about."""
 
     kind: str
     head: str
@@ -59,7 +59,7 @@ class TrustCheck:
 
 
 def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
-    """Warnings first, then what a reader should know, then what is fine."""
+    """Return warnings first, then notes for the reader, then checks without a finding."""
     cells = [cell for cell in source.sweep.cells if cell.status == OK]
     found = [
         *_cells(source),
@@ -95,7 +95,7 @@ def _cells(source: ReportSource) -> Iterator[TrustCheck]:
 
 
 def _size(source: ReportSource) -> Iterator[TrustCheck]:
-    """What is told less of because there is so much."""
+    """Report the analyses that the size of the sweep limits."""
     if source.has_many_cells:
         text = (
             f"More than {MANY_CELLS} cells: p-values rest on {source.test.n_resamples:,} resamples, and one metric is "
@@ -103,12 +103,12 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
         )
         yield TrustCheck(NOTE, "Many cells", text)
     if source.crowded_axes:
-        text = f"More than {MANY_LEVELS} values of {listed(source.crowded_axes)}: what axes buy is not told."
+        text = f"More than {MANY_LEVELS} values of {listed(source.crowded_axes)}: the effects of axes are not reported."
         yield TrustCheck(NOTE, "Many values of an axis", text)
 
 
 def _stand_ins(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
-    """Of components that exist so that everything works without a download."""
+    """Warn of components that replace models by rules, so that everything works without a download."""
     for (axis, option), (head, text) in _STAND_INS.items():
         using = [cell for cell in cells if cell.axes.get(axis) == option]
         if using:
@@ -117,7 +117,7 @@ def _stand_ins(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 
 
 def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
-    """Cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
+    """Warn of cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
     rates = {cell.axes.get(CONDITION) for cell in cells} - {None}
     if len(rates) > 1:
         text = f"{CONDITION} sets how hard the test is: compare models at one rate, and take no rate for the best."
@@ -125,7 +125,7 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 
 
 def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
-    """Axes that change no value of the metric that the report is about."""
+    """Report axes that change no value of the main metric."""
     if source.scores is None:
         return
     metric = source.scores.metric
@@ -137,7 +137,7 @@ def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
 def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     llms = [(cell.config.get("judge") or {}).get("llm") or {} for cell in cells if cell.judges]
     if any(str(llm.get("_target_")).endswith(".Scripted") for llm in llms):
-        text = "judge.llm=scripted replies what it was told to: judged scores say nothing about the answers."
+        text = "judge.llm=scripted replies by a script: judged scores say nothing about the answers."
         yield TrustCheck(WARNING, "The judge is a stand-in", text)
 
 
@@ -158,7 +158,7 @@ def _samples(source: ReportSource) -> Iterator[TrustCheck]:
 
 
 def _fields(cells: Sequence[CellResult], source: ReportSource) -> Iterator[TrustCheck]:
-    """Of the topic x task matrix."""
+    """Report fields of the topic x task matrix with few samples."""
     main = source.main
     if not cells or main is None:
         return
@@ -176,7 +176,7 @@ def _fields(cells: Sequence[CellResult], source: ReportSource) -> Iterator[Trust
 
 
 def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
-    """Samples without a value of the metric that the report is about."""
+    """Report samples without a value of the main metric."""
     main = source.main
     if main is None or not cells:
         return
@@ -236,7 +236,7 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 
 
 def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
-    """Texts that are longer than a model reads, and passages for which a prompt had no room."""
+    """Report texts that are longer than a model reads, and passages that did not fit into prompts."""
     lines = dict.fromkeys(
         f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} were cut off"
         for cell in cells
@@ -265,16 +265,16 @@ def _gold(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         text = f"{lacking}: they name none, so retrieval metrics leave them out."
         yield TrustCheck(NOTE, "Samples without gold", text)
     elif cells and any("n_gold_units_not_in_corpus" in note for note in notes):
-        yield TrustCheck(FINE, "The gold is in the corpus", "Every gold passage lies in a document.")
+        yield TrustCheck(FINE, "The gold is in the corpus", "Every gold passage is in a document.")
     if copied:
         text = (
-            f"{count(copied, 'gold passage')} also stand in other documents: finding those counts as well; the metrics "
-            "that end in _strict do not count them."
+            f"{count(copied, 'gold passage')} also occur in other documents: finding those counts as well, except for "
+            "metrics that end in _strict."
         )
         yield TrustCheck(NOTE, "Near-duplicates of gold", text)
 
 
-def _most(notes: Iterable[Any], name: str) -> int:
+def _most(notes: Iterable[Mapping[str, Json]], name: str) -> int:
     return max((int(note.get(name, 0)) for note in notes), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Samples one by one: what was asked, what came, where the evidence was, and what two cells made of it."""
+"""Samples one by one: question, answers, and the places of the evidence, in one or two cells."""
 
 from analysis.samples.stories import stories
 

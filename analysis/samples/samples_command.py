@@ -1,4 +1,4 @@
-"""python -m analysis samples: what was asked, what came, where the evidence was, sample by sample."""
+"""python -m analysis samples: question, answer and the places of the evidence, sample by sample."""
 
 import argparse
 from collections import Counter
@@ -15,23 +15,32 @@ from runner.results import CellResult, LoadedSweep, SubsetMetric, sample_verdict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("cell", help="a cell's id, axis values such as retriever=bm25, or best")
-    parser.add_argument("--worst", type=_count, default=10, metavar="N", help="so many samples (default: %(default)s)")
     parser.add_argument(
-        "--metric", default="", metavar="[SUBSET:]METRIC", help="worst by it (default: what ranks the leaderboard)"
+        "--worst", type=_count, default=10, metavar="N", help="number of samples (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--metric",
+        default="",
+        metavar="[SUBSET:]METRIC",
+        help="metric that orders the samples (default: the leaderboard's)",
     )
     parser.add_argument(
         "--against",
         default="",
         metavar="CELL",
-        help="those at which the cell loses most to this one, with both answers",
+        help="samples at which the cell loses most to this one, with both answers",
     )
     parser.add_argument(
-        "--class", dest="failure", default="", metavar="CLASS", help="of one class of failures alone, e.g. ranked_low"
+        "--class",
+        dest="failure",
+        default="",
+        metavar="CLASS",
+        help="only samples of this class of failures, e.g. ranked_low",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page there")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page to this file")
 
 
 def _count(text: str) -> int:
@@ -41,24 +50,24 @@ def _count(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Shows the samples; returns 0. Raises DataError."""
+    """Show the samples. Returns 0. Raises DataError."""
     wanted = class_named(options.failure) if options.failure else None
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     cells = [sweep.cell(options.cell), *([sweep.cell(options.against)] if options.against else [])]
     verdicts = [[own.verdict for own in sample_verdicts(sweep, cell)] for cell in cells]
     selection = select(sweep, cells, metric, [own.failure for own in verdicts[0]], wanted, options.worst)
-    told = stories(sweep, cells, selection.rows, metric.metric, verdicts)
+    shown_stories = stories(sweep, cells, selection.rows, metric.metric, verdicts)
     names = [_name(sweep, cell) for cell in cells]
-    lines = [_what(selection, metric, names, options.failure), *_notes(sweep, cells[0], selection)]
+    lines = [_headline(selection, metric, names, options.failure), *_notes(sweep, cells[0], selection)]
     console = terminal.make_console()
     for place, line in enumerate(lines):
         console.print(escape(line), style="dim" if place else "")
-    show(console, told, names, metric.metric)
+    show(console, shown_stories, names, metric.metric)
     if options.html:
         from analysis.samples.samples_page import render
 
-        terminal.write_text(options.html, render(told, names, metric.metric, lines))
+        terminal.write_text(options.html, render(shown_stories, names, metric.metric, lines))
         console.print(f"\nas a page: {escape(str(options.html))}")
     return 0
 
@@ -68,19 +77,19 @@ def _name(sweep: LoadedSweep, cell: CellResult) -> str:
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]
 
 
-def _what(selection: Selection, metric: SubsetMetric, names: list[str], failure: str) -> str:
+def _headline(selection: Selection, metric: SubsetMetric, names: list[str], failure: str) -> str:
     of_class = f" of class {failure}" if failure else ""
     order = f"where it loses most to {names[1]}" if len(names) > 1 else "the worst first"
     return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{of_class}, by {metric}, {order}"
 
 
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection) -> list[str]:
-    """What is not shown, and why."""
+    """Describe the samples that are not shown_stories, and the reasons."""
     lines = []
     if selection.without_value:
         lines.append(f"last, as they have no value: {_listed(selection.without_value)}")
     if cell.dataset.get("corpus") and kept_corpus(sweep, cell) is None:
-        lines.append("texts of documents are not kept any more: give the sweep's command again to see excerpts")
+        lines.append("texts of documents are no longer stored: run the sweep's command again to see excerpts")
     return lines
 
 

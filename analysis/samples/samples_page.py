@@ -1,4 +1,4 @@
-"""Samples as an HTML page of its own, which needs no other file, no network and no JavaScript."""
+"""Samples as a separate HTML page without other files, network or JavaScript."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +10,12 @@ from analysis.samples.story import Story
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(told: Sequence[Story], names: Sequence[str], metric: str, lines: Sequence[str]) -> str:
-    """HTML of the page; `names` are those of the cells, `lines` say what is shown. All texts are escaped."""
+def render(stories: Sequence[Story], names: Sequence[str], metric: str, lines: Sequence[str]) -> str:
+    """Return the HTML of the page. `names` are the names of the cells, and `lines` describe the selection.
+
+    All texts are escaped.
+    """
     environment = page_environment(_TEMPLATES)
     environment.globals |= {"words": words}
     template = environment.get_template("samples.html.j2")
-    return template.render(told=told, names=names, metric=metric, lines=lines)
+    return template.render(stories=stories, names=names, metric=metric, lines=lines)

@@ -1,4 +1,4 @@
-"""Samples in a terminal or a pipe."""
+"""Samples printed to a terminal or a pipe."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ _INDENT = 12
 _N_HITS, _HIT_CHARACTERS = 8, 160
 
 Line = tuple[str, Text]
-"""What stands on the left, and on the right."""
+"""The texts on the left and on the right."""
 
 
-def show(console: Console, told: Sequence[Story], names: Sequence[str], metric: str) -> None:
-    """Prints the stories; `names` are those of the cells."""
-    for number, story in enumerate(told, 1):
+def show(console: Console, stories: Sequence[Story], names: Sequence[str], metric: str) -> None:
+    """Print the stories. `names` are the names of the cells."""
+    for number, story in enumerate(stories, 1):
         group = " · ".join(filter(None, (story.subset, story.topic, story.task)))
         head = Text.assemble((f"{number}. {printable(story.id)}", "bold"), f"  {printable(group)}")
         console.print()
@@ -31,7 +31,7 @@ def show(console: Console, told: Sequence[Story], names: Sequence[str], metric: 
 
 
 def print_line(console: Console, left: str, right: Text) -> None:
-    """In a terminal the text is wrapped beside its name; in a pipe a line stays one."""
+    """Print the text beside its name. A terminal wraps it, while a pipe gets a single line."""
     wrapped = (
         right.wrap(console, console.width - _INDENT, overflow="fold") if console.is_terminal else right.split("\n")
     )
@@ -52,20 +52,20 @@ def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
     for name, side in zip(names, story.sides, strict=True):
         if len(names) > 1:
             yield "", Text(printable(name), style="bold")
-        yield from _of_side(side, metric)
-        yield from _of_gold(story, side)
-        yield from _of_prompt(side)
+        yield from _side_lines(side, metric)
+        yield from _gold_lines(story, side)
+        yield from _prompt_lines(side)
     if story.difference is not None:
         yield "difference", _text(f"{metric} {story.difference:+.4g}")
 
 
-def _of_side(side: StorySide, metric: str) -> Iterator[Line]:
+def _side_lines(side: StorySide, metric: str) -> Iterator[Line]:
     yield "answer", _text(words.answer_text(side))
     yield "score", _text(words.score_text(side, metric))
     yield "verdict", _text(words.verdict_line(side))
 
 
-def _of_gold(story: Story, side: StorySide) -> Iterator[Line]:
+def _gold_lines(story: Story, side: StorySide) -> Iterator[Line]:
     shown = list(zip(story.gold, side.found, strict=True))[: words.N_UNITS]
     for unit, found in shown:
         yield "gold", _text(f"{words.gold_head(unit)}: {words.found_text(unit, found)}")
@@ -75,7 +75,7 @@ def _of_gold(story: Story, side: StorySide) -> Iterator[Line]:
         yield "", _text(f"and {len(story.gold) - len(shown)} more")
 
 
-def _of_prompt(side: StorySide) -> Iterator[Line]:
+def _prompt_lines(side: StorySide) -> Iterator[Line]:
     for place, hit in enumerate(side.prompt[:_N_HITS]):
         text = " ".join(words.shortened(hit.text, _HIT_CHARACTERS).split())
         yield "" if place else "prompt", _text(f"{words.hit_head(hit)}{': ' if text else ''}{text}")
@@ -84,7 +84,7 @@ def _of_prompt(side: StorySide) -> Iterator[Line]:
 
 
 def marked(excerpt: Excerpt) -> Text:
-    """The gold between « and », which a pipe has too."""
+    """Return the gold between « and », which a pipe shows too."""
     left_out = f" … ({excerpt.n_left_out:,} more characters) … " if excerpt.n_left_out else ""
     parts = (excerpt.before, f"«{excerpt.gold}{left_out}{excerpt.rest}»", excerpt.behind)
     before, gold, behind = (_SPACE.sub(" ", printable(part)) for part in parts)

@@ -1,4 +1,4 @@
-"""Which samples of a cell are shown, and in which order."""
+"""Selection and order of a cell's samples to show."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,13 +19,15 @@ from runner.results import (
 )
 
 NO_FAILURE = "none"
-"""What users type for the class of samples in which nothing failed."""
+"""Name for users of the class of samples without a failure."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Samples in the order in which they are shown, as keys and as rows of each cell's table. `n` is how many there
-    would be in all; `without_value` counts those that have no value of the metric, by reason: they come last.
+    """The samples to show in order, as keys and as rows of each cell's table.
+
+    `n` is the number before the limit. `without_value` counts samples without a value of the metric by reason; they
+    come last.
     """
 
     keys: Sequence[Key]
@@ -35,7 +37,7 @@ class Selection:
 
 
 def class_named(text: str) -> Failure:
-    """The class of failures that a user named. Raises DataError."""
+    """Return the class of failures that a user named. Raises DataError."""
     names = {own.value or NO_FAILURE: own for own in Failure}
     if text.strip().lower() not in names:
         raise DataError(f"--class {text}: no such class of failures; there are: {', '.join(names)}")
@@ -50,8 +52,10 @@ def select(
     wanted: Failure | None,
     n_shown: int,
 ) -> Selection:
-    """The worst samples of the first cell by the metric, of a second one where it loses most to it. `failures` are the
-    classes of all samples of the first cell, of which one may be wanted. Raises DataError if there is no such sample.
+    """Return the worst samples of the first cell by the metric.
+
+    With a second cell, these are the samples at which the first cell loses most to it. `failures` are the classes of
+    all samples of the first cell, and `wanted` selects one of them. Raises DataError if there is no such sample.
     """
     if is_of_a_corpus(sweep.folder_of(cells[0]), metric.metric):
         raise DataError(

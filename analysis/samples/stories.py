@@ -1,15 +1,14 @@
-"""Reads what there is to show of samples."""
+"""Reader of the facts to show about samples."""
 
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from analysis.samples.excerpts import excerpt
-from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide, excerpt
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
+from components.json_value import Json
 from components.subsets import UNNAMED
 from runner.results import CellResult, CorpusTexts, LoadedSweep, corpus_texts, documents_file, open_parquet, read_rows
 
@@ -26,8 +25,10 @@ def stories(
     metric: str,
     verdicts: Sequence[Sequence[Verdict]],
 ) -> list[Story]:
-    """One story for each of `rows`, the places of a sample in the tables of all `cells`; `verdicts` are those on all
-    samples of each cell. Texts of documents are "" where they are not kept any more. Raises DataError.
+    """Return one story for each of `rows`, the positions of a sample in the tables of all `cells`.
+
+    `verdicts` are the verdicts on all samples of each cell. Texts of documents are "" if they are no longer stored.
+    Raises DataError.
     """
     score = (f"score/{metric}", f"score_state/{metric}")
     tables = [
@@ -49,7 +50,7 @@ def stories(
 
 
 def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
-    """The texts that a cell searched; None where they are not kept any more."""
+    """Return the texts that a cell searched; None if they are no longer stored."""
     try:
         return corpus_texts(cell, sweep.folder_of(cell).parent)
     except DataError:
@@ -57,7 +58,7 @@ def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
 
 
 def _story(
-    row: Mapping[str, Any],
+    row: Mapping[str, Json],
     sides: Sequence[StorySide],
     corpus: CorpusTexts | None,
     titles: Mapping[str, str],
@@ -91,7 +92,7 @@ def _story(
     )
 
 
-def _excerpt(unit: Mapping[str, Any], corpus: CorpusTexts | None) -> Excerpt:
+def _excerpt(unit: Mapping[str, Json], corpus: CorpusTexts | None) -> Excerpt:
     if corpus is None or not unit["n_characters"]:
         return Excerpt()
     start = unit["start"] or 0
@@ -100,7 +101,7 @@ def _excerpt(unit: Mapping[str, Any], corpus: CorpusTexts | None) -> Excerpt:
 
 def _side(
     cell: CellResult,
-    row: Mapping[str, Any],
+    row: Mapping[str, Json],
     score: tuple[str, str],
     verdict: Verdict,
     corpus: CorpusTexts | None,
@@ -120,7 +121,7 @@ def _side(
     )
 
 
-def _found(unit: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]) -> FoundUnit:
+def _found(unit: Mapping[str, Json], pieces: Sequence[Mapping[str, Json]]) -> FoundUnit:
     n_characters = unit["n_characters"] or 1
     shares: dict[int, int] = {}
     for own in pieces:
@@ -132,7 +133,7 @@ def _found(unit: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]) -> Foun
 
 
 def _prompt(
-    row: Mapping[str, Any], holds_gold: set[int], corpus: CorpusTexts | None, titles: Mapping[str, str]
+    row: Mapping[str, Json], holds_gold: set[int], corpus: CorpusTexts | None, titles: Mapping[str, str]
 ) -> list[ShownHit]:
     return [
         ShownHit(
@@ -150,7 +151,7 @@ def _prompt(
 
 @lru_cache(maxsize=2)
 def _titles(path: Path) -> Mapping[str, str]:
-    """Of the documents that have one."""
+    """Return the titles of the documents that have one."""
     if not path.is_file():
         return {}
     with open_parquet(path, "the documents of a sweep") as file:

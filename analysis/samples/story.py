@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from components.forensics.verdicts import Verdict
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Part of a document: what stands before some gold, the gold (its middle may be left out: `rest`), and what comes
-    behind. All are "" where the texts are not kept.
+    """Part of a document: the text before some gold, the gold, and the text behind it.
+
+    If the middle of the gold is left out, `rest` is its end. All are "" if the texts are not stored.
     """
 
     before: str = ""
@@ -38,8 +38,8 @@ class GoldText:
 
 @dataclass(frozen=True)
 class FoundUnit:
-    """Where a cell had a unit of gold: by rank of the hit the share of the unit's characters that it holds, and the
-    share of them in the prompt.
+    """Coverage of a unit of gold by a cell: the share of its characters by rank of the hit, and the share in the
+    prompt.
     """
 
     shares: Sequence[tuple[int, float]]
@@ -48,7 +48,7 @@ class FoundUnit:
 
 @dataclass(frozen=True)
 class ShownHit:
-    """A passage in a prompt; `ranks` are those in other rankings, by name."""
+    """A passage in a prompt. `ranks` are its ranks in other rankings, by name."""
 
     rank: int
     document_id: str
@@ -60,7 +60,7 @@ class ShownHit:
 
 @dataclass(frozen=True)
 class StorySide:
-    """What one cell made of a sample. `score` is None where the metric has no value, for the reason `score_state`."""
+    """A cell's result for a sample. `score` is None if the metric has no value, for the reason `score_state`."""
 
     cell: str
     score: float | None
@@ -75,9 +75,7 @@ class StorySide:
 
 @dataclass(frozen=True)
 class Story:
-    """A sample with what one cell made of it, or two; `difference` is that of their scores, the first less the second.
-    `history` are earlier turns as (question, answer).
-    """
+    """A sample with the results of one or two cells. `history` are earlier turns as (question, answer)."""
 
     id: str
     subset: str
@@ -92,12 +90,26 @@ class Story:
 
     @property
     def difference(self) -> float | None:
-        """None for a single cell, and where one of two has no value."""
+        """The first cell's score minus the second cell's; None for a single cell, and if a score is missing."""
         scores = [side.score for side in self.sides]
         if len(scores) < 2 or scores[0] is None or scores[1] is None:
             return None
         return scores[0] - scores[1]
 
-    def as_record(self) -> dict[str, Any]:
-        """For JSON."""
+    def as_record(self) -> dict[str, object]:
+        """Return the story as plain JSON values."""
         return {**asdict(self), "difference": self.difference}
+
+
+_AROUND, _BEGINNING, _END = 60, 220, 80
+"""Characters shown around gold, and at both ends of longer gold."""
+
+
+def excerpt(text: str, start: int | None, end: int | None) -> Excerpt:
+    """Return the characters [start, end) of a text with some text around them. None is the beginning or the end."""
+    first, last = start or 0, len(text) if end is None else end
+    before, gold, behind = text[max(0, first - _AROUND) : first], text[first:last], text[last : last + _AROUND]
+    n_left_out = len(gold) - _BEGINNING - _END
+    if n_left_out <= 0:
+        return Excerpt(before, gold, behind=behind)
+    return Excerpt(before, gold[:_BEGINNING], n_left_out, gold[-_END:], behind)

@@ -1,17 +1,17 @@
-"""How facts about a sample are put into words, in the terminal and on pages alike."""
+"""Wording of facts about a sample, for the terminal and for pages."""
 
 from analysis.samples.story import FoundUnit, GoldText, ShownHit, StorySide
 from components.forensics.failures import Failure
 
 LONGEST = 1200
-"""Characters of a question, reference or answer that are shown."""
+"""Maximum number of characters to show of a question, reference or answer."""
 N_UNITS = 12
-"""Units of gold that are shown."""
+"""Maximum number of units of gold to show."""
 
 _EXPLAINED = {
     Failure.NONE: "nothing failed",
     Failure.NOT_IN_CORPUS: "not_in_corpus: the corpus lacks a document with evidence",
-    Failure.NOT_RETRIEVED: "not_retrieved: of a piece of the evidence no hit holds anything",
+    Failure.NOT_RETRIEVED: "not_retrieved: no hit contains any of a piece of the evidence",
     Failure.CUT: "cut: a chunk border goes through the evidence",
     Failure.IN_PART: "in_part: the evidence is longer than a chunk, and the first top_k hold part of it",
     Failure.RANKED_LOW: "ranked_low: the evidence was found, below top_k",
@@ -19,7 +19,7 @@ _EXPLAINED = {
     Failure.DISTRACTED: "distracted: the evidence was in the prompt, the answer follows other passages",
     Failure.UNUSED: "unused: the evidence was in the prompt, the answer takes nothing from it",
     Failure.WRONG_WITH_EVIDENCE: "wrong_with_evidence: the evidence was in the prompt",
-    Failure.PARTLY: "partly: the evidence was in the prompt, the answer says some of what is wanted",
+    Failure.PARTLY: "partly: the evidence was in the prompt, the answer gives a part of the reference",
     Failure.LOW: "low: the evidence was in the prompt, the answer is among the lowest quarter",
     Failure.FALSE_ANSWER: "false_answer: the question cannot be answered, and was",
     Failure.UNEXPLAINED: "unexplained: not right, and no evidence is named or nothing was searched",
@@ -31,12 +31,12 @@ _EXPLAINED = {
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """The text, or its beginning and how much is left out."""
+    """Return the text, or its beginning with the number of omitted characters."""
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} more characters)"
 
 
 def verdict_line(side: StorySide) -> str:
-    """Why the sample failed, with the rank that would be needed, and what is uncertain about that."""
+    """Describe why the sample failed, the rank that would be needed, and the doubts."""
     verdict = side.verdict
     parts = [_EXPLAINED[verdict.failure]]
     if verdict.failure in (Failure.RANKED_LOW, Failure.CUT, Failure.IN_PART):
@@ -52,19 +52,19 @@ def verdict_line(side: StorySide) -> str:
 
 
 def score_text(side: StorySide, metric: str) -> str:
-    """E.g. "rouge_l 0.1234"."""
+    """Return the metric with its score, e.g. "rouge_l 0.1234"."""
     return f"{metric} {side.score_state}" if side.score is None else f"{metric} {side.score:.4g}"
 
 
 def answer_text(side: StorySide) -> str:
-    """The answer, or why there is none."""
+    """Return the answer, or the reason for its absence."""
     if side.error:
         return f"({side.state}: {shortened(side.error, 300)})"
     return shortened(side.answer) or f"({side.state})"
 
 
 def gold_head(unit: GoldText) -> str:
-    """Which document, and where in it."""
+    """Return the document and the place of the gold in it."""
     place = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
     title = f" ({shortened(unit.title, 80)})" if unit.title else ""
     grade = f", grade {unit.grade}" if unit.grade != 1 else ""
@@ -73,7 +73,7 @@ def gold_head(unit: GoldText) -> str:
 
 
 def found_text(unit: GoldText, found: FoundUnit) -> str:
-    """Where a cell had a unit of gold."""
+    """Describe where a cell found a unit of gold."""
     if unit.n_characters is None:
         return "not in the corpus"
     if not found.shares:
@@ -84,7 +84,7 @@ def found_text(unit: GoldText, found: FoundUnit) -> str:
 
 
 def hit_head(hit: ShownHit) -> str:
-    """A passage of the prompt."""
+    """Describe a passage of the prompt."""
     ranks = "".join(f", {name.replace('_', ' ')} {rank}" for name, rank in hit.ranks)
     gold = ", holds gold" if hit.holds_gold else ""
     return f"rank {hit.rank}{ranks}{gold}: {shortened(hit.document_id, 60)}"

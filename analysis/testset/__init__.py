@@ -1,1 +1,1 @@
-"""Looking through made evaluation data: what was accepted and rejected, with the passages and the reasons."""
+"""Inspection of made evaluation data: accepted and rejected drafts, with passages and reasons."""

@@ -15,15 +15,15 @@ _STATES = (ACCEPTED, "rejected", "failed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments to the parser."""
     parser.add_argument("set", type=Path, help="the folder of a set")
     parser.add_argument("--state", choices=_STATES, default="", help="only these drafts")
-    parser.add_argument("--reason", default="", help="only those rejected for it, e.g. closed_book")
-    parser.add_argument("--gate", default="", help="only those rejected by it")
-    parser.add_argument("--topic", default="", help="only those of this topic")
-    parser.add_argument("--task", default="", help="only those of this task")
-    parser.add_argument("-n", type=_count, default=10, metavar="N", help="so many drafts (default: %(default)s)")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with all that are chosen")
+    parser.add_argument("--reason", default="", help="only drafts rejected for this reason, e.g. closed_book")
+    parser.add_argument("--gate", default="", help="only drafts rejected by this gate")
+    parser.add_argument("--topic", default="", help="only drafts of this topic")
+    parser.add_argument("--task", default="", help="only drafts of this task")
+    parser.add_argument("-n", type=_count, default=10, metavar="N", help="number of drafts (default: %(default)s)")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with all selected drafts")
 
 
 def _count(text: str) -> int:
@@ -33,7 +33,7 @@ def _count(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Shows the drafts; returns 0. Raises DataError."""
+    """Show the drafts. Returns 0. Raises DataError."""
     shown = read_items(options.set)
     wanted = {name: getattr(options, name) for name in ("state", "reason", "gate", "topic", "task")}
     items = chosen(shown.items, **wanted)
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def headings(shown: ShownSet, items: list[Item], wanted: dict[str, str]) -> list[str]:
-    """What is shown of what."""
+    """Describe the set and the shown selection."""
     said = ", ".join(f"{name} {value}" for name, value in wanted.items() if value)
     n_accepted = sum(item.state == ACCEPTED for item in shown.items)
     models = shown.testset.about.get("models", {})
@@ -80,9 +80,9 @@ def _show_reasons(shown: ShownSet) -> None:
 
 
 def _none_such(shown: ShownSet, wanted: dict[str, str]) -> str:
-    """Which value of what was asked for is there at all."""
+    """Explain which condition no draft meets, with the existing values."""
     for name, value in wanted.items():
         known = sorted({str(getattr(item, name)) for item in shown.items} - {""})
         if value and value not in known:
-            return f"no draft has {name} '{value}'. Those that are there: {', '.join(known) or 'none'}."
-    return "no draft is all of that at once. Leave out one of the conditions."
+            return f"no draft has {name} '{value}'. Existing values: {', '.join(known) or 'none'}."
+    return "no draft meets all conditions together. Leave out one of them."

@@ -1,19 +1,19 @@
-"""Drafts as an HTML page of its own, which needs no other file, no network and no JavaScript."""
+"""Drafts as a separate HTML page without other files, network or JavaScript."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from analysis.html import page_environment
 from analysis.samples import words
 from analysis.testset.drafts_terminal import head_of
 from analysis.testset.items import ACCEPTED, Item, ShownSet, counts_by_reason
+from components.json_value import Json
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
-    """HTML of the page; `lines` say what is shown. All texts are escaped."""
+    """Return the HTML of the page. `lines` describe the selection. All texts are escaped."""
     environment = page_environment(_TEMPLATES)
     environment.globals |= {
         "words": words,
@@ -37,9 +37,9 @@ def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
     )
 
 
-def _matrix(coverage: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """By topic, and in it by task."""
-    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+def _matrix(coverage: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, Mapping[str, Json]]]:
+    """Return the coverage by topic, then by task."""
+    rows: dict[str, dict[str, Mapping[str, Json]]] = {}
     for cell in coverage:
         rows.setdefault(cell["topic"], {})[cell["task"]] = cell
     return rows

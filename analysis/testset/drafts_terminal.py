@@ -1,4 +1,4 @@
-"""Drafts in a terminal or a pipe."""
+"""Drafts printed to a terminal or a pipe."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ _STYLES = {ACCEPTED: "green", "rejected": "red"}
 
 
 def show(console: Console, items: Sequence[Item]) -> None:
-    """Prints the drafts."""
+    """Print the drafts with their passages."""
     for number, item in enumerate(items, 1):
         group = " · ".join(filter(None, (item.topic, item.task)))
         head = Text.assemble(
@@ -47,7 +47,7 @@ def _lines(item: Item) -> Iterator[Line]:
 
 
 def head_of(passage: DraftPassage) -> str:
-    """The document, by id and title."""
+    """Return the id and the title of the document."""
     title = f" ({shortened(passage.title, 80)})" if passage.title else ""
     return f"{shortened(passage.document_id, 100)}{title}"
 

@@ -1,14 +1,13 @@
-"""What is shown of one draft: records without behaviour, read from the files of a set."""
+"""Facts to show about one draft: records without behaviour, read from the files of a set."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from analysis.samples.excerpts import excerpt
-from analysis.samples.story import Excerpt
+from analysis.samples.story import Excerpt, excerpt
 from components.errors import DataError
+from components.json_value import Json
 from components.records import Documents, Sample
 from runner.results import Testset, read_testset
 
@@ -18,7 +17,7 @@ _REJECTED = "rejected.jsonl"
 
 @dataclass(frozen=True)
 class DraftPassage:
-    """A place in a document; `title` and `excerpt` are empty where the document is not in the set."""
+    """A place in a document. `title` and `excerpt` are empty if the document is not in the set."""
 
     document_id: str
     title: str
@@ -27,8 +26,10 @@ class DraftPassage:
 
 @dataclass(frozen=True)
 class Item:
-    """A draft with what became of it. `state` is "accepted", "rejected", or "failed" where a request failed; `remarks`
-    are those of gates, or why it was rejected.
+    """A draft with its outcome.
+
+    `state` is "accepted", "rejected", or "failed" if a request failed. `remarks` are remarks of gates, or the reason
+    for the rejection.
     """
 
     id: str
@@ -46,7 +47,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ShownSet:
-    """A set in a folder: all drafts, and its manifest's facts."""
+    """A set in a folder: all drafts, and the facts of its manifest."""
 
     folder: Path
     testset: Testset
@@ -54,12 +55,12 @@ class ShownSet:
 
 
 def read_items(folder: Path) -> ShownSet:
-    """The accepted drafts, then the others. Raises DataError."""
+    """Return the accepted drafts, then the others. Raises DataError."""
     testset = read_testset(folder)
     texts = _Texts(testset.documents)
     items = [_accepted(sample, testset.provenance.get(sample.id, {}), texts) for sample in testset.samples]
     rejected = folder / _REJECTED
-    if rejected.exists():  # a version that people made has none
+    if rejected.exists():  # a version that people edited has none
         items += [
             _rejected(line, f"{rejected}, line {number}", texts)
             for number, line in enumerate(rejected.read_text(encoding="utf-8").split("\n"), 1)
@@ -69,21 +70,21 @@ def read_items(folder: Path) -> ShownSet:
 
 
 class _Texts:
-    """The documents of a set, by id."""
+    """Documents of a set, by id."""
 
     def __init__(self, documents: Documents) -> None:
         self._row = {document_id: row for row, document_id in enumerate(documents.ids)}
         self._documents = documents
 
     def passage(self, document_id: str, start: int | None, end: int | None) -> DraftPassage:
-        """A place, with the text around it."""
+        """Return a place with the text around it."""
         row = self._row.get(document_id)
         if row is None:
             return DraftPassage(document_id, "", Excerpt())
         return DraftPassage(document_id, self._documents.titles[row], excerpt(self._documents.texts[row], start, end))
 
 
-def _accepted(sample: Sample, provenance: Mapping[str, Any], texts: _Texts) -> Item:
+def _accepted(sample: Sample, provenance: Mapping[str, Json], texts: _Texts) -> Item:
     return Item(
         sample.id,
         sample.topic or "",
@@ -99,7 +100,7 @@ def _accepted(sample: Sample, provenance: Mapping[str, Any], texts: _Texts) -> I
     )
 
 
-def _remarks(provenance: Mapping[str, Any]) -> list[str]:
+def _remarks(provenance: Mapping[str, Json]) -> list[str]:
     tags = [f"{tag['gate']}: {tag['reason']} {tag['detail']}".strip() for tag in provenance.get("tags", ())]
     notes = [f"{name}: {text}" for name, text in provenance.get("notes", {}).items()]
     corrected = ["corrected after inspection"] if provenance.get("was_corrected") else []
@@ -109,7 +110,7 @@ def _remarks(provenance: Mapping[str, Any]) -> list[str]:
 def _rejected(line: str, where: str, texts: _Texts) -> Item:
     try:
         record = json.loads(line)
-        places: Sequence[Mapping[str, Any]] = record.get("gold") or record["evidence"]
+        places: Sequence[Mapping[str, Json]] = record.get("gold") or record["evidence"]
         return Item(
             record["id"],
             record["topic"] or "",
@@ -130,13 +131,13 @@ def _rejected(line: str, where: str, texts: _Texts) -> Item:
 def chosen(
     items: Sequence[Item], *, state: str = "", reason: str = "", gate: str = "", topic: str = "", task: str = ""
 ) -> list[Item]:
-    """Those that agree with all that is said; "" says nothing."""
+    """Return the drafts that meet all conditions; "" is no condition."""
     wanted = {"state": state, "reason": reason, "gate": gate, "topic": topic, "task": task}
     return [item for item in items if all(not value or getattr(item, name) == value for name, value in wanted.items())]
 
 
 def counts_by_reason(items: Sequence[Item]) -> dict[tuple[str, str], int]:
-    """(gate, reason) -> drafts that were rejected for it, the most frequent first."""
+    """Return the number of rejected drafts by (gate, reason), the most frequent first."""
     counts: dict[tuple[str, str], int] = {}
     for item in items:
         if item.state != ACCEPTED:

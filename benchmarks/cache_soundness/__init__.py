@@ -1,8 +1,8 @@
-"""No store gives another result than a fresh one: every configuration runs with a store that has seen all others, and
-with one that has seen nothing.
+"""A check that no store gives another result than a fresh one.
 
-Components that load models or ask servers are left out. What is varied: every field of every other component, alone
-and together; the data, its files, the environment, and a user's package while it is used.
+Every configuration runs with a store that has seen all others, and with an empty one. Components that load models or
+ask servers are left out. The variations are every field of every other component, alone and together, the data and its
+files, the environment, and a user's package that changes during use.
 """
 
 from benchmarks.cache_soundness import data, environments, plugins, tiny
@@ -20,7 +20,7 @@ _N_SHOWN = 5
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Differences by dimension: none may be found."""
+    """Return the number of differences by dimension. It must be 0."""
     folder, is_full = settings.scratch, settings.scale.n_rounds > 1
     tiny.write(folder / "data", tiny.documents(), tiny.questions())
     cells, without = bases(folder / "data")
@@ -36,7 +36,11 @@ def measure(settings: Settings) -> list[Measure]:
         _measure("triples of fields", compared(space.drawn(3, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"),
         _measure("data", data.edited(folder / "edits", twin, data.EDITS), "edits at one place, and moved"),
         _measure("file formats", data.formats(folder / "formats", twin), "txt, md, html, json, csv, sqlite"),
-        _measure("environments", environments.compared(folder / "environments", n_environments), "a process for each"),
+        _measure(
+            "environments",
+            environments.compare_environments(folder / "environments", n_environments),
+            "a process for each",
+        ),
         _measure(
             "users' packages",
             plugins.compared(folder / "plugins", list(PLACES), plugins.MOMENTS, kinds),
@@ -46,7 +50,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _measure(what: str, tally: Tally, of: str) -> Measure:
-    """How many differ; all that differ are in the detail's end, up to a few."""
+    """Return the number of differing configurations. The detail ends with the first few of them."""
     shown = "".join(f"; {difference}" for difference in tally.differences[:_N_SHOWN])
     detail = f"{tally.n_tried:,} tried, {tally.n_refused:,} of them refused alike; {of}{shown}"
     return Measure(f"{what}: results that differ", len(tally.differences), "", detail, Bound(0))

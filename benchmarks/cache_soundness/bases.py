@@ -22,7 +22,7 @@ REPLY = (
     '{"reason": "so it is", "texts": ["bridge and river"], "ranking": [2, 1], "grade": 1, "applicable": true, '
     '"answer": "{question} [1]", "relevant": true, "score": 3}'
 )
-"""One that all who ask a model can read, and that says what was asked."""
+"""A reply that every component can parse, and that quotes the question."""
 
 COMMON = (
     "language=en",
@@ -40,13 +40,13 @@ _NEEDS = {
     ("examples", "held_out"): ("dataset=part", "dataset@dataset.of=jsonl", "examples.n=1"),
     ("examples", "from_dataset"): ("dataset@examples.dataset=jsonl", "examples.n=1"),
 }
-"""Besides the option itself, so that there is something for it to do."""
+"""Further overrides that give an option something to do."""
 
 _NO_PART_OF_A_RESULT = frozenset({"executor", "prices", "tracking"})
 
 
 def base_cell(folder: Path, *overrides: str) -> Cell:
-    """The cell of these overrides over the data set in a folder. Raises RagGridError."""
+    """Return the cell of these overrides over the data set in a folder. Raises RagGridError."""
     words = _last_of_each([*tiny.overrides(folder), *COMMON, *overrides])
     reply = [f"llm.reply='{REPLY}'"] if "llm=scripted" in words else []
     try:
@@ -58,7 +58,7 @@ def base_cell(folder: Path, *overrides: str) -> Cell:
 
 @cache
 def _composer() -> JobComposer:
-    """One composer for all: composing a hundred cells again takes minutes."""
+    """Return one composer for all cells: composing a hundred cells again takes minutes."""
     grid_launcher.register()
     with own_hydra() as hydra:
         loader = hydra.config_loader
@@ -66,14 +66,14 @@ def _composer() -> JobComposer:
 
 
 def _last_of_each(overrides: Sequence[str]) -> list[str]:
-    """The last override of each key; fields of a data set that another one replaces are left out."""
+    """Return the last override of each key, without fields of a data set that another one replaces."""
     last = {word.partition("=")[0]: word for word in overrides}
     others = not last["dataset"].endswith("=jsonl")
     return [word for key, word in last.items() if not (others and key in ("dataset.documents", "dataset.samples"))]
 
 
 def options() -> list[tuple[str, str]]:
-    """Every option of every group that can change a result, sorted."""
+    """Return every option of every group that can change a result, sorted."""
     conf = files("conf")
     found = []
     for group in sorted(conf.iterdir(), key=lambda each: each.name):
@@ -84,7 +84,7 @@ def options() -> list[tuple[str, str]]:
 
 
 def bases(folder: Path) -> tuple[dict[str, Cell], dict[str, str]]:
-    """Cells by option, and why the other options have none: they need a model or a server, or data of another form."""
+    """Return cells by option, and for options without a cell the reason: they need a model, a server or other data."""
     cells: dict[str, Cell] = {}
     without: dict[str, str] = {}
     for group, name in options():
@@ -102,7 +102,7 @@ def bases(folder: Path) -> tuple[dict[str, Cell], dict[str, str]]:
 
 
 def _cell_of(folder: Path, group: str, name: str) -> Cell:
-    """With a scripted model where the option names one behind a server. Raises RagGridError."""
+    """Return the cell of an option, with a scripted model instead of one behind a server. Raises RagGridError."""
     own = [f"{group}={name}", *_NEEDS.get((group, name), ())]
     for place in ("dataset.of", "examples.dataset"):
         if f"dataset@{place}=jsonl" in own:

@@ -1,6 +1,6 @@
-"""Every field of a cell, and other values for it: by its type, its class's `check`, and the other options of its group.
+"""Fields of a cell, and other values for them: by type, by the class's `check`, and from other options of the group.
 
-Nothing is listed by hand: fields are those of the dataclasses that a cell is made of.
+No field is listed by hand. The fields come from the dataclasses of a cell.
 """
 
 import dataclasses
@@ -20,10 +20,10 @@ Path = tuple[str | int, ...]
 Pools = Mapping[str, Sequence[object]]
 
 _NOT_OF_THE_GRAPH = frozenset({"tracking", "experiment", "executor", "prices", "run"})
-"""Groups of a cell that say where and how it is run and reported; no stage reads them."""
+"""Groups that define where and how a cell is run and reported. No stage reads them."""
 
 _MODEL_FIELDS = frozenset({"base_url", "class_path", "revision"})
-"""A component with one of them loads a model or asks a server."""
+"""Fields of components that load a model or ask a server."""
 
 _TOGETHER = tuple(inspect.signature(combination_mistakes).parameters)
 
@@ -40,19 +40,21 @@ class Change:
         return f"{'.'.join(map(str, self.path))}={self.value!r:.60}"
 
     def apply(self, cell: Cell) -> Cell:
-        """The cell with that value. Raises KeyError, IndexError or AttributeError if another change took its place."""
-        changed = _replaced(cell, self.path, self.value)
+        """Return the cell with that value. Raises KeyError, IndexError or AttributeError if an earlier change replaced
+        its place.
+        """
+        changed = _replace_at(cell, self.path, self.value)
         assert isinstance(changed, Cell)
         return changed
 
 
 def is_model_free(cell: Cell) -> bool:
-    """True if no component of the cell loads a model or asks a server."""
+    """Return True if no component of the cell loads a model or asks a server."""
     return not any(hasattr(part, name) for part in parts_of(cell) for name in _MODEL_FIELDS)
 
 
 def is_sound(cell: Cell) -> bool:
-    """True if a configuration of these values would be accepted before anything is loaded."""
+    """Return True if the check before any loading accepts these values."""
     try:
         own = [mistake for part in parts_of(cell) for mistake in getattr(part, "check", list)()]
         return not own and not combination_mistakes(**{name: getattr(cell, name) for name in _TOGETHER})
@@ -61,7 +63,7 @@ def is_sound(cell: Cell) -> bool:
 
 
 def pools_of(cells: Iterable[Cell]) -> dict[str, list[object]]:
-    """All components of some cells, by the type of the fields that hold them: each may stand in another's place."""
+    """Return all components of some cells by the type of their field. Components of a type may replace each other."""
     pools: dict[str, dict[str, object]] = {}
     for cell in cells:
         for _, annotation, value in _fields(cell):
@@ -71,7 +73,7 @@ def pools_of(cells: Iterable[Cell]) -> dict[str, list[object]]:
 
 
 def fields_in(cells: Mapping[str, Cell]) -> dict[str, list[tuple[str, Path]]]:
-    """Every field, as classes name it, with the cells that have it, and where; those of its own group come first."""
+    """Return the cells that have each field, with its path. Cells of the field's own group come first."""
     found: dict[str, list[tuple[str, Path]]] = {}
     for option, cell in cells.items():
         seen = set()
@@ -85,12 +87,12 @@ def fields_in(cells: Mapping[str, Cell]) -> dict[str, list[tuple[str, Path]]]:
 
 
 def changes_at(cell: Cell, path: Path, pools: Pools, at_most: int = 3) -> list[Change]:
-    """Other values for the field at a path and for its items, those alone with which the cell is sound."""
+    """Return other values for the field at a path and for its items, only those with which the cell is sound."""
     found: list[Change] = []
     for place, annotation, value in _fields(cell):
         if place[: len(path)] == path and _name(cell, place) == _name(cell, path):
             n_here = 0
-            for other in _others(annotation, value, pools):
+            for other in _other_values(annotation, value, pools):
                 change = Change(place, other, _name(cell, place))
                 is_new = repr(other) != repr(value) and str(change) not in map(str, found)
                 if n_here < at_most and is_new and is_sound(change.apply(cell)):
@@ -100,7 +102,7 @@ def changes_at(cell: Cell, path: Path, pools: Pools, at_most: int = 3) -> list[C
 
 
 def _name(cell: Cell, path: Path) -> str:
-    """The class and field at a path; items of a field are that field."""
+    """Return the class and field at a path. Items of a field have its name."""
     owner: Any = cell
     name = ""
     for step in path:
@@ -131,10 +133,10 @@ def _item_type(annotation: Any) -> Any:
     return arguments[-1] if arguments else Any
 
 
-def _others(annotation: Any, value: object, pools: Pools) -> Iterator[object]:
+def _other_values(annotation: Any, value: object, pools: Pools) -> Iterator[object]:
     if get_origin(annotation) in (typing.Union, types.UnionType) and type(None) in get_args(annotation):
         yield from (
-            [None] if value is not None else [each for kind in get_args(annotation) for each in _of_nothing(kind)]
+            [None] if value is not None else [each for kind in get_args(annotation) for each in _values_for_none(kind)]
         )
     yield from _like(value) if isinstance(value, _LIKE) else pools.get(str(annotation), ())
 
@@ -143,7 +145,7 @@ _LIKE = (bool, Enum, int, float, str, tuple, Mapping)
 
 
 def _like(value: object) -> Iterator[object]:
-    """Other values of its type; a bool is an int too, and an Enum may be a str."""
+    """Yield other values of the same type. A bool is also an int, and an Enum may be a str."""
     match value:
         case bool():
             yield not value
@@ -162,7 +164,7 @@ def _like(value: object) -> Iterator[object]:
             yield dict(list(value.items())[:-1])
 
 
-def _of_nothing(kind: Any) -> Iterator[object]:
+def _values_for_none(kind: Any) -> Iterator[object]:
     yield from {int: (1, 2), float: (0.5, 0.1), str: ("east",), bool: (True,)}.get(kind, ())
 
 
@@ -172,11 +174,11 @@ def _step(owner: Any, step: str | int) -> Any:
     return getattr(owner, str(step))
 
 
-def _replaced(owner: Any, path: Path, value: object) -> Any:
+def _replace_at(owner: Any, path: Path, value: object) -> Any:
     if not path:
         return value
     step, *rest = path
-    inner = _replaced(_step(owner, step), tuple(rest), value)
+    inner = _replace_at(_step(owner, step), tuple(rest), value)
     if isinstance(owner, Mapping):
         return {**owner, step: inner}
     if isinstance(owner, tuple):

@@ -1,8 +1,8 @@
-"""python -m benchmarks.cache_soundness.child ORDER: runs sweeps one after the other in one process.
+"""python -m benchmarks.cache_soundness.child ORDER: runs sweeps one after another in one process.
 
-ORDER is JSON: {"packages", "steps"}. Packages of the user's are in the first, a folder; steps are a list of {"edit":
-{file: text}, "store", "overrides"}, each with edits that are made just before its sweep, as in a notebook. The output
-is a list of {"metrics", "samples"} of the only cell, or of {"refused"} with the message.
+ORDER is the JSON of {"packages", "steps"}. `packages` is a folder with the user's packages. `steps` is a list of
+{"edit": {file: text}, "store", "overrides"}. Each edit is made just before its sweep, as in a notebook. The output is a
+list of {"metrics", "samples"} of the only cell, or of {"refused"} with the message.
 """
 
 import json
@@ -11,17 +11,17 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
 import runner
 from benchmarks.cache_soundness.comparing import plain
 from components.errors import RagGridError
+from components.json_value import Json
 from runner.results import OK, read_cells
 
 
-def _run(store: str, overrides: list[str]) -> Mapping[str, Any]:
+def _run(store: str, overrides: list[str]) -> Mapping[str, Json]:
     with tempfile.TemporaryDirectory() as folder:
         places = [f"run.results_dir={folder}/results", f"run.store_dir={store}"]
         try:
@@ -37,7 +37,7 @@ def _run(store: str, overrides: list[str]) -> Mapping[str, Any]:
 
 
 def main(order: str) -> None:
-    """Prints to the file that standard output is: what sweeps say goes to standard error."""
+    """Print the results to standard output. Messages of sweeps go to standard error."""
     output, sys.stdout = sys.stdout, sys.stderr
     asked, found = json.loads(order), []
     if asked["packages"]:

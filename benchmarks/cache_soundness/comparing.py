@@ -1,4 +1,4 @@
-"""One cell run on two stores: all that its stages keep must be equal, whatever the first store has seen before."""
+"""Comparison of one cell on two stores: all stored results must be equal, whatever the first store has seen before."""
 
 import json
 import shutil
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from components.errors import RagGridError
+from components.json_value import Json
 from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages
@@ -26,50 +27,50 @@ _TIMES = frozenset({"latency_s", "seconds"})
 _BY_BLOCK = frozenset(
     {"partition", "segments", "block_chunks", "chunks_of_block", "block_terms", "vectors", "sparse_index", "source"}
 )
-"""Stages of a block of documents. A corpus that grew is parted along the blocks that are kept, so that these differ by
-design; what is joined of them must not.
+"""Stages of a block of documents. A corpus that grew keeps its stored blocks, so these stages differ by design. The
+stages that join them must not differ.
 """
 
 Results = Mapping[str, Sequence[str]]
-"""Digests of all that the stages of each kind keep; or the one error that a cell ended in."""
+"""Digests of the stored results by kind of stage, or the only error of a cell."""
 
 
 @dataclass
 class Tally:
-    """How many configurations of a dimension were run twice, how many of them were refused alike, and what differed."""
+    """Numbers of configurations that ran twice and that both stores refused alike, and the differences."""
 
     n_tried: int = 0
     n_refused: int = 0
     differences: list[str] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
-        """Counts another tally too."""
+        """Add the counts of another tally."""
         self.n_tried += other.n_tried
         self.n_refused += other.n_refused
         self.differences += other.differences
 
 
 class Twin:
-    """A store that sees every cell, and for each cell one that sees nothing else."""
+    """A store that sees every cell, and for each cell an empty store."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is empty, and this one's."""
+        """Use `folder`, which must be empty."""
         self._folder = folder
         self._shared = folder / "shared"
 
     def compare(self, what: str, cell: Cell, tally: Tally) -> None:
-        """Runs the cell on both stores, and adds to the tally what differs."""
+        """Run the cell on both stores, and add the differences to the tally."""
         fresh = self._folder / uuid.uuid4().hex
         first, second = results_of(cell, self._shared), results_of(cell, fresh)
         shutil.rmtree(fresh, ignore_errors=True)
         tally.n_tried += 1
         tally.n_refused += "error" in first or "error" in second
         if first != second:
-            tally.differences.append(f"{what}: {told(first, second)}")
+            tally.differences.append(f"{what}: {describe_difference(first, second)}")
 
 
-def told(first: Results, second: Results) -> str:
-    """The first stage that differs: those after it follow it."""
+def describe_difference(first: Results, second: Results) -> str:
+    """Describe the first stage that differs. Later stages differ because of it."""
     for name in [*first, *second]:
         if first.get(name) != second.get(name):
             return f"{name}: {first.get(name, 'absent')} with the shared store, {second.get(name, 'absent')} alone"
@@ -77,7 +78,7 @@ def told(first: Results, second: Results) -> str:
 
 
 def results_of(cell: Cell, store_dir: Path) -> Results:
-    """Runs a cell with a store as a new process would open it."""
+    """Run a cell with a store, opened as by a new process."""
     store = Store(store_dir, uuid.uuid4().hex)
     try:
         request = CellRequest(cell, Job({}, {}, ()))
@@ -108,8 +109,8 @@ def _digest(stage: Stage[Any], store: Store) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def plain(part: Any) -> Any:
-    """JSON that is equal for equal parts, to the last bit of every number. Times are left out."""
+def plain(part: object) -> Json:
+    """Return JSON that is equal for equal parts, to the last bit of every number. Times are left out."""
     if isinstance(part, pa.Table):
         return {name: plain(part[name].to_pylist()) for name in part.column_names if name not in _TIMES}
     if isinstance(part, np.ndarray):

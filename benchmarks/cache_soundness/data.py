@@ -1,4 +1,4 @@
-"""Edits of the data, and the same documents in other files: each on a store that has seen all before it."""
+"""Edits of the data, and the same documents in other files, each on a store that has seen all previous ones."""
 
 import csv
 import json
@@ -6,13 +6,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from benchmarks.cache_soundness import tiny
 from benchmarks.cache_soundness.bases import base_cell
 from benchmarks.cache_soundness.comparing import Tally, Twin
+from components.json_value import Json
 
-Records = list[dict[str, Any]]
+Records = list[dict[str, Json]]
 
 _OPTIONS = ("retriever=hybrid_rerank", "diversity=mmr_terms", "filter=metadata")
 
@@ -64,7 +64,7 @@ EDITS: dict[str, Callable[[Records, Records], None]] = {
 
 
 def edited(folder: Path, twin: Twin, names: Iterable[str]) -> Tally:
-    """These edits of both files, at the same place; then the same records at another."""
+    """Compare these edits of both files at the same path, then the same records at another path."""
     tally = Tally()
     for name in names:
         documents, questions = tiny.documents(), tiny.questions()
@@ -79,7 +79,7 @@ def edited(folder: Path, twin: Twin, names: Iterable[str]) -> Tally:
 
 
 def formats(folder: Path, twin: Twin) -> Tally:
-    """The same documents as folders of files of each kind, with their options on and off."""
+    """Compare the same documents as folders of files of each kind, with options on and off."""
     tally = Tally()
     for name, documents in _files(folder / "formats"):
         for options in ([], ["dataset.keep_structure=true"], ["dataset.one_per_line=true"]):

@@ -1,4 +1,4 @@
-"""The same cell under other environments: one store for all of them, and one for each."""
+"""The same cell in different environments: with one store for all of them, and with one for each."""
 
 import shutil
 import uuid
@@ -38,9 +38,10 @@ ENVIRONMENTS = (
 )
 
 
-def compared(folder: Path, n: int) -> Tally:
-    """The first so many environments: each with a store that all before have used, and with one of its own. All that
-    comes must be equal to what the usual one gives.
+def compare_environments(folder: Path, n: int) -> Tally:
+    """Compare the first `n` environments, each with a shared store and with an empty one.
+
+    All results must equal the results of the usual environment.
     """
     tally = Tally()
     tiny.write(folder / "data", tiny.documents(), tiny.questions())

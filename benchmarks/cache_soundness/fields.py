@@ -1,4 +1,4 @@
-"""Every field of every model-free component: alone, and in pairs and triples that are drawn."""
+"""Every field of every model-free component: alone, and in random pairs and triples."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from benchmarks.cache_soundness.comparing import Tally, Twin
 from runner.pipeline.cell import Cell
 
 _N_PLACES = 3
-"""Cells that are asked for another value of a field before none is found."""
+"""Number of cells to search for another value of a field."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Space:
-    """All fields of some cells, and all components that may stand in another's place."""
+    """All fields of some cells, and all components that may replace each other."""
 
     cells: Mapping[str, Cell]
     fields: Mapping[str, Sequence[tuple[str, Path]]]
@@ -30,18 +30,18 @@ class Space:
 
     @classmethod
     def of(cls, cells: Mapping[str, Cell]) -> "Space":
-        """Of cells by option."""
+        """Return the space of cells by option."""
         return cls(cells, fields_in(cells), pools_of(cells.values()))
 
     def singles(self, n_values: int) -> Iterator[Variant]:
-        """Every field with up to so many other values, each in the first cell that allows it."""
+        """Yield every field with up to `n_values` other values, each in the first cell that allows it."""
         for name in self.fields:
             option, found = self._changes(name, n_values)
             for change in found:
                 yield Variant(f"{option}, {change.field}: {change}", change.apply(self.cells[option]))
 
     def unvaried(self) -> list[str]:
-        """Fields for which no other value is accepted."""
+        """Return the fields for which no other value is accepted."""
         return [name for name in self.fields if not self._changes(name, 1)[1]]
 
     def _changes(self, name: str, n_values: int) -> tuple[str, list[Change]]:
@@ -51,31 +51,29 @@ class Space:
         return "", []
 
     def drawn(self, n_together: int, n: int, seed: int) -> Iterator[Variant]:
-        """Cells in which so many fields are changed together, drawn at random. Those that are not sound are passed
-        over.
-        """
+        """Yield cells in which `n_together` random fields are changed together. Unsound cells are skipped."""
         draw = random.Random(seed)
         names = sorted(self.fields)
         while n:
             option, _ = draw.choice(self.fields[draw.choice(names)])
-            cell, told = self.cells[option], []
+            cell, changed = self.cells[option], []
             own = [(name, path) for name, places in self.fields.items() for other, path in places if other == option]
             for _, path in draw.sample(own, n_together):
                 try:
                     found = changes_at(cell, path, self.pools)
-                except (AttributeError, KeyError, IndexError):  # the change before took its place
+                except (AttributeError, KeyError, IndexError):  # the previous change replaced its place
                     found = []
                 if found:
                     change = draw.choice(found)
                     cell = change.apply(cell)
-                    told.append(f"{change.field}: {change}")
-            if len(told) == n_together and is_sound(cell):
+                    changed.append(f"{change.field}: {change}")
+            if len(changed) == n_together and is_sound(cell):
                 n -= 1
-                yield Variant(f"{option}, {'; '.join(told)}", cell)
+                yield Variant(f"{option}, {'; '.join(changed)}", cell)
 
 
 def compared(variants: Iterator[Variant], twin: Twin) -> Tally:
-    """Runs all of them on both stores."""
+    """Run all variants on both stores."""
     tally = Tally()
     for variant in variants:
         twin.compare(variant.name, variant.cell, tally)

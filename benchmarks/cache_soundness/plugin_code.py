@@ -1,4 +1,4 @@
-"""A user's package whose parts give other results when any of its files changes: places by kind, each a number."""
+"""A user's package whose parts return other results when any of its files changes: places by kind, and numbers."""
 
 import json
 from collections.abc import Mapping
@@ -184,11 +184,11 @@ PLACES = {
     "a data file beside a single module": ("alone_table.txt", "1", "5"),
     "code beside a single module": ("alone_rules.py", "RULE = 1", "RULE = 5"),
 }
-"""The file, and what becomes of it: of equal size, as edits are that a cache of bytecode does not notice."""
+"""The file, the text to replace and its replacement. Sizes are equal, so that a cache of bytecode misses the edit."""
 
 
 def write(folder: Path) -> None:
-    """Writes the package `plug`, and `hook`, which edits files while a data set loads or a corpus is cut."""
+    """Write the package `plug`, and `hook`, which edits files while a data set loads or a corpus is split."""
     files = {
         "plug/__init__.py": "",
         "plug/parts.py": _PARTS,
@@ -221,11 +221,11 @@ def write(folder: Path) -> None:
 
 
 def edit_of(folder: Path, place: str) -> dict[Path, str]:
-    """The file of a place, and its text after the edit."""
+    """Return the file of a place, and its text after the edit."""
     name, before, after = PLACES[place]
     return {folder / name: (folder / name).read_text(encoding="utf-8").replace(before, after)}
 
 
 def variable(edit: Mapping[Path, str]) -> str:
-    """An edit as `hook` reads it from the environment."""
+    """Return an edit in the form that `hook` reads from the environment."""
     return json.dumps({str(file): text for file, text in edit.items()})

@@ -1,22 +1,23 @@
-"""A user's package edited before, while and after a sweep: no result of old code stands under new code.
+"""A user's package edited before, during and after a sweep: no result of old code may be stored under new code.
 
-Right is what a fresh store gives for the code that ran, or one error instead of a result. After each edit the next
-process must give what a fresh store gives for the code of that moment, and so again once the edit is undone.
+The right outcome is the result of a fresh store for the code that ran, or one error instead of a result. After each
+edit, the next process must give the result of a fresh store for the current code, and so again after the edit is
+undone.
 """
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.cache_soundness import tiny
 from benchmarks.cache_soundness.comparing import Tally
 from benchmarks.cache_soundness.plugin_code import edit_of, variable, write
 from benchmarks.cache_soundness.processes import Found, RunSteps, in_new_process, step
+from components.json_value import Json
 
 _HOOKED = "while stages run"
-"""A chunker of another package makes the edit."""
+"""Moment at which a chunker of another package makes the edit."""
 
 MOMENTS = ("before", "while loading", _HOOKED, "after, in one process")
 KINDS = {"model": "plug.parts.Llm", "baseline": "plug.parts.Baseline"}
@@ -25,7 +26,7 @@ _EXECUTORS = ("executor=local", "executor=processes")
 
 @dataclass(frozen=True)
 class Case:
-    """One package in a folder of its own, with one edit."""
+    """One package in a separate folder, with one edit."""
 
     folder: Path
     place: str
@@ -33,7 +34,7 @@ class Case:
     executor: str
 
     def overrides(self, *, hooked_chunker: bool) -> list[str]:
-        """A cell made of the package's parts."""
+        """Return the overrides of a cell made of the package's parts."""
         return [
             f"hydra.searchpath=[file://{self.folder / 'conf'}]",
             "run.plugins=[plug,hook]",
@@ -50,7 +51,7 @@ class Case:
         ]
 
     def write(self) -> None:
-        """Writes the package, the data, and the options that name both."""
+        """Write the package, the data, and the options that name both."""
         data = self.folder / "data"
         tiny.write(data, tiny.documents(), tiny.questions())
         write(self.folder / "code")
@@ -69,21 +70,21 @@ class Case:
 
 @dataclass(frozen=True)
 class _Trial:
-    """The sweeps of one case, which all use one cell, with stores by name."""
+    """The sweeps of one case, all with the same cell, with stores by name."""
 
     case: Case
     is_hooked: bool
     run_steps: RunSteps
 
-    def step(self, store: str, edit: Mapping[Path, str] | None = None) -> dict[str, Any]:
+    def step(self, store: str, edit: Mapping[Path, str] | None = None) -> dict[str, Json]:
         place = self.case.folder / f"stores-{self.is_hooked}" / store
         return step(place, self.case.overrides(hooked_chunker=self.is_hooked), edit)
 
-    def run(self, *steps: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> list[Found]:
+    def run(self, *steps: Mapping[str, Json], environment: Mapping[str, str] | None = None) -> list[Found]:
         return self.run_steps(steps, self.case.folder / "code", environment or {})
 
     def problems(self, moments: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Every check by its name, with "" or what is wrong."""
+        """Yield every check by its name, with its problem, or "" for none."""
         self.case.write()
         edit = edit_of(self.case.folder / "code", self.case.place)
         undone = {file: file.read_text(encoding="utf-8") for file in edit}
@@ -91,7 +92,7 @@ class _Trial:
         _apply(edit)
         (new,) = self.run(self.step("fresh-new"))
         if old == new or "refused" in old:
-            raise RuntimeError(f"{self.case.place}: an edit must change what comes, and the code must run: {old}")
+            raise RuntimeError(f"{self.case.place}: an edit must change the result, and the code must run: {old}")
         for moment in moments:
             _apply(undone)
             store = moment.replace(",", "").replace(" ", "-")
@@ -121,7 +122,7 @@ def compared(
     kinds: Sequence[str] = tuple(KINDS),
     run_steps: RunSteps = in_new_process,
 ) -> Tally:
-    """Every place at every moment, in the parts of a cell with a model of the user's, and in one with a baseline."""
+    """Compare every place at every moment, in a cell with the user's model and in a cell with a baseline."""
     tally = Tally()
     for number, (place, kind) in enumerate((place, kind) for place in places for kind in kinds):
         case = Case(folder / f"case-{number}", place, kind, _EXECUTORS[number % len(_EXECUTORS)])
@@ -141,7 +142,7 @@ def _apply(edit: Mapping[Path, str]) -> None:
 
 
 def _problem(found: Found, *right: Found, may_refuse: bool = False) -> str:
-    """Return "" if it is right."""
+    """Return "" for a right outcome, otherwise the problem."""
     if found in right or (may_refuse and "refused" in found):
         return ""
     if "refused" in found:

@@ -1,4 +1,4 @@
-"""Sweeps in processes of their own, for what a process has only once: its imports and its environment."""
+"""Sweeps in separate processes, for things that a process has only once: imports and environment."""
 
 import json
 import os
@@ -6,16 +6,18 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+
+from components.json_value import Json
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-Found = Mapping[str, Any]
-"""Metrics and columns of a cell, or why it was refused."""
+Found = Mapping[str, Json]
+"""Metrics and columns of a cell, or the reason for its refusal."""
 
 
-def step(store: Path, overrides: Sequence[str], edit: Mapping[Path, str] | None = None) -> dict[str, Any]:
-    """One sweep, after some edits, as `benchmarks.cache_soundness.child` takes it."""
+def step(store: Path, overrides: Sequence[str], edit: Mapping[Path, str] | None = None) -> dict[str, Json]:
+    """Return one sweep after some edits, as a step of `benchmarks.cache_soundness.child`."""
     edits = {str(file): text for file, text in (edit or {}).items()}
     return {"store": str(store), "overrides": list(overrides), "edit": edits}
 
@@ -24,23 +26,23 @@ class RunSteps(Protocol):
     """A way to run sweeps in a new process that finds users' packages in a folder."""
 
     def __call__(
-        self, steps: Sequence[Mapping[str, Any]], packages: Path | None, environment: Mapping[str, str]
+        self, steps: Sequence[Mapping[str, Json]], packages: Path | None, environment: Mapping[str, str]
     ) -> list[Found]:
         """Return the outcome of each step, in order. Raises RuntimeError if the process ends otherwise."""
 
 
-def order_of(steps: Sequence[Mapping[str, Any]], packages: Path | None) -> str:
-    """The argument of `benchmarks.cache_soundness.child`."""
+def order_of(steps: Sequence[Mapping[str, Json]], packages: Path | None) -> str:
+    """Return the argument of `benchmarks.cache_soundness.child`."""
     return json.dumps({"packages": str(packages or ""), "steps": steps})
 
 
 def in_new_process(
-    steps: Sequence[Mapping[str, Any]],
+    steps: Sequence[Mapping[str, Json]],
     packages: Path | None = None,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> list[Found]:
-    """A way to run sweeps: with `subprocess`, in the folder. See `RunSteps`."""
+    """Run sweeps by `subprocess` in the folder; see `RunSteps`."""
     command = [sys.executable, "-m", "benchmarks.cache_soundness.child", order_of(steps, packages)]
     done = subprocess.run(
         command,

@@ -1,11 +1,12 @@
-"""A data set of seven documents and eight questions, of which every component finds something to do."""
+"""A data set of seven documents and eight questions, in which every component finds something to do."""
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-Record = Mapping[str, Any]
+from components.json_value import Json
+
+Record = Mapping[str, Json]
 
 _TEXTS = {
     "east/bridge": "# The bridge\n\nThe bridge was opened in 1932. It crosses the river in the east.\n\n"
@@ -35,20 +36,20 @@ _QUESTIONS: tuple[Record, ...] = (
 )
 
 
-def documents() -> list[dict[str, Any]]:
-    """New records, which may be changed."""
+def documents() -> list[dict[str, Json]]:
+    """Return new records, which may be changed."""
     return [
         {"id": an_id, "title": an_id.partition("/")[2].title(), "text": text, "metadata": _metadata(number, an_id)}
         for number, (an_id, text) in enumerate(_TEXTS.items())
     ]
 
 
-def _metadata(number: int, an_id: str) -> dict[str, Any]:
+def _metadata(number: int, an_id: str) -> dict[str, Json]:
     return {"place": an_id.partition("/")[0], "year": 1900 + number}
 
 
-def questions() -> list[dict[str, Any]]:
-    """New records, which may be changed. Each brings two passages, and conditions for a filter."""
+def questions() -> list[dict[str, Json]]:
+    """Return new records, which may be changed. Each has two passages, and conditions for a filter."""
     return [
         {
             "subset": "east" if number % 2 else "west",
@@ -62,7 +63,7 @@ def questions() -> list[dict[str, Any]]:
 
 
 def write(folder: Path, of_documents: Sequence[Record], of_questions: Sequence[Record], newline: str = "\n") -> None:
-    """Writes both as JSON Lines."""
+    """Write both as JSON Lines."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, records in (("documents", of_documents), ("samples", of_questions)):
         text = "".join(json.dumps(record, ensure_ascii=False) + newline for record in records)
@@ -70,7 +71,7 @@ def write(folder: Path, of_documents: Sequence[Record], of_questions: Sequence[R
 
 
 def overrides(folder: Path) -> list[str]:
-    """Those that choose the data set in a folder."""
+    """Return the overrides that choose the data set in a folder."""
     return [
         "dataset=jsonl",
         f"dataset.documents={folder / 'documents.jsonl'}",

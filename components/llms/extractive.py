@@ -29,8 +29,8 @@ class Extractive:
     - correction: each sentence of the given passage is replaced by the most similar sentence of the context if the
       Jaccard index of their terms is at least `replace_overlap`.
 
-    It shows the value of retrieval alone, needs no download, and is reproducible. Its scores do not predict those of a
-    language model on the same context. Without passages the answer is empty.
+    It shows the value of retrieval alone, needs no download, and is reproducible. Its scores do not predict the scores
+    of a language model on the same context. Without passages the answer is empty.
     """
 
     answer_characters: int = 120
@@ -119,8 +119,8 @@ _recent_sentences: Callable[[WordTokenizer, str], Sentences] = lru_cache(maxsize
 class _Candidate(NamedTuple):
     """A sentence that may be chosen.
 
-    `weights` are those of its terms that occur in the question, in a fixed order so that equal sums are bitwise equal.
-    `repeated` is the value of these terms after they were used. `root_length` and `share_new` scale the gain.
+    `weights` are the weights of its terms that occur in the question, in a fixed order so that equal sums are bitwise
+    equal. `repeated` is the value of these terms after they were used. `root_length` and `share_new` scale the gain.
     """
 
     place: int

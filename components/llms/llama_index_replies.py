@@ -4,7 +4,7 @@ The raw reply is a mapping or an object of the provider's SDK, and exceptions co
 by the names that providers use.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from components.openai_server.errors import HttpError, Unreachable
@@ -81,7 +81,7 @@ def _state(text: str, reason: str) -> AnswerState:
     return AnswerState.OK if text else AnswerState.EMPTY
 
 
-def _finish_reason(raw: Any) -> str:
+def _finish_reason(raw: object) -> str:
     """Return the finish reason in lower case, "" if the reply has none."""
     choices = _part(raw, "choices")
     ending = choices[0] if isinstance(choices, list | tuple) and choices else raw
@@ -89,11 +89,11 @@ def _finish_reason(raw: Any) -> str:
     return str(getattr(reason, "value", reason)).lower()  # Gemini's is an Enum
 
 
-def _count(places: Any, names: tuple[str, ...]) -> int | None:
+def _count(places: Iterable[object], names: tuple[str, ...]) -> int | None:
     found = (as_count(_part(place, name)) for place in places for name in names)
     return next((count for count in found if count is not None), None)
 
 
-def _part(value: Any, name: str) -> Any:
+def _part(value: object, name: str) -> object:
     """Return a value by key or by attribute, else None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

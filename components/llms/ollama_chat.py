@@ -92,7 +92,7 @@ class OllamaChat:
         )
         return _read(reply.content, request.id, reply.latency_s, self.num_ctx)
 
-    def _parameters(self, request: Request) -> dict[str, Any]:
+    def _parameters(self, request: Request) -> dict[str, object]:
         options = {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -101,7 +101,7 @@ class OllamaChat:
             "stop": list(self.stop) or None,
             "seed": None if self.seed is None else self.seed + request.draw,
         }
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in request.messages],
             "stream": False,

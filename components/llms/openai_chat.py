@@ -45,7 +45,7 @@ class LengthParameter(StrEnum):
 
 
 class JsonMode(StrEnum):
-    """How a request asks a server to enforce a JSON schema."""
+    """The way in which a request asks a server to enforce a JSON schema."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -122,7 +122,7 @@ class OpenAIChat:
         yield from self.generate_at(self.server, requests)
 
     def generate_at(self, server: Server, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Yield answers of another server than that of the fields, as `generate` does."""
+        """Yield answers from `server` instead of the server that the fields describe; see `generate`."""
         lacking = yield from self._answers(server, _grouped(requests, self.completions_per_request))
         if lacking:
             log.warning(
@@ -165,8 +165,8 @@ class OpenAIChat:
         reply = await session.post(parameters, max_new_tokens=self.max_new_tokens * len(requests))
         return read_replies(reply.content, [request.id for request in requests], reply.latency_s)
 
-    def _parameters(self, request: Request) -> dict[str, Any]:
-        parameters: dict[str, Any] = {
+    def _parameters(self, request: Request) -> dict[str, object]:
+        parameters: dict[str, object] = {
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in request.messages],
             self._length_parameter: self.max_new_tokens,
@@ -179,7 +179,7 @@ class OpenAIChat:
         }
         parameters |= {name: value for name, value in optional.items() if value is not None}
         parameters |= self._extra
-        return parameters | (self._enforced(request.json_schema) if request.json_schema else {})
+        return parameters | (self._schema_parameters(request.json_schema) if request.json_schema else {})
 
     @property
     def _length_parameter(self) -> str:
@@ -196,10 +196,10 @@ class OpenAIChat:
         except ValueError:
             return None
 
-    def _enforced(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def _schema_parameters(self, schema: Mapping[str, object]) -> dict[str, object]:
         """Return the parameters that make the server follow a schema."""
         named = {"name": "reply", "schema": dict(schema), "strict": True}
-        parameters: dict[JsonMode, dict[str, Any]] = {
+        parameters: dict[JsonMode, dict[str, object]] = {
             JsonMode.JSON_SCHEMA: {"response_format": {"type": "json_schema", "json_schema": named}},
             JsonMode.JSON_OBJECT: {"response_format": {"type": "json_object"}},
             JsonMode.GUIDED_JSON: {"guided_json": dict(schema)},

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import Any
 
 from components.openai_server.errors import Malformed, shown
 from components.openai_server.reading import count_in, objects_in, part_of, text_in
@@ -14,7 +13,7 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 """Names of the thoughts beside the text: in DeepSeek and vLLM, and in newer versions of vLLM and OpenRouter."""
 
 
-def read_replies(completion: Any, request_ids: Sequence[str], latency_s: float) -> list[Answer]:
+def read_replies(completion: object, request_ids: Sequence[str], latency_s: float) -> list[Answer]:
     """Return the answers in a completion, with thoughts separated: one per id, or fewer if there are fewer.
 
     A refusal, or a finish reason that names a content filter, is REFUSED. The finish reason "length" is TRUNCATED.
@@ -35,19 +34,27 @@ def read_replies(completion: Any, request_ids: Sequence[str], latency_s: float) 
     n_reasoning = count_in(completion, "usage", "completion_tokens_details", "reasoning_tokens")
     lengths = [1 + len(answer.thoughts) + len(answer.text) for answer in read]
     is_first = [1, *[0] * (len(read) - 1)]
-    counts = {
-        "n_prompt_tokens": _shares(n_prompt, is_first),
-        "n_cached_tokens": _shares(min(n_cached or 0, n_prompt or 0), is_first),
-        "n_completion_tokens": _shares(n_completion, lengths),
-        "n_reasoning_tokens": _shares(n_reasoning, lengths),
-    }
+    shares = zip(
+        _shares(n_prompt, is_first),
+        _shares(min(n_cached or 0, n_prompt or 0), is_first),
+        _shares(n_completion, lengths),
+        _shares(n_reasoning, lengths),
+        strict=True,
+    )
     return [
-        replace(answer, latency_s=latency_s, **{name: shares[place] for name, shares in counts.items()})
-        for place, answer in enumerate(read)
+        replace(
+            answer,
+            n_prompt_tokens=prompt,
+            n_cached_tokens=cached or 0,
+            n_completion_tokens=completion,
+            n_reasoning_tokens=reasoning,
+            latency_s=latency_s,
+        )
+        for answer, (prompt, cached, completion, reasoning) in zip(read, shares, strict=True)
     ]
 
 
-def _shares(count: int | None, weights: Sequence[int]) -> list[Any]:
+def _shares(count: int | None, weights: Sequence[int]) -> list[int | None]:
     """Return integers in proportion to the weights that add up to the count; None if the count is unknown."""
     if count is None:
         return [None] * len(weights)
@@ -55,7 +62,7 @@ def _shares(count: int | None, weights: Sequence[int]) -> list[Any]:
     return [end - start for start, end in pairwise(ends)]
 
 
-def _read(choice: Mapping[str, Any], request_id: str) -> Answer:
+def _read(choice: Mapping[str, object], request_id: str) -> Answer:
     """Return the answer in a choice. Raises Malformed for an aborted completion, and for anything else."""
     message = part_of(choice, "message")
     if not isinstance(message, dict):
@@ -69,7 +76,7 @@ def _read(choice: Mapping[str, Any], request_id: str) -> Answer:
     return Answer(request_id, state, kept, thoughts=thoughts or _thoughts_beside(message))
 
 
-def _thoughts_beside(message: Mapping[str, Any]) -> str:
+def _thoughts_beside(message: Mapping[str, object]) -> str:
     found = (message.get(name) for name in _THOUGHTS)
     return next((thoughts.strip() for thoughts in found if isinstance(thoughts, str)), "")
 

@@ -16,8 +16,8 @@ class Scripted:
     """A model that returns `reply` with {question} and {context} filled in; EMPTY if nothing is left.
 
     Question and context are part of the messages, so the messages determine the reply, as for real models. A request
-    whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state. One that contains `truncate_on` is
-    cut to the first half of its reply. "" switches each of them off. Errors have the class `error_class`.
+    whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state. With `truncate_on` in the question,
+    the reply is cut to its first half. "" switches each of them off. Errors have the class `error_class`.
     """
 
     reply: str = "{question}"

@@ -31,9 +31,9 @@ class TransformersChat:
     LoRA adapter, "" for none. `chat_template` is a Jinja template, "" for the model's own. Code from the model's folder
     runs only with `trust_remote_code`.
 
-    Temperature 0 takes the likeliest token. Above 0, tokens are sampled from those that sum to `top_p`. The random
-    numbers depend on `seed`, the request and its draw, so an answer does not depend on its batch. The text ends before
-    the first word of `stop`.
+    Temperature 0 takes the likeliest token. Above 0, tokens are sampled from the likeliest ones that sum to `top_p`.
+    The random numbers depend on `seed`, the request and its draw, so an answer does not depend on its batch. The text
+    ends before the first word of `stop`.
 
     A request that does not fit into the model's window with `max_new_tokens` ends as ERROR (TOO_LONG). Thoughts in
     <think> and </think> are separated. JSON schemas are not enforced. A batch has `batch_tokens` tokens of prompts and
@@ -130,7 +130,7 @@ class TransformersChat:
             half = ascii(text[error.start])
             return _failed(
                 request,
-                f"the prompt holds {half}, half of a character (a lone surrogate), which no tokenizer can read: mend "
+                f"the prompt contains {half}, half of a character (a lone surrogate), which no tokenizer can read: fix "
                 "it in the data or in the prompt's template",
                 ErrorClass.BAD_REQUEST,
             )

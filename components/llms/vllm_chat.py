@@ -31,7 +31,7 @@ class VllmChat:
     LoRA adapter, "" for none. `command` is the vllm program of a separate environment, because its packages conflict
     with ours. `arguments` are arguments of `vllm serve` that affect the answers, such as "--quantization fp8
     --max-model-len 16384". `runtime_arguments` do not affect them, such as "--tensor-parallel-size 2". Each server logs
-    to a separate folder in `log_dir`. The other fields are those of `OpenAIChat`.
+    to a separate folder in `log_dir`. See `OpenAIChat` for the other fields.
     """
 
     model: str

@@ -50,7 +50,7 @@ class BertScore:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("bert_score",)."""
+        """The only name: ("bert_score",)."""
         return ("bert_score",)
 
     @property

@@ -35,7 +35,7 @@ class Bleu:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("bleu",)."""
+        """The only name: ("bleu",)."""
         return ("bleu",)
 
     @property
@@ -45,7 +45,7 @@ class Bleu:
 
     @property
     def form(self) -> SacreBleuTokens:
-        """SacreBLEU's tokens."""
+        """Tokens of SacreBLEU for the language."""
         return SacreBleuTokens(self.language)
 
     @property

@@ -45,7 +45,7 @@ class BleuCrud:
 
     @property
     def form(self) -> TextForm:
-        """Words and white space."""
+        """Words of the unchanged text, including white space."""
         return TextWords(self.tokenizer, white_space=True)
 
     def score_answers(

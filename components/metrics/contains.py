@@ -41,7 +41,9 @@ class Contains:
     ) -> dict[str, Scores]:
         """Return both scores of each answer. Raise ComponentError if the inputs do not belong together."""
         require_texts_of(samples, answers, references)
-        found = [_found(_parts(sample), answer) for sample, answer in zip(samples, answers.texts, strict=True)]
+        found = [
+            _contained_parts(_parts(sample), answer) for sample, answer in zip(samples, answers.texts, strict=True)
+        ]
         return {
             "contains_any": mean_scores([float(any(f)) if f else ScoreState.NOT_APPLICABLE for f in found]),
             "contains_all": mean_scores([float(all(f)) if f else ScoreState.NOT_APPLICABLE for f in found]),
@@ -54,13 +56,13 @@ class Contains:
 
 def contains_all_parts(sample: Sample, answer: str) -> bool | None:
     """Return True if an answer contains all expected parts; None for a sample without parts and references."""
-    found = _found(_parts(sample), answer)
+    found = _contained_parts(_parts(sample), answer)
     return all(found) if found else None
 
 
 def contains_fake(sample: Sample, answer: str) -> bool:
     """Return True if an answer contains one of the sample's false answers."""
-    return any(_found([_forms(sample.fake_answers)], answer))
+    return any(_contained_parts([_forms(sample.fake_answers)], answer))
 
 
 def _parts(sample: Sample) -> Parts:
@@ -73,7 +75,7 @@ def _forms(wordings: Sequence[str]) -> list[str]:
     return [form for wording in wordings if (form := fact_form(wording))]
 
 
-def _found(parts: Parts, answer: str) -> list[bool]:
+def _contained_parts(parts: Parts, answer: str) -> list[bool]:
     """Return True for each part that the answer contains."""
     form = fact_form(answer)
     return [any(contains(form, wording) for wording in wordings) for wordings in parts]

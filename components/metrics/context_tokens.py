@@ -26,7 +26,7 @@ class ContextTokens:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("context_tokens", "context_tokens_dropped")."""
+        """Both names: ("context_tokens", "context_tokens_dropped")."""
         return ("context_tokens", "context_tokens_dropped")
 
     def score_contexts(

@@ -33,7 +33,7 @@ class ExactMatch:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("em",) or ("em_omnieval_compat",)."""
+        """The only name: ("em",) or ("em_omnieval_compat",)."""
         return ("em_omnieval_compat",) if self.omnieval_compat else ("em",)
 
     @property

@@ -71,7 +71,7 @@ class ErrorDetection(ErrorPhrases):
         detected = self.detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]
         corrected = [
-            _corrected(sample, answer) if found and sample.fake_answers else ScoreState.NOT_APPLICABLE
+            _correction(sample, answer) if found and sample.fake_answers else ScoreState.NOT_APPLICABLE
             for sample, answer, found in zip(samples, answers.texts, detected, strict=True)
         ]
         return {
@@ -80,6 +80,6 @@ class ErrorDetection(ErrorPhrases):
         }
 
 
-def _corrected(sample: Sample, answer: str) -> float | ScoreState:
+def _correction(sample: Sample, answer: str) -> float | ScoreState:
     is_right = contains_all_parts(sample, answer)
     return ScoreState.NOT_APPLICABLE if is_right is None else float(is_right)

@@ -36,7 +36,7 @@ class F1:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("f1",) or ("f1_omnieval_compat",)."""
+        """The only name: ("f1",) or ("f1_omnieval_compat",)."""
         return ("f1_omnieval_compat",) if self.omnieval_compat else ("f1",)
 
     @property

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from components.clusters import Groups
 from components.errors import ComponentError
 from components.fields import added_later
-from components.metrics.bounds import bounds_of
 from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums, exactly_summable
 from components.metrics.draws import Draws, draws_of
 from components.metrics.quantiles import quantiles
+from components.metrics.share_bounds import bounds_of, unseen_variance, wilson
 from components.metrics.spread import Combine, Spread, spread
-from components.metrics.unseen import unseen_variance
-from components.metrics.wilson import wilson
 from components.records import Interval, IntervalMethod
 
 FEWEST_CLUSTERS = 5
@@ -39,7 +37,7 @@ class Column(NamedTuple):
     is_share: bool = True
 
 
-class _Placed(NamedTuple):
+class _ColumnPlace(NamedTuple):
     """The place of a column in the table.
 
     `statistics` are its columns. The column `sizes` counts the samples that count, and `fractions` the samples among
@@ -106,7 +104,7 @@ class Intervals:
         samples are independent. Without samples that count, value, low and high are None. Raise ComponentError if the
         columns or the clusters differ in their number of samples.
         """
-        by_column = self._by_column(columns, subsets, clusters, joined=False)
+        by_column = self._intervals_by_column(columns, subsets, clusters, joined=False)
         return [list(own) for own in zip(*by_column, strict=True)] if columns else [[] for _ in subsets]
 
     def of_mean(
@@ -116,9 +114,9 @@ class Intervals:
 
         A subset with a single cluster leaves the mean without low and high.
         """
-        return [interval for (interval,) in self._by_column(columns, subsets, clusters, joined=True)]
+        return [interval for (interval,) in self._intervals_by_column(columns, subsets, clusters, joined=True)]
 
-    def _by_column(
+    def _intervals_by_column(
         self,
         columns: Sequence[Column],
         subsets: Sequence[Rows],
@@ -133,7 +131,7 @@ class Intervals:
         results = Results(cluster_sums(stacked, subsets, clusters), joined=joined)
         return [self._intervals(results, column) for column in placed]
 
-    def _intervals(self, results: Results, column: _Placed) -> list[Interval]:
+    def _intervals(self, results: Results, column: _ColumnPlace) -> list[Interval]:
         """Return one Interval per result."""
         from scipy.special import stdtrit
 
@@ -160,7 +158,7 @@ class Intervals:
         ]
         return _as_records(found, low, high, methods)
 
-    def _distances(self, results: Results, column: _Placed, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
+    def _distances(self, results: Results, column: _ColumnPlace, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
         """Return the bounds of the studentised bootstrap for some subsets: the quantiles below and above.
 
         The distances are from the subset's mean to the mean of redrawn clusters, in standard errors of the draw.
@@ -204,7 +202,7 @@ def _studentised(rows: Values, draws: Draws) -> Values:
         return away / np.sqrt(variance)
 
 
-def _stack(columns: Sequence[Column]) -> tuple[Values, list[_Placed]]:
+def _stack(columns: Sequence[Column]) -> tuple[Values, list[_ColumnPlace]]:
     """Return all columns side by side, followed by the counts of each column."""
     width = sum(column.statistics.shape[1] for column in columns)
     counted: list[NDArray[np.bool_]] = []
@@ -216,7 +214,7 @@ def _stack(columns: Sequence[Column]) -> tuple[Values, list[_Placed]]:
         is_fraction = counts & ~_is_zero_or_one(column.statistics) if is_share else counts
         own = slice(first, first := first + column.statistics.shape[1])
         placed.append(
-            _Placed(
+            _ColumnPlace(
                 own,
                 width + len(counted),
                 width + len(counted) + 1,

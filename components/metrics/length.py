@@ -1,4 +1,4 @@
-"""Length of answers."""
+"""Lengths of answers in characters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Length:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("length",)."""
+        """The only name: ("length",)."""
         return ("length",)
 
     @property

@@ -27,7 +27,7 @@ class MapOmniEval:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("map_omnieval_compat",)."""
+        """The only name: ("map_omnieval_compat",)."""
         return ("map_omnieval_compat",)
 
     def score_rankings(

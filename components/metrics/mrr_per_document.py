@@ -26,7 +26,7 @@ class MrrPerDocument:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("mrr_per_document",)."""
+        """The only name: ("mrr_per_document",)."""
         return ("mrr_per_document",)
 
     def score_rankings(

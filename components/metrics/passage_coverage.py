@@ -32,7 +32,7 @@ class PassageCoverage:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("passage_coverage",) or ("passage_coverage_strict",)."""
+        """The only name: ("passage_coverage",) or ("passage_coverage_strict",)."""
         return ("passage_coverage_strict",) if self.strict else ("passage_coverage",)
 
     def score_contexts(

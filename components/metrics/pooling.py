@@ -164,7 +164,7 @@ def _products(fields: Fields, weight: Values) -> Values:
 
 
 def _sums(fields: Fields, values: Values) -> Values:
-    """Return Z' values: float64[n_effects]."""
+    """Return Z' times the values: float64[n_effects]."""
     n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
     of_topics, of_tasks = np.bincount(fields.topic, values, n_topics), np.bincount(fields.task, values, n_tasks)
     return np.concatenate([[values.sum()], of_topics, of_tasks])

@@ -35,7 +35,7 @@ class RougeL:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("rouge_l",) or ("rouge_l_crud_compat",)."""
+        """The only name: ("rouge_l",) or ("rouge_l_crud_compat",)."""
         return ("rouge_l_crud_compat",) if self.crud_compat else ("rouge_l",)
 
     @property

@@ -40,7 +40,7 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
     `sums` float64[n_rows, d] are the metric's statistics, and `sizes` float64[n_rows] the number of samples that count
     in each row. A mean over subsets leaves out subsets in which no sample counts.
 
-    The variance is that of the delete-a-cluster jackknife, which needs no formula of the metric and is not too small
+    The variance comes from the delete-a-cluster jackknife, which needs no formula of the metric and is not too small
     for clusters of different sizes. A cluster in several subsets is left out of all of them together, in each subset
     with the factor of its number of clusters. The degrees of freedom are Satterthwaite's over the subsets, from Kish's
     effective numbers of clusters. A result that includes a subset with a single cluster has no variance.

@@ -53,7 +53,7 @@ class Text2VecSimilarity:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("text2vec_similarity_crud_compat",)."""
+        """The only name: ("text2vec_similarity_crud_compat",)."""
         return (_NAME,)
 
     @property

@@ -7,9 +7,10 @@ A model that answers 1,000 requests per second allows at most 1 ms per request.
 import errno
 import ssl
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.errors import ComponentError
+from components.json_value import Json
 from components.openai_server.access import OPENAI, key_in, mistakes_of_proxy, proxy_for
 from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
 from components.openai_server.connector import clean_connector
@@ -51,7 +52,7 @@ class Connection:
             headers["Authorization"] = f"Bearer {self._key}"
         self._http = ClientSession(
             # One connection per open request. The caller limits their number and their time.
-            connector=clean_connector(_trusted() if self.base_url.startswith("https") else True),
+            connector=clean_connector(_trusting_context() if self.base_url.startswith("https") else True),
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),
@@ -65,7 +66,7 @@ class Connection:
     ) -> None:
         await self._http.close()
 
-    async def post(self, path: str, body: bytes, most_bytes: int = MOST_BYTES) -> Any:
+    async def post(self, path: str, body: bytes, most_bytes: int = MOST_BYTES) -> Json:
         """Return the server's JSON, unchecked. `path` is appended to the base address, e.g. "/chat/completions".
 
         Errors:
@@ -115,7 +116,7 @@ def _is_refused(error: Exception) -> bool:
     return f"[Errno {errno.ECONNREFUSED}]" in str(getattr(error, "os_error", ""))
 
 
-def _error_in(received: bytes) -> Any:
+def _error_in(received: bytes) -> object:
     """Return the object under "error" in the body, or the whole body; the text of a body that is not JSON."""
     try:
         body = parsed(received)
@@ -124,8 +125,10 @@ def _error_in(received: bytes) -> Any:
     return body.get("error", body) if isinstance(body, dict) else body
 
 
-def _trusted() -> ssl.SSLContext:
-    """Trust the certificates of the system, which may include a company's, and those of certifi as a fallback."""
+def _trusting_context() -> ssl.SSLContext:
+    """Return a context that trusts the certificates of the system, which may include a company's, and certifi's as a
+    fallback.
+    """
     import certifi
 
     context = ssl.create_default_context()

@@ -1,7 +1,6 @@
 """Token counts in unchecked replies."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from components.openai_server.gate import Tokens
 from components.openai_server.reading import count_in
@@ -21,10 +20,10 @@ class CountedAt:
     completion: Path
     cached: Path | None = None
 
-    def used(self, reply: Any, most: Tokens) -> Tokens:
+    def used(self, reply: object, most: Tokens) -> Tokens:
         """Return the tokens that a request used.
 
-        Missing counts are replaced by those of `most`. A reply that does not come from a model used no tokens.
+        Missing counts are replaced by the counts of `most`. A reply that does not come from a model used no tokens.
         """
         if not isinstance(reply, dict) or not reply.keys() & self.marks:
             return Tokens()

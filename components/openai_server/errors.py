@@ -1,22 +1,21 @@
 """Failures of a request to a server, and their meaning: temporary, shared by all requests, or caused by this request.
 
-HttpError         the server answered with an error
-  Redirected      it redirects us to another server
-Unreachable       no connection could be made
-  Refused         no server listens at the address
-  Untrusted       its certificate cannot be verified
-Disconnected      the connection broke before the reply was complete
-  BrokenProtocol  the reply is not HTTP
-Malformed         the reply has status 200, but is not what was requested
-  TooLarge        it exceeds the size of any valid reply
-TimeoutError      (built in) the reply did not come in time
+HttpError         The server answered with an error.
+  Redirected      It redirects us to another server.
+Unreachable       No connection could be made.
+  Refused         No server listens at the address.
+  Untrusted       Its certificate cannot be verified.
+Disconnected      The connection broke before the reply was complete.
+  BrokenProtocol  The reply is not HTTP.
+Malformed         The reply has status 200, but is not what was requested.
+  TooLarge        It exceeds the size of any valid reply.
+TimeoutError      (built in) The reply did not arrive in time.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Any
 
 from components.records import ErrorClass
 from components.secrets.mask import HIDDEN, shortened
@@ -33,7 +32,7 @@ _READ_CHARACTERS = 20_000
 class HttpError(Exception):
     """A reply with an error status. `body` is the server's message, a string or JSON."""
 
-    def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+    def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
         super().__init__(status, body)
         self.status = status
         self.body = body
@@ -145,7 +144,7 @@ _TOO_LONG = ("context length", "context_length", "context window", "context size
 """Parts of messages about a prompt that does not fit. Only OpenAI has an error code for it."""
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
         return shortened(value[:_READ_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS)
@@ -203,7 +202,7 @@ def _story(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _message_in(body: Any) -> str:
+def _message_in(body: object) -> str:
     """Return the message of an error body, which servers put under different names, or else the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body

@@ -27,8 +27,8 @@ def next_address(address: str, status: int, location: str) -> str:
         raise Redirected(
             status,
             masked(
-                f"{here} redirects to {there}, another server, which got neither the request nor the key; if it is the "
-                "one that you mean, give its address as base_url"
+                f"{here} redirects to {there}, another server, which got neither the request nor the key; to use "
+                "that server, give its address as base_url"
             ),
         )
     if status == _ASKS_FOR_A_PAGE:

@@ -53,5 +53,5 @@ class Pace:
             self.next_tokens -= max(_MINUTE_S * n_tokens / max_tokens_per_minute, -_MINUTE_S)
 
     def hold(self, now: float, seconds: float) -> None:
-        """Send nothing for `seconds`."""
+        """Send no request for `seconds` from now on."""
         self.held_until = max(self.held_until, now + seconds)

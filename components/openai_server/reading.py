@@ -6,11 +6,12 @@ reply is requested again, like any other temporary failure.
 """
 
 import json
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.json_value import Json
 from components.openai_server.errors import Malformed, shown
 from components.text.normalize import whole_characters
 
@@ -18,7 +19,7 @@ _MOST_TOKENS = 10**9
 """More tokens than any request uses. Columns of tables have 64 bits, and sums of many counts must fit."""
 
 
-def parsed(received: bytes) -> Any:
+def parsed(received: bytes) -> Json:
     """Return the JSON of a body, without unpaired surrogates in its strings. Raises Malformed for a body that is not
     JSON, or is nested too deeply.
     """
@@ -26,22 +27,22 @@ def parsed(received: bytes) -> Any:
         text = received.decode(json.detect_encoding(received), "surrogatepass")
         value = json.loads(text)
         # Surrogates appear as escapes or as non-ASCII bytes. Vectors, which are long, have neither.
-        return _mended(value) if "\\u" in text or not text.isascii() else value
+        return _repair_surrogates(value) if "\\u" in text or not text.isascii() else value
     except (ValueError, RecursionError) as error:
         raise Malformed(shown(received) or "nothing") from error
 
 
-def _mended(value: Any) -> Any:
+def _repair_surrogates(value: Json) -> Json:
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, list):
-        return [_mended(item) for item in value]
+        return [_repair_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {whole_characters(name): _mended(item) for name, item in value.items()}
+        return {whole_characters(name): _repair_surrogates(item) for name, item in value.items()}
     return value
 
 
-def part_of(reply: Any, *path: str) -> Any:
+def part_of(reply: object, *path: str) -> Json:
     """Return the value under nested names, None if the last one is missing or null. Raises Malformed if a value on the
     way is not an object.
     """
@@ -53,7 +54,7 @@ def part_of(reply: Any, *path: str) -> Any:
     return value
 
 
-def text_in(reply: Any, *path: str) -> str:
+def text_in(reply: object, *path: str) -> str:
     """Return the string under nested names, "" if it is missing or null. Raises Malformed for other values."""
     value = part_of(reply, *path)
     if value is not None and not isinstance(value, str):
@@ -61,7 +62,7 @@ def text_in(reply: Any, *path: str) -> str:
     return value or ""
 
 
-def objects_in(reply: Any, *path: str) -> list[dict[str, Any]]:
+def objects_in(reply: object, *path: str) -> list[dict[str, Json]]:
     """Return the list of objects under nested names. Raises Malformed for other values, also for missing ones."""
     value = part_of(reply, *path)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
@@ -69,7 +70,7 @@ def objects_in(reply: Any, *path: str) -> list[dict[str, Any]]:
     return value
 
 
-def numbers_of(rows: list[Any]) -> NDArray[np.float32]:
+def numbers_of(rows: Sequence[object]) -> NDArray[np.float32]:
     """Return float32 of a list of numbers, or of lists of numbers with equal lengths. Raises Malformed for other
     values, and for numbers that are not finite in 32 bits.
     """
@@ -86,7 +87,7 @@ def numbers_of(rows: list[Any]) -> NDArray[np.float32]:
     return narrow
 
 
-def in_order(items: list[dict[str, Any]], n_wanted: int) -> list[dict[str, Any]]:
+def in_order(items: list[dict[str, Json]], n_wanted: int) -> list[dict[str, Json]]:
     """Return objects sorted by `index`, which must run from 0 to n_wanted - 1. Raises Malformed otherwise."""
     indexes = [item.get("index") for item in items]
     try:
@@ -98,7 +99,7 @@ def in_order(items: list[dict[str, Any]], n_wanted: int) -> list[dict[str, Any]]
     return ordered
 
 
-def count_in(reply: Any, *path: str) -> int | None:
+def count_in(reply: object, *path: str) -> int | None:
     """Return the number of tokens under nested names, None if it is missing or is not a number of tokens."""
     value = reply
     for name in path:
@@ -106,9 +107,10 @@ def count_in(reply: Any, *path: str) -> int | None:
     return as_count(value)
 
 
-def as_count(value: Any) -> int | None:
+def as_count(value: object) -> int | None:
     """Return a value that is a number of tokens. Return None for other values: strings, booleans, negative numbers,
     and numbers beyond any request.
     """
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
-    return value if is_count else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+        return value
+    return None

@@ -32,7 +32,7 @@ class RetryReport:
         self._lock = threading.Lock()
 
     def answered(self) -> None:
-        """Count an answered request."""
+        """Count a request that was answered."""
         self._n_answered += 1
 
     def asked_again(self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str) -> None:

@@ -154,7 +154,7 @@ class Server:
     def _wait_s(self, error: Exception, attempt: int, session: Session) -> float:
         """Return the seconds before the next attempt: the server's delay, but at least our own.
 
-        A server that asks for a delay of 0 would otherwise use up all attempts at once. Its delay holds the whole
+        A server that asks for a delay of 0 would otherwise use up all attempts immediately. Its delay holds the whole
         account.
         """
         server_s = min(_LONGEST_WAIT_S, retry_after_s(error) or 0.0)
@@ -180,7 +180,7 @@ class Server:
         message = message_of(error, secret=key_in(self.api_key_env))
         text = f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
         if isinstance(error, Refused):
-            text += f"; nobody listens there: {self.if_refused}"
+            text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, Untrusted):
             text += (
                 "; set SSL_CERT_FILE to a file with the certificate of the authority that signed it, or "

@@ -5,8 +5,9 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from components.json_value import Json
 from components.openai_server.body import MOST_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
@@ -26,7 +27,7 @@ class NotAsked(Exception):
 class Reply(NamedTuple):
     """A server's reply: unchecked JSON, and its latency in seconds."""
 
-    content: Any
+    content: Json
     latency_s: float
 
 
@@ -46,7 +47,7 @@ class Session:
 
     async def post(
         self,
-        body: Mapping[str, Any],
+        body: Mapping[str, object],
         *,
         max_new_tokens: int = 0,
         counted_at: CountedAt = AS_OPENAI,

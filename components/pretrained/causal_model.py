@@ -28,7 +28,7 @@ _BATCH_TOKENS_OF_GPUS = 32_768
 
 @dataclass(frozen=True)
 class Drawing:
-    """How tokens are chosen: the likeliest one at temperature 0, else drawn from the likeliest that sum to `top_p`."""
+    """The choice of tokens: the likeliest at temperature 0, else drawn from the likeliest ones that sum to `top_p`."""
 
     temperature: float
     top_p: float
@@ -66,12 +66,12 @@ class CausalModel:
     @property
     def tokenizer(self) -> Any:
         """The tokenizer of transformers. Raises ComponentError if the model cannot be loaded."""
-        return self._loaded[0]
+        return self._network_and_tokenizer[0]
 
     @property
     def window(self) -> int:
         """Maximum number of tokens of prompt and text together."""
-        tokenizer, network = self._loaded
+        tokenizer, network = self._network_and_tokenizer
         positions = getattr(network.config.get_text_config(), "max_position_embeddings", None)
         return int(positions or tokenizer.model_max_length)
 
@@ -86,7 +86,7 @@ class CausalModel:
         """
         import torch
 
-        network = self._loaded[1]
+        network = self._network_and_tokenizer[1]
         most = batch_tokens or _BATCH_TOKENS.get(network.device.type, _BATCH_TOKENS_OF_GPUS)
         for rows in length_batches([len(prompt.token_ids) + drawing.max_new_tokens for prompt in prompts], most):
             try:
@@ -100,7 +100,7 @@ class CausalModel:
     def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[WrittenText]:
         import torch
 
-        tokenizer, network = self._loaded
+        tokenizer, network = self._network_and_tokenizer
         longest = max(len(prompt.token_ids) for _, prompt in batch)
         ids = torch.full((len(batch), longest), tokenizer.pad_token_id)
         mask = torch.zeros_like(ids)
@@ -127,15 +127,16 @@ class CausalModel:
             )
         rows = written[:, longest:].tolist()
         return [
-            _written(position, row, ends, tokenizer, drawing) for (position, _), row in zip(batch, rows, strict=True)
+            _written_text(position, row, ends, tokenizer, drawing)
+            for (position, _), row in zip(batch, rows, strict=True)
         ]
 
     @property
-    def _loaded(self) -> tuple[Any, Any]:
+    def _network_and_tokenizer(self) -> tuple[Any, Any]:
         return _load(self.model, self.revision, self)
 
 
-def _written(position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing) -> WrittenText:
+def _written_text(position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing) -> WrittenText:
     n_text = next((place for place, token in enumerate(row) if token in ends), None)
     if n_text is None:  # a stop word ended this row early, and the rest is padding
         n_text = max((place + 1 for place, token in enumerate(row) if token != tokenizer.pad_token_id), default=0)

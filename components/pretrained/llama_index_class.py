@@ -21,7 +21,7 @@ class LlamaIndexClass:
     """A class at `class_path` with the `arguments` of its constructor.
 
     `api_key_env` names the environment variable with the argument `api_key`, "" for none. `base` is the import path of
-    the required base class, and `example` that of a valid subclass.
+    the required base class, and `example` the path of a valid subclass.
     """
 
     class_path: str

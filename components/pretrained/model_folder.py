@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
-from components.pretrained.missing_weights import noting_missing_weights
-from components.pretrained.remarks import without_remarks
+from components.pretrained.package_logs import noting_missing_weights, without_remarks
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Patterns of weight files, in order of preference. torch's tensor loader reads *.bin, and runs no code from it."""
@@ -145,6 +144,6 @@ def torch_device(device: str) -> str:
     except (AssertionError, RuntimeError) as error:
         reason = str(error).partition("\n")[0]
         raise ComponentError(
-            f"device: got {device!r}, expected auto or one that torch can use here ({reason})"
+            f"device: got {device!r}, expected auto or a device that torch can use here ({reason})"
         ) from error
     return name

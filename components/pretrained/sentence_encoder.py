@@ -32,8 +32,8 @@ _WINDOW_CHARACTERS = 2**20
 
 
 class Pooling(StrEnum):
-    """How the token vectors of a text become one vector. MODEL: as the model's folder specifies, by default the
-    mean.
+    """The way in which the token vectors of a text become one vector. MODEL is the pooling of the model's folder, by
+    default the mean.
     """
 
     MODEL = "model"

@@ -35,7 +35,7 @@ _WITH_UNUSED_POSITIONS = {
     "camembert", "data2vec-text", "longformer", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta",
     "xlm-roberta-xl", "xmod",
 }  # fmt: skip
-"""Model types whose positions begin after that of the padding, as in RoBERTa."""
+"""Model types whose positions begin after the padding position, as in RoBERTa."""
 
 
 def model_json(model: str, revision: str, name: str) -> dict[str, Json]:

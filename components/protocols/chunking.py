@@ -43,11 +43,11 @@ class EmbeddingChunker(Component, Protocol):
 
     @property
     def embedder(self) -> "Embedder":
-        """Embeds the parts."""
+        """The embedder of the parts."""
 
     @property
     def windows(self) -> Chunker:
-        """Splits documents into the parts, which may overlap."""
+        """The chunker that splits documents into the parts, which may overlap."""
 
     def chunk_by_vectors(self, documents: Documents, segments: Segments, vectors: NDArray[np.float32]) -> Spans:
         """Return spans that meet the contract of `Chunker.chunk`.
@@ -62,11 +62,11 @@ class ParentChunker(Component, Protocol):
 
     @property
     def children(self) -> Chunker:
-        """Splits a parent chunk into the chunks that are searched."""
+        """The chunker that splits a parent chunk into the chunks that are searched."""
 
     @property
     def parents(self) -> Chunker | EmbeddingChunker:
-        """Splits documents into the chunks that the prompt shows."""
+        """The chunker that splits documents into the chunks that the prompt shows."""
 
 
 AnyChunker = Chunker | EmbeddingChunker | ParentChunker
@@ -87,7 +87,7 @@ class AskingHeaderWriter(Component, Protocol):
 
     @property
     def llm(self) -> "LLM":
-        """The language model."""
+        """The language model that it asks."""
 
     def write_by_asking(self, documents: Documents, chunks: Spans, ask: "Ask") -> list[AskedText]:
         """Return the outcome of the request for each chunk. A chunk whose outcome has no text gets no header."""

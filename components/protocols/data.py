@@ -10,7 +10,7 @@ from components.records import AskedText, Benchmark, Documents, RefinedDocuments
 
 @runtime_checkable
 class Dataset(Component, Protocol):
-    """A corpus with samples."""
+    """A component that loads a corpus with samples."""
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class AskingRefinement(Component, Protocol):
 
     @property
     def llm(self) -> "LLM":
-        """The language model."""
+        """The language model that it asks."""
 
     def refine_by_asking(self, documents: Documents, ask: "Ask") -> tuple[RefinedDocuments, list[AskedText]]:
         """Return each document refined, and the outcomes for the documents that it asked about.

@@ -27,10 +27,10 @@ class Embedder(Component, Protocol):
         """Return the state learned from the corpus; {} for a pretrained model. It does not depend on the chunking."""
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, n_dimensions]."""
+        """Return the vectors of the chunks, float32[n_chunks, n_dimensions]."""
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_queries, n_dimensions]."""
+        """Return the vectors of the queries, float32[n_queries, n_dimensions]."""
 
 
 @runtime_checkable

@@ -1,11 +1,12 @@
 """Metrics of rankings, contexts and answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.json_value import Json
 from components.protocols.component import Component
 from components.protocols.language_models import LLM, Ask
 from components.records import Context, Documents, JudgeInput, Judgements, PassagePlaces, Sample, Scores, TextsWithUnits
@@ -121,7 +122,7 @@ class CitationMetric(Metric, Protocol):
         """
 
 
-JudgePreparation = Mapping[str, Any]
+JudgePreparation = Mapping[str, Json]
 """JSON by sample id: the decisions that a judge bases on questions and references alone."""
 
 
@@ -131,7 +132,7 @@ class JudgedMetric(Metric, Protocol):
 
     @property
     def llm(self) -> LLM:
-        """The language model."""
+        """The language model that it asks."""
 
     @property
     def reads_answers(self) -> bool:

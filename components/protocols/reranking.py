@@ -47,7 +47,7 @@ class ListReranker(Component, Protocol):
 
     @property
     def llm(self) -> "LLM":
-        """The language model."""
+        """The language model that it asks."""
 
     @property
     def depth(self) -> int:
@@ -73,7 +73,7 @@ class EncodedReranker(Reranker, Protocol):
 
     @property
     def encoder(self) -> ThreeWayEncoder:
-        """Encodes chunks and queries."""
+        """The encoder of chunks and queries."""
 
     def score_encoded(self, queries: Encodings, chunks: Encodings, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the scores of encoded pairs; see `score`."""

@@ -60,7 +60,7 @@ class SparseIndex(Component, Protocol):
 
     @property
     def tokenizer(self) -> WordTokenizer:
-        """Splits chunks and queries into words."""
+        """The tokenizer that splits chunks and queries into words."""
 
     @property
     def as_built(self) -> "SparseIndex":
@@ -115,11 +115,11 @@ class DenseArm(Protocol):
 
     @property
     def embedder(self) -> Embedder:
-        """Embeds chunks and queries."""
+        """The embedder of chunks and queries."""
 
     @property
     def vector_index(self) -> VectorIndex:
-        """Searched with the vectors of the queries."""
+        """The index that is searched with the vectors of the queries."""
 
 
 @runtime_checkable
@@ -128,7 +128,7 @@ class SparseArm(Protocol):
 
     @property
     def sparse_index(self) -> SparseIndex:
-        """Searched with the terms of the queries."""
+        """The index that is searched with the terms of the queries."""
 
 
 @runtime_checkable
@@ -137,11 +137,11 @@ class EncodedDenseArm(Protocol):
 
     @property
     def encoder(self) -> ThreeWayEncoder:
-        """Encodes chunks and queries."""
+        """The encoder of chunks and queries."""
 
     @property
     def vector_index(self) -> VectorIndex:
-        """Searched with the vectors of the queries."""
+        """The index that is searched with the vectors of the queries."""
 
 
 @runtime_checkable
@@ -150,11 +150,11 @@ class EncodedSparseArm(Protocol):
 
     @property
     def encoder(self) -> ThreeWayEncoder:
-        """Encodes chunks and queries."""
+        """The encoder of chunks and queries."""
 
     @property
     def token_index(self) -> TokenIndex:
-        """Searched with the token weights of the queries."""
+        """The index that is searched with the token weights of the queries."""
 
 
 @runtime_checkable
@@ -163,7 +163,7 @@ class LateInteractionArm(Protocol):
 
     @property
     def encoder(self) -> ThreeWayEncoder:
-        """Encodes chunks and queries."""
+        """The encoder of chunks and queries."""
 
     @property
     def candidates(self) -> "Sequence[EncodedDenseArm | EncodedSparseArm]":
@@ -184,7 +184,7 @@ class PickingArm(Protocol):
 
     @property
     def chunker(self) -> Chunker | None:
-        """Splits the corpus for this arm; None for the cell's chunker."""
+        """The chunker of the corpus for this arm; None for the cell's chunker."""
 
     @property
     def picks_for_prompt(self) -> bool:
@@ -208,7 +208,7 @@ class Retriever(Component, Protocol):
 
     @property
     def fusion(self) -> Fusion | None:
-        """Joins the rankings of all arms and all query variants; may be None if there is only one ranking."""
+        """The fusion of the rankings of all arms and all query variants; may be None if there is only one ranking."""
 
     @property
     def depth(self) -> int:
@@ -251,7 +251,7 @@ class VectorDiversity(Component, Protocol):
 
     @property
     def embedder(self) -> Embedder:
-        """Embeds the chunks. A search with an equal embedder shares the vectors."""
+        """The embedder of the chunks. A search with an equal embedder shares the vectors."""
 
     @property
     def depth(self) -> int:

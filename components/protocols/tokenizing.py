@@ -1,4 +1,4 @@
-"""Words and tokens."""
+"""Tokenizers: components that split text into words or tokens."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol, runtime_checkable

@@ -1,17 +1,17 @@
-"""The data that flows between components: frozen, without behaviour beyond reading itself, without I/O.
+"""Frozen records that flow between components. They do no I/O, and have no behaviour except access to their own
+content.
 
-Large things are columns (NumPy arrays, lists), not objects: a corpus of 10^6 chunks is four arrays. Text positions are
-always **character offsets** into the document's original text, `start` inclusive, `end` exclusive.
+Large data are columns (NumPy arrays, lists) instead of objects: a corpus of 10^6 chunks is four arrays. Text positions
+are always **character offsets** into the document's original text, `start` inclusive, `end` exclusive.
 
 documents      a corpus
-samples        questions with what is known of their answers
-benchmarks     a corpus with its questions
-chunks         places in documents, their texts and their words
-passages       what is shown to a model or searched with a query
-hits           what is searched for, and what is found
-answers        what is asked of language models, and what they reply
-scores         what is measured
-lazy_sequence  columns that are read when they are asked for
+samples        questions with reference answers and gold evidence, and a benchmark of them
+chunks         spans of documents, their texts and their words
+passages       texts for prompts, and texts to search
+hits           queries, and the rankings that a search returns
+answers        requests to language models, and their replies
+scores         scores and intervals
+lazy_sequence  columns whose items are read on access
 """
 
 from components.records.answers import (
@@ -24,13 +24,12 @@ from components.records.answers import (
     Message,
     Request,
 )
-from components.records.benchmarks import Benchmark
 from components.records.chunks import ChunkOrigins, Segments, Spans, SpanTexts, Terms, TextsWithUnits, Units, Words
 from components.records.documents import Documents, Origins, RefinedDocuments, TextRows
 from components.records.hits import AllowedDocuments, Context, Expansion, HitOrder, Hits, IndexBlock, Queries
 from components.records.lazy_sequence import LazySequence
 from components.records.passages import Passage, PassagePlaces, Passages
-from components.records.samples import LARGEST_GRADE, Condition, Evidence, Kind, Sample, Turn
+from components.records.samples import LARGEST_GRADE, Benchmark, Condition, Evidence, Kind, Sample, Turn
 from components.records.scores import Interval, IntervalMethod, JudgeInput, Judgements, Scores, ScoreState
 
 __all__ = [

@@ -1,9 +1,8 @@
-"""What is asked of language models, and what they reply."""
+"""Requests to language models, and their replies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from components.records.passages import Passage
 from components.records.samples import Sample
@@ -11,8 +10,9 @@ from components.records.samples import Sample
 
 @dataclass(frozen=True)
 class AskedText:
-    """What a language model wrote about one thing: `text`, "" where there is none; then `unread` says of the reply why
-    it could not be read, or `failed` why the request failed.
+    """The `text` that a language model wrote about one item, "" if there is none.
+
+    `unread` then says why the reply could not be parsed, or `failed` why the request failed.
     """
 
     text: str
@@ -30,28 +30,29 @@ class Message:
 
 @dataclass(frozen=True)
 class Request:
-    """One call to a language model. Real models read `messages` and `json_schema` alone; `sample` and `passages` are
-    there for the backends that are no language models, such as the extractive baseline, which get no messages.
+    """One call to a language model. Real models read only `messages` and `json_schema`.
 
-    `draw` tells several draws of one answer apart, for whoever wants more than one. `json_schema` is the JSON schema
-    that the reply should follow, None for free text. A backend that can enforce it does; the reader of the reply must
-    not rely on it.
+    `sample` and `passages` are for backends without a language model, such as the extractive baseline, which get no
+    messages. `draw` distinguishes several independent answers to the same messages. `json_schema` is the JSON schema
+    that the reply should follow, None for free text. A backend enforces it if it can, so readers of the reply must not
+    rely on it.
     """
 
     id: str
     messages: tuple[Message, ...]
     sample: Sample
     passages: tuple[Passage, ...]
-    json_schema: Mapping[str, Any] | None = None
+    json_schema: Mapping[str, object] | None = None
     draw: int = 0
 
 
 class AnswerState(StrEnum):
-    """How a request ended. Exactly one of these; none is dropped.
+    """The outcome of a request. Every request has exactly one.
 
-    TRUNCATED: it was cut off at the most tokens that the model may write. What came until then is an answer all the
-    same, and is scored as one, even if it is nothing (a reasoning model may have spent all tokens on its thoughts).
-    EMPTY: nothing but white space came. NOT_ASKED: the cell has no generator (`llm=none`).
+    - TRUNCATED: the text was cut off at the maximum number of tokens. It is scored like any answer, even if it is empty
+      because a reasoning model spent all tokens on its thoughts.
+    - EMPTY: the reply contained only white space.
+    - NOT_ASKED: the cell has no generator (`llm=none`).
     """
 
     OK = "ok"
@@ -63,11 +64,15 @@ class AnswerState(StrEnum):
 
 
 class ErrorClass(StrEnum):
-    """What kind of failure ended a request, so that failures can be counted by what to do about them.
+    """The kind of failure that ended a request. Failures of one class have the same remedy.
 
-    ACCESS: a refused key, or no permission; QUOTA: no money left; UNKNOWN_MODEL: the server knows no such model or
-    address; TOO_LONG: the prompt and the answer do not fit into the model's window; BAD_REQUEST: the server dislikes
-    something else about this request; SERVER: it failed itself; MALFORMED: it sent something that is no reply.
+    - ACCESS: the server rejects the key, or permission is missing.
+    - QUOTA: there is no credit left.
+    - UNKNOWN_MODEL: the server does not know the model or the address.
+    - TOO_LONG: prompt and answer do not fit into the model's window.
+    - BAD_REQUEST: the server rejects something else about this request.
+    - SERVER: the server itself failed.
+    - MALFORMED: the server sent something that is not a reply.
     """
 
     TIMEOUT = "timeout"
@@ -85,14 +90,15 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True)
 class Answer:
-    """The end of one request. `text` is empty unless the state is OK or TRUNCATED; an error's message is in `error`,
-    never in `text`, and what kind of error it is in `error_class`. `thoughts` are what a reasoning model wrote before
-    its answer, where it shows them.
+    """The outcome of one request. `text` is empty unless the state is OK or TRUNCATED.
 
-    Tokens are None where the provider did not count them; `n_reasoning_tokens` are those of the completion that were
-    spent on thoughts, `n_cached_tokens` those of the prompt that the provider says it had at hand, at a price of their
-    own. `latency_s` are the seconds from the request to its answer; a model that answers
-    in batches in this process gives each answer its share of the batch.
+    `error` is the message of an error, and `error_class` its kind. `thoughts` is the text that a reasoning model wrote
+    before its answer, if the model shows it.
+
+    Token counts are None if the provider did not report them. `n_reasoning_tokens` are the completion tokens spent on
+    thoughts. `n_cached_tokens` are the prompt tokens that the provider read from its cache, at a separate price.
+    `latency_s` are the seconds from the request to its answer. A model that answers batches in this process divides the
+    time of a batch by its answers.
     """
 
     request_id: str
@@ -110,7 +116,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """What a generator is to answer, and from what; there are no passages in a closed book, or where none was found."""
+    """A sample to answer, with the passages for its prompt. They are empty in a closed book, or if retrieval found
+    nothing.
+    """
 
     sample: Sample
     passages: tuple[Passage, ...]
@@ -118,8 +126,10 @@ class AnswerTask:
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """What a generator made of a task. `answer` has the tokens of all requests, and as its time what they took one
-    after the other; `prompt` are the messages of the last of them; `path` says in a few words how it came about.
+    """The result of a generator for one task.
+
+    `answer` counts the tokens of all requests. Its latency adds up consecutive requests; of parallel ones, the slowest
+    counts. `prompt` are the messages of the last request. `path` describes in a few words how the answer came about.
     """
 
     answer: Answer

@@ -1,4 +1,4 @@
-"""Places in documents, their texts and their words."""
+"""Spans of documents, their texts and their words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from components.records.lazy_sequence import LazySequence
 
 @dataclass(frozen=True)
 class Segments:
-    """Where the tokens and the sentences of every document end, as two ragged arrays over one corpus.
+    """Ends of the tokens and sentences of every document, as two ragged arrays over one corpus.
 
     Document i owns `token_ends[token_offsets[i]:token_offsets[i + 1]]` (character offsets, int32, non-decreasing; the
-    last one is the document's length) and likewise for sentences. A token that ends inside a character ends where the
-    last whole character does.
+    last one is the document's length). Sentences are stored in the same way. A token that ends inside a character
+    counts as ending before it.
     """
 
     token_offsets: NDArray[np.int64]
@@ -41,15 +41,17 @@ class Spans:
 
 @dataclass(frozen=True)
 class ChunkOrigins(Spans):
-    """Where chunks of refined texts come from in the original ones: rows by `chunk`, int32, non-decreasing; a chunk has
-    as many as it was put together of, in its own order, and one without characters if all of it was added.
+    """Origins of chunks of refined texts in the original texts, as rows sorted by `chunk`, int32.
+
+    A chunk assembled from several pieces has one row per piece, in its order. A chunk without an original has one row
+    without characters.
     """
 
     chunk: NDArray[np.int32] = field(kw_only=True)
 
 
 class SpanTexts(LazySequence[str]):
-    """The texts of spans, sliced when asked for: holds no copy of the corpus."""
+    """Texts of spans, sliced on access. It holds no copy of the corpus."""
 
     def __init__(self, documents: Sequence[str], spans: Spans) -> None:
         self._documents = documents
@@ -60,13 +62,11 @@ class SpanTexts(LazySequence[str]):
 
     @property
     def spans(self) -> Spans:
-        """Where the texts are."""
+        """The spans of the texts."""
         return self._spans
 
     def joined(self, positions: Sequence[int]) -> str:
-        """The text from the first of some spans of one document, in order, to where they end: what several hold is
-        there once.
-        """
+        """Return the text from the first to the last of some ordered spans of one document. Overlaps occur once."""
         first = positions[0]
         last = max(int(self._spans.end[position]) for position in positions)
         text: str = self._documents[self._spans.document[first]][self._spans.start[first] : last]
@@ -93,8 +93,8 @@ class Words:
 
 @dataclass(frozen=True)
 class Terms:
-    """Vocabulary ids of many passages. Passage i holds `ids[first[i]:last[i]]`; ranges may overlap (chunks with
-    overlap).
+    """Vocabulary ids of many passages. Passage i owns `ids[first[i]:last[i]]`. The ranges of overlapping chunks
+    overlap.
 
     `ids` int32 in [0, n_vocabulary); `first`, `last` int64.
     """
@@ -108,15 +108,16 @@ class Terms:
         return len(self.first)
 
     def row(self, index: int) -> NDArray[np.int32]:
-        """Ids of one passage, in order, int32[n_terms]."""
+        """Return the ids of one passage, in order, int32[n_terms]."""
         return self.ids[self.first[index] : self.last[index]]
 
 
 @dataclass(frozen=True)
 class Units:
-    """What texts are compared by (words, say), as numbers: text i is `ids[offsets[i]:offsets[i + 1]]`, in order.
+    """Units of texts that metrics compare, such as words, as numbers. Text i is `ids[offsets[i]:offsets[i + 1]]`, in
+    order.
 
-    `ids` int64: equal units have equal numbers, in any text and any process; `offsets` int64[n_texts + 1].
+    `ids` int64: equal units have equal numbers in all texts and processes. `offsets` int64[n_texts + 1].
     """
 
     ids: NDArray[np.int64]
@@ -126,7 +127,7 @@ class Units:
         return len(self.offsets) - 1
 
     def row(self, index: int) -> NDArray[np.int64]:
-        """Units of one text, int64[n_units]."""
+        """Return the units of one text, int64[n_units]."""
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
 

@@ -1,4 +1,4 @@
-"""A corpus."""
+"""A corpus, and a corpus refined from another one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from components.records.lazy_sequence import LazySequence
 
 
 class TextRows(LazySequence[str]):
-    """Some of the texts of a sequence, looked up when they are asked for: it may read them from a disk."""
+    """Some texts of a sequence, looked up on access. The sequence may read them from disk."""
 
     def __init__(self, texts: Sequence[str], rows: Sequence[int] | NDArray[np.int32]) -> None:
         self._texts, self._rows = texts, rows
@@ -24,9 +24,9 @@ class TextRows(LazySequence[str]):
 
 @dataclass(frozen=True)
 class Documents:
-    """A corpus: lists of equal length, sorted by id (so that "ties break by id" is "ties break by position").
+    """A corpus as lists of equal length, sorted by id. Breaking ties by position therefore breaks them by id.
 
-    `metadata` are further facts by name (date, section, ...) for prompts and filters; empty where no document has any.
+    `metadata` are further facts by name (date, section, ...) for prompts and filters; empty if no document has any.
     """
 
     ids: Sequence[str]
@@ -38,7 +38,7 @@ class Documents:
         return len(self.ids)
 
     def at(self, rows: Sequence[int]) -> "Documents":
-        """Some of them, in the order of `rows`, with metadata only if one of these has any."""
+        """Return the documents at `rows`, in that order. The result has metadata only if one of them has any."""
         metadata = [self.metadata[row] for row in rows] if self.metadata else []
         held = isinstance(self.texts, list | tuple)
         return Documents(
@@ -51,12 +51,11 @@ class Documents:
 
 @dataclass(frozen=True)
 class Origins:
-    """Where the characters of refined texts come from: pieces as columns of equal length, sorted by (document, start),
-    none over another.
+    """Origins of the characters of refined texts, as columns of pieces, sorted by (document, start), without overlaps.
 
-    The characters [start, end) of the refined text of `document` (a position in the corpus) come from
-    [original_start, original_end) of its text before, one by one where `is_copy`, else each of them from all of these.
-    What lies in no piece was added. All int32, `is_copy` bool.
+    The characters [start, end) of the refined text of `document` (a position in the corpus) come from the characters
+    [original_start, original_end) of its previous text. With `is_copy` they correspond one to one; otherwise each of
+    them comes from the whole range. Characters outside all pieces were added. All columns are int32, `is_copy` is bool.
     """
 
     document: NDArray[np.int32]
@@ -72,8 +71,9 @@ class Origins:
 
 @dataclass(frozen=True)
 class RefinedDocuments(Documents):
-    """A corpus made of another one: as many documents with the same ids in the same order, "" in the place of a text
-    that was left out. `counts` say for the record what was done.
+    """A corpus refined from another one. It has the same ids in the same order, and "" for texts that were left out.
+
+    `counts` describe the refinement for the record.
     """
 
     origins: Origins = field(kw_only=True)

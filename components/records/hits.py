@@ -1,4 +1,4 @@
-"""What is searched for, and what is found."""
+"""Queries, and the rankings that a search returns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Queries:
-    """Texts to search for, one or more per sample: `sample` int32[n_queries] is the position of each text's sample,
-    non-decreasing, and every sample has at least one.
+    """Texts to search for, one or more per sample.
+
+    `sample` int32[n_queries] is the position of each text's sample, non-decreasing. Every sample has at least one text.
     """
 
     texts: Sequence[str]
@@ -22,9 +23,11 @@ class Queries:
 
 @dataclass(frozen=True)
 class IndexBlock:
-    """A block of chunks as a search by terms reads it: its `index` as named arrays, `positions` int32[n_chunks] of its
-    chunks among all that are searched, ascending, and `term_ids` int32[n_query_terms], the numbers of the queries'
-    terms in the vocabulary of the block, -1 for those that it does not hold.
+    """A block of chunks for a search by terms.
+
+    `index` is the block's index as named arrays. `positions` int32[n_chunks] are the ascending positions of its chunks
+    among all searched chunks. `term_ids` int32[n_query_terms] are the numbers of the queries' terms in the block's
+    vocabulary, -1 for terms outside it.
     """
 
     index: Mapping[str, NDArray[np.generic]]
@@ -34,9 +37,10 @@ class IndexBlock:
 
 @dataclass(frozen=True)
 class AllowedDocuments:
-    """Which documents may be found for which sample: those of sample i are `of_group(group[i])`. `group`
-    int32[n_samples]; group g owns `document[offsets[g]:offsets[g + 1]]` (int32 positions in the corpus, ascending;
-    offsets int64[n_groups + 1]).
+    """Documents that each sample may find. Sample i may find `of_group(group[i])`.
+
+    `group` is int32[n_samples]. Group g owns `document[offsets[g]:offsets[g + 1]]`: ascending int32 positions in the
+    corpus, with offsets int64[n_groups + 1].
     """
 
     group: NDArray[np.int32]
@@ -45,19 +49,20 @@ class AllowedDocuments:
 
     @property
     def n_groups(self) -> int:
-        """Groups of samples for which the same documents may be found."""
+        """Number of groups of samples that may find the same documents."""
         return len(self.offsets) - 1
 
     def of_group(self, group: int) -> NDArray[np.int32]:
-        """Positions of its documents."""
+        """Return the positions of the group's documents."""
         return self.document[self.offsets[group] : self.offsets[group + 1]]
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """What a language model wrote to be searched for in the place of a sample's question: one text or more. Where it
-    was not asked (`is_asked` False), or to no avail, that is the question itself: `unread` then says of the reply why
-    it could not be read, `failed` why the request failed; "" if neither did.
+    """One or more texts that a language model wrote to search instead of a sample's question.
+
+    The only query is the question itself if the model was not asked (`is_asked` False) or gave no usable text. `unread`
+    then says why its reply could not be parsed, or `failed` why the request failed; "" if neither happened.
     """
 
     queries: tuple[str, ...]
@@ -68,9 +73,11 @@ class Expansion:
 
 @dataclass(frozen=True)
 class Hits:
-    """A ranking per query, best first: `chunk` int32[n_queries, depth] positions padded with -1, `score` float32 of the
-    same shape padded with -inf. Searches and fusions order equal scores by position, which is by id; after a reranker
-    they keep the order of the ranking before it.
+    """A ranking per query, best first.
+
+    `chunk` int32[n_queries, depth] are positions, padded with -1. `score` is float32 of the same shape, padded with
+    -inf. Searches and fusions order equal scores by position, that is, by id. Rerankers leave them in their previous
+    order.
     """
 
     chunk: NDArray[np.int32]
@@ -82,9 +89,10 @@ class Hits:
 
 @dataclass(frozen=True)
 class HitOrder:
-    """What a language model made of the hits of one query. `order` are their places in the ranking before, best first,
-    each once. `unread` says of a reply why it could not be read, `failed` why a request failed; "" if none did. What
-    they were about stands as it stood before.
+    """An order of the hits of one query by a language model.
+
+    `order` lists their places in the previous ranking, best first, each once. `unread` says why a reply could not be
+    parsed, `failed` why a request failed; "" if neither happened. The hits of such a request keep their order.
     """
 
     order: tuple[int, ...]
@@ -94,10 +102,10 @@ class HitOrder:
 
 @dataclass(frozen=True)
 class Context:
-    """What goes into the prompts: `chunk` int32[n_queries, n] positions in prompt order, padded with -1; n is top_k, or
-    a multiple of it where chunks around the hits are read too.
+    """Chunks for the prompts: `chunk` int32[n_queries, n] positions in prompt order, padded with -1.
 
-    `n_tokens` int64[n_queries] are the tokens kept, `n_tokens_dropped` those of the top_k hits that did not fit.
+    n is top_k, or a multiple of it if chunks around the hits are added. `n_tokens` int64[n_queries] are the tokens in
+    the prompt. `n_tokens_dropped` are the tokens of those top_k hits that did not fit.
     """
 
     chunk: NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""A sequence whose items are looked up when they are asked for."""
+"""A sequence whose items are looked up on access."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class LazySequence(Sequence[T_co]):
-    """Its items may lie on a disk, or be parts of others. A slice of it is a list."""
+    """A sequence whose items may be on disk, or parts of other items. A slice is a list."""
 
     @overload
     def __getitem__(self, index: int) -> T_co: ...
@@ -21,4 +21,4 @@ class LazySequence(Sequence[T_co]):
 
     @abstractmethod
     def _item(self, index: int) -> T_co:
-        """One of them, a negative index counting from the end. Raises IndexError."""
+        """Return one item; a negative index counts from the end. Raises IndexError."""

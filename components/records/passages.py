@@ -1,4 +1,4 @@
-"""What is shown to a model or searched with a query."""
+"""Texts for prompts, and texts to search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,20 +8,22 @@ from components.records.chunks import Terms
 
 @dataclass(frozen=True)
 class Passage:
-    """A text that goes into a prompt, with the title and the metadata of its document. `number`, from 1, is by which it
-    is cited, where that is not its place among the passages that it is shown with; else 0.
+    """A text for a prompt, with the title and the metadata of its document.
+
+    `number`, from 1, is the number by which answers cite it; 0 if that is its place among the passages of the prompt.
     """
 
     text: str
     title: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    number: int = field(default=0, repr=False)  # baselines' replies are kept by what a passage says of itself
+    number: int = field(default=0, repr=False)  # cached replies of baselines depend on the repr
 
 
 @dataclass(frozen=True)
 class PassagePlaces:
-    """Where a passage of a prompt is in the corpus, as (document position, start, end): `own` is the passage itself,
-    `copied` what of the gold stands in it as a copy.
+    """Places of a passage of a prompt in the corpus, as (document position, start, end).
+
+    `own` are the places of the passage itself. `copied` are the places of gold that the passage contains as a copy.
     """
 
     own: tuple[tuple[int, int, int], ...]
@@ -30,9 +32,9 @@ class PassagePlaces:
 
 @dataclass(frozen=True)
 class Passages:
-    """Texts (documents, chunks or queries), with their terms where the receiving component has a `tokenizer`.
+    """Texts (documents, chunks or queries), with their terms if the receiving component has a `tokenizer`.
 
-    `titles` are those of the documents that chunks are from; empty for queries.
+    `titles` are the titles of the chunks' documents; empty for queries.
     """
 
     texts: Sequence[str]

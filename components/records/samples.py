@@ -1,11 +1,14 @@
-"""Questions with what is known of their answers."""
+"""Benchmarks: questions with their reference answers and gold evidence, over a corpus."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from components.records.documents import Documents
 
 
 class Kind(StrEnum):
-    """What a sample asks of the generator; prompts and the extractive baseline choose by it."""
+    """The task that a sample sets. Prompts and the extractive baseline depend on it."""
 
     QA = "qa"
     LONG_FORM = "long_form"
@@ -16,17 +19,18 @@ class Kind(StrEnum):
 
 
 LARGEST_GRADE = 2**31 - 1
-"""Of relevance: trec_eval counts in 32 bits."""
+"""Largest grade of relevance. trec_eval stores grades in 32 bits."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One gold unit: a document, or the characters [start, end) of it. Never a chunk, so any chunking can be scored.
+    """One gold unit: a document, or the characters [start, end) of it. It is never a chunk, so any chunking can be
+    scored.
 
-    `document_id` may name a document that is not in the corpus: the unit then counts as "gold not in the corpus".
-    `start` and `end` are both None for a whole document. `grade` (1 or more) is how relevant it is, where a benchmark
-    tells degrees. Units of a sample with the same `one_of` above 0 are alternatives: any one of them suffices. A unit
-    with 0 is needed by itself.
+    `document_id` may name a document outside the corpus. The unit then counts as "gold not in the corpus". `start` and
+    `end` are both None for a whole document. `grade` (1 or more) is the degree of relevance, if a benchmark has
+    degrees. Units of a sample with the same `one_of` above 0 are alternatives: any one of them suffices. A unit with 0
+    is required.
     """
 
     document_id: str
@@ -46,8 +50,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Condition:
-    """On what a document's metadata say under some name: one of the values `equals`, and neither less than `at_least`
-    nor more than `at_most`. What is left out asks for nothing.
+    """A condition on one metadata value of a document.
+
+    The value is one of `equals`, and lies between `at_least` and `at_most`. Omitted fields do not restrict it.
     """
 
     equals: tuple[str | int | float, ...] = ()
@@ -57,20 +62,24 @@ class Condition:
 
 @dataclass(frozen=True)
 class Sample:
-    """One item of a benchmark.
+    """One item of a benchmark. Fields that its benchmark does not provide are empty.
 
-    `subset` is a path such as "read/qa_1doc"; every prefix of it is a subset of the results too. `topic` and `task` are
-    slugs (ASCII, safe in file and metric names) or None; together they are a cell of the topic x task matrix.
-    `references` are empty where a benchmark has gold documents alone. `query` is the text to search for where the
-    benchmark brings one that is not the question; "" where it does not. `corpus_prefix` is how the ids of the documents
-    begin that are searched for this sample, where a benchmark is several corpora side by side; "" for all documents.
-    `answer_parts` are what an answer must contain, each part in any of its wordings, where a benchmark says so.
-    `answerable` is False for a question that the corpus does not answer: to say so is the right answer. `passages` are
-    the ids of documents that a benchmark gives with the sample, in its order; those that are no gold are noise.
-    `conditions`, by name, are on the metadata of the documents that are searched for this sample. `expansion` is a text
-    like `query`, but searched for only where the expander says so. `held_out` is True for one by which something was
-    chosen: it counts in no aggregate. `fake_answers` are the wordings of the false answer that false passages support,
-    where a benchmark tests whether a model follows them.
+    - `subset`: a path such as "read/qa_1doc". Every prefix of it is also a subset of the results.
+    - `topic`, `task`: slugs (ASCII, safe in file and metric names) or None. Together they are a cell of the topic x
+      task matrix.
+    - `references`: reference answers; empty if a benchmark has only gold documents.
+    - `query`: a text to search for instead of the question.
+    - `corpus_prefix`: for a benchmark of several corpora side by side, the common beginning of the ids of the documents
+      that are searched for this sample; "" for all documents.
+    - `answer_parts`: parts that an answer must contain, each in any of its wordings.
+    - `answerable`: False for a question that the corpus does not answer. The right answer says so.
+    - `passages`: ids of documents that the benchmark gives with the sample, in its order. Documents without gold are
+      noise.
+    - `conditions`: conditions by name on the metadata of the documents that are searched for this sample.
+    - `expansion`: a text like `query`, which is searched only if the expander says so.
+    - `held_out`: True for a sample used to choose something. It counts in no aggregate.
+    - `fake_answers`: wordings of the false answer that false passages support, in a benchmark that tests whether a
+      model follows them.
     """
 
     id: str
@@ -91,3 +100,18 @@ class Sample:
     expansion: str = ""
     held_out: bool = False
     fake_answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The content of a data set: a corpus, samples, and notes about loading them.
+
+    `notes` are counts for the record, such as skipped empty documents, merged duplicates, and gold added to the corpus.
+    `labels` maps slugs of topics, tasks and subsets to readable English labels. A slug without a label is its own
+    label.
+    """
+
+    documents: Documents
+    samples: tuple[Sample, ...]
+    notes: Mapping[str, int | float | str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What is measured."""
+"""Scores of metrics, judgements and confidence intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from components.records.samples import Sample
 
 
 class ScoreState(StrEnum):
-    """How the scoring of one sample by one metric ended."""
+    """The outcome of scoring one sample by one metric."""
 
     VALUE = "value"
     NOT_APPLICABLE = "not_applicable"
@@ -29,10 +29,10 @@ class ScoreState(StrEnum):
 class Scores:
     """One metric over many samples.
 
-    `statistics` float64[n_samples, d] are summed over a subset and handed to the metric's `combine`; rows whose state
-    is not VALUE are zeros and are left out. `states` is one ScoreState per sample. A mean has d = 2: value and 1.
-    `values` float64[n_samples] is the metric of each sample alone, NaN where there is none (or where it exists for a
-    corpus only).
+    `statistics` float64[n_samples, d] are summed over a subset and passed to the metric's `combine`. Rows whose state
+    is not VALUE are zeros and are left out. `states` has one ScoreState per sample. A mean has d = 2: value and 1.
+    `values` float64[n_samples] is the metric of each single sample; NaN without a score, and for metrics of a whole
+    corpus.
     """
 
     statistics: NDArray[np.float64]
@@ -42,7 +42,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class JudgeInput:
-    """What a judge looks at: an answer ("" for an empty or refused one) and the passages that its prompt held."""
+    """An answer to judge ("" for an empty or refused one), and the passages in its prompt."""
 
     sample: Sample
     answer: str
@@ -51,14 +51,14 @@ class JudgeInput:
 
 @dataclass(frozen=True)
 class Judgements:
-    """What a judge made of many samples: one Scores per metric name, and per sample what it said, for the reader."""
+    """Results of a judge for many samples: one Scores per metric name, and one remark per sample for people to read."""
 
     scores: Mapping[str, Scores]
     remarks: Sequence[str]
 
 
 class IntervalMethod(StrEnum):
-    """How an interval was made."""
+    """The method by which an interval was computed."""
 
     WILSON = "wilson"
     T = "t"
@@ -67,9 +67,11 @@ class IntervalMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its confidence interval, from `n_clusters` groups of samples. The value is None where nothing could
-    be scored; `low`, `high` and `method` are None where the samples do not say how sure the value is. `error` is its
-    standard error, None for a single cluster, and `n_effective` the number of clusters of equal size that are as good.
+    """A value with its confidence interval, from `n_clusters` groups of samples.
+
+    The value is None if no sample could be scored. `low`, `high` and `method` are None if the samples do not determine
+    an interval. `error` is the standard error, None for a single cluster. `n_effective` is the number of equally large
+    clusters with the same precision.
     """
 
     value: float | None

@@ -1,1 +1,1 @@
-"""Make other texts of a corpus before it is cut into chunks."""
+"""Refiners: components that rewrite the texts of a corpus before it is split into chunks."""

@@ -1,4 +1,4 @@
-"""Several refinements, one after the other."""
+"""Several refinements, applied one after another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ from components.protocols import LLM, AnyRefinement, Refiner
 
 @dataclass(frozen=True)
 class Combined:
-    """The steps of all refiners that `use` names among those `known`, each made of what the one before it left. The
-    first ones are those of a cell that uses them alone. `llm` is the model that those share which ask one.
+    """The refiners in `use`, one after another, each applied to the result of the previous one.
+
+    `use` contains names from `known`. Cells that share the first refiners share their results. `llm` is the model for
+    all refiners that ask one.
     """
 
     llm: LLM
@@ -21,17 +23,17 @@ class Combined:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Names that are not known, or none."""
+        """Return errors for unknown names, and for an empty `use`."""
         mistakes = unknown_names(self.use, self.known)
         return (
             mistakes if self.use else ["use: got none, expected one name or more (for texts as they are, refiner=none)"]
         )
 
     def __hash__(self) -> int:
-        """By names: a mapping has no hash."""
+        """Hash the names only, because a mapping has no hash."""
         return hash((self.use, tuple(self.known)))
 
     @property
     def steps(self) -> tuple[AnyRefinement, ...]:
-        """In the order in which they are named; of names that are not known `check` tells."""
+        """The steps of all refiners, in the order of `use`. Unknown names, which `check` reports, have none."""
         return tuple(step for name in self.use if name in self.known for step in self.known[name].steps)

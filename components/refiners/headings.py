@@ -1,4 +1,4 @@
-"""Headings of Markdown stand before all that follows them."""
+"""Headings of Markdown, repeated before every block below them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,9 +11,11 @@ from components.text.markdown import Block, blocks, may_have_headings
 
 @dataclass(frozen=True)
 class PrependedHeadings:
-    """Before every block (paragraph, list, table) stand the headings that it is under, the outermost first, joined by
-    `separator`, so that a chunk that is cut out of a long section still says what it is about. A heading is not
-    repeated where it stood itself, unless nothing follows it. Texts without headings stay as they are.
+    """Repetition of the headings above every block (paragraph, list, table), so that a chunk from a long section still
+    says what it is about.
+
+    The outermost heading comes first, and `separator` joins them. A heading is no longer repeated at its own place,
+    unless no block follows it. Texts without headings stay unchanged.
     """
 
     separator: str = " > "
@@ -22,16 +24,16 @@ class PrependedHeadings:
 
     @property
     def steps(self) -> "tuple[PrependedHeadings]":
-        """Itself."""
+        """The refiner itself, its only step."""
         return (self,)
 
     def refine(self, documents: Documents) -> RefinedDocuments:
-        """Every document with its headings repeated."""
+        """Return every document with its headings repeated."""
         found = [blocks(text) if may_have_headings(text) else [] for text in documents.texts]
         has_headings = [any(block.level for block in own) for own in found]
         pieces = [
-            list(self._pieces(text, own)) if is_meant else [copied(text)]
-            for text, own, is_meant in zip(documents.texts, found, has_headings, strict=True)
+            list(self._pieces(text, own)) if has_heading else [copied(text)]
+            for text, own, has_heading in zip(documents.texts, found, has_headings, strict=True)
         ]
         counts = {
             "n_headings": sum(block.level > 0 for own in found for block in own),
@@ -43,7 +45,7 @@ class PrependedHeadings:
         path: list[Block] = []
         place = 0
         for block, following in zip(found, [*found[1:], None], strict=True):
-            if text[place : block.start].strip():  # what is no block, such as the definition of a link
+            if text[place : block.start].strip():  # text outside all blocks, such as the definition of a link
                 yield copied(text, place, block.start)
             place = block.end
             if block.level:
@@ -63,6 +65,6 @@ class PrependedHeadings:
             yield Piece(self.separator if number else "")
             if start >= 0:
                 yield copied(text, start, start + len(heading.title))
-            else:  # a heading of several lines, say
+            else:  # for example a heading of several lines
                 yield Piece(heading.title, heading.start, heading.end)
         yield Piece("\n" if path else "")

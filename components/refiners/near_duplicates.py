@@ -1,4 +1,4 @@
-"""Documents that are nearly the same as an earlier one are left out."""
+"""Removal of documents that nearly equal an earlier one."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,9 +10,11 @@ from components.text.near_duplicates import repeated_texts
 
 @dataclass(frozen=True)
 class WithoutNearDuplicates:
-    """Leaves out a document whose runs of 5 characters have a Jaccard similarity of `threshold` or more with those of
-    a document before it, by id, that is kept. Of several corpora side by side each loses its own duplicates. What is
-    left out may be gold: a metric that credits copies then counts the document that was kept.
+    """Removal of every document that is nearly equal to an earlier document, by id, that stays.
+
+    Two documents are nearly equal if their sets of runs of 5 characters have a Jaccard similarity of at least
+    `threshold`. Corpora side by side are compared only within themselves. Gold may be among the removed documents. A
+    metric that credits copies then counts the document that stays.
     Source: Lee et al. 2022, "Deduplicating Training Data Makes Language Models Better", section 4.2 (NearDup).
     """
 
@@ -22,17 +24,17 @@ class WithoutNearDuplicates:
 
     @property
     def steps(self) -> "tuple[WithoutNearDuplicates]":
-        """Itself."""
+        """The refiner itself, its only step."""
         return (self,)
 
     def check(self) -> list[str]:
-        """A threshold at which the search for candidates would overlook most of them."""
+        """Return an error for a threshold at which the search for candidates would miss most duplicates, or above 1."""
         if 0.5 <= self.threshold <= 1:
             return []
         return [f"threshold: got {self.threshold}, expected a similarity in [0.5, 1]"]
 
     def refine(self, documents: Documents) -> RefinedDocuments:
-        """The documents, with "" for those that are left out."""
+        """Return the documents, with "" for removed texts."""
         repeated = repeated_texts(documents.texts, self.threshold)
         pieces = [[] if place in repeated else [copied(text)] for place, text in enumerate(documents.texts)]
         return assembled(documents, pieces, {"n_near_duplicates_left_out": len(repeated)})

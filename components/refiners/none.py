@@ -1,4 +1,4 @@
-"""Texts as they are."""
+"""No refinement: texts stay unchanged."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,11 +6,11 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class NoRefiner:
-    """Without a step there is no stage."""
+    """A refiner without steps, which adds no stage to a cell."""
 
     version: ClassVar[int] = 1
 
     @property
     def steps(self) -> tuple[()]:
-        """None."""
+        """An empty tuple, for unchanged texts."""
         return ()

@@ -1,4 +1,4 @@
-"""Refined texts put together of pieces, each of which knows what of the original text it stands for."""
+"""Refined texts assembled from pieces, each with its origin in the original text."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,8 +9,10 @@ from components.records import Documents, Origins, RefinedDocuments
 
 
 class Piece(NamedTuple):
-    """A part of a refined text that stands for the characters [start, end) of the original one; for none of them where
-    it was added. It may be a copy of them.
+    """A part of a refined text, derived from the characters [start, end) of the original text; from none if it was
+    added.
+
+    It may be a copy of these characters.
     """
 
     text: str
@@ -19,7 +21,9 @@ class Piece(NamedTuple):
 
 
 def copied(text: str, start: int = 0, end: int | None = None) -> Piece:
-    """The characters [start, end) of a text as they are; to its end if there is none."""
+    """Return the characters [start, end) of a text as an unchanged piece. Without an `end`, the piece ends with the
+    text.
+    """
     end = len(text) if end is None else end
     return Piece(text[start:end], start, end)
 
@@ -27,7 +31,7 @@ def copied(text: str, start: int = 0, end: int | None = None) -> Piece:
 def assembled(
     documents: Documents, pieces: Sequence[Sequence[Piece]], counts: Mapping[str, int] | None = None
 ) -> RefinedDocuments:
-    """The documents with texts that are joined of pieces, one sequence per document in their order."""
+    """Return the documents with texts joined from `pieces`, one sequence per document in their order."""
     texts, rows = [], []
     for document, (own, original) in enumerate(zip(pieces, documents.texts, strict=True)):
         texts.append("".join(piece.text for piece in own))
@@ -45,7 +49,7 @@ def assembled(
 
 
 def _rows(pieces: Sequence[Piece], original: str) -> list[tuple[int, int, int, int, bool]]:
-    """Of one text. Copies that follow one another in both texts are one."""
+    """Return the origins of one text's pieces. Copies that are consecutive in both texts become one row."""
     rows: list[tuple[int, int, int, int, bool]] = []
     place = 0
     for text, start, end in pieces:

@@ -1,4 +1,4 @@
-"""Documents are summarised by a language model."""
+"""Summaries of documents, written by a language model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,13 @@ from components.text.templates import fill
 
 @dataclass(frozen=True)
 class Summaries:
-    """The summary that a model writes stands in the place of each document, and for all of its text: gold that is found
-    in a summary counts as found, whatever the summary says of it.
+    """A summary by a language model that replaces the whole text of each document.
 
-    `instruction` has places for {text} and {title}. A reply that cannot be read is asked for again, with `reminder`, up
-    to `max_attempts` times in all; then, and after a request that failed, the document stays as it is. Blank documents
-    are not asked about. Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge, pre-retrieval.
+    Gold that is found in a summary counts as found, regardless of what the summary says about it. `instruction` has
+    places for {text} and {title}. A reply that cannot be parsed is requested again with `reminder`, up to
+    `max_attempts` attempts in total. A document stays unchanged if all attempts fail, or if its request failed. Blank
+    documents are not requested.
+    Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge, pre-retrieval.
     """
 
     llm: LLM
@@ -32,16 +33,16 @@ class Summaries:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Places that are missing or not known, and no attempt at all."""
+        """Return errors for missing or unknown places, and for `max_attempts` below 1."""
         return [*wording_mistakes(self.instruction, ["{text}"], ["{title}"]), *too_small(self, max_attempts=1)]
 
     @property
     def steps(self) -> "tuple[Summaries]":
-        """Itself."""
+        """The refiner itself, its only step."""
         return (self,)
 
     def messages(self, documents: Documents) -> Sequence[tuple[Message, ...]]:
-        """One request per document that is not blank."""
+        """Return the messages of one request per document that is not blank."""
         pairs = zip(documents.titles, documents.texts, strict=True)
         return [
             chat(self.system, fill(self.instruction, {"{title}": title, "{text}": text}))
@@ -50,7 +51,7 @@ class Summaries:
         ]
 
     def refine_by_asking(self, documents: Documents, ask: Ask) -> tuple[RefinedDocuments, list[AskedText]]:
-        """All documents in one call: the model behind `ask` answers many requests at once."""
+        """Return all documents, from one call of `ask`, so that the model can answer many requests in parallel."""
         asked = [place for place, text in enumerate(documents.texts) if text.strip()]
         topics = [documents.titles[place] or documents.ids[place] for place in asked]
         written = written_texts(self.messages(documents), topics, ask, self.reminder, self.max_attempts)

@@ -1,4 +1,4 @@
-"""Tables alone, with the sentences around them."""
+"""Tables of documents, with the sentences around them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,12 @@ from components.text.sentences import sentence_ends
 
 @dataclass(frozen=True)
 class ExtractedTables:
-    """Of a document that has tables in Markdown or HTML, these and `n_sentences` before and after each of them; rows of
-    HTML are written in Markdown. Documents without a table stay as they are, and so do those whose id begins with none
-    of `id_prefixes`, if there are any. Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge,
-    section on pre-retrieval, which takes the tables out of one of its seven sets.
+    """Documents with tables, reduced to these tables and `n_sentences` before and after each of them.
+
+    Tables are in Markdown or HTML; rows of HTML are rewritten in Markdown. Documents without a table stay unchanged.
+    With `id_prefixes`, so do documents whose id begins with none of them.
+    Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge, section on pre-retrieval, which
+    extracts the tables of one of its seven sets.
     """
 
     n_sentences: int = 1
@@ -26,15 +28,15 @@ class ExtractedTables:
 
     @property
     def steps(self) -> "tuple[ExtractedTables]":
-        """Itself."""
+        """The refiner itself, its only step."""
         return (self,)
 
     def check(self) -> list[str]:
-        """A number below 0."""
+        """Return an error for a negative number of sentences."""
         return [] if self.n_sentences >= 0 else [f"n_sentences: got {self.n_sentences}, expected 0 or more"]
 
     def refine(self, documents: Documents) -> RefinedDocuments:
-        """Every document cut down to its tables."""
+        """Return every document reduced to its tables."""
         prefixes = self.id_prefixes or ("",)
         found = [
             _tables(text) if document_id.startswith(prefixes) else []
@@ -65,7 +67,7 @@ class ExtractedTables:
 
 
 def _tables(text: str) -> list[HtmlTable]:
-    """In order. Those of Markdown have no rows: they are kept as they are."""
+    """Return the tables in order. Tables in Markdown have no rows, because their text is copied."""
     in_html = html_tables(text)
     in_markdown = [
         HtmlTable(start, end, ())
@@ -80,7 +82,7 @@ def _row_piece(row: HtmlRow) -> Piece:
 
 
 def _sentences(text: str, first: int, last: int) -> list[tuple[int, int]]:
-    """The sentences in a part of a text, as characters [start, end); none that are blank."""
+    """Return the sentences in a part of a text, as characters [start, end), without blank ones."""
     ends = [first + int(end) for end in sentence_ends(text[first:last])]
     spans = zip([first, *ends], ends, strict=False)
     return [(start, end) for start, end in spans if text[start:end].strip()]

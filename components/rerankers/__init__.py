@@ -1,1 +1,1 @@
-"""Components that score hits again, with more effort per pair than a search can afford."""
+"""Rerankers: components that score hits again, with more effort per pair than a search can afford."""

@@ -26,8 +26,14 @@ from components.pretrained.model_folder import (
 from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_one_score
-from components.rerankers.pair_tokens import LEAST_TOKENS, count_chunks, count_queries, pair_limit
-from components.rerankers.text_pairs import TextPair, distinct_pairs
+from components.rerankers.query_chunk_pairs import (
+    LEAST_TOKENS,
+    TextPair,
+    count_chunks,
+    count_queries,
+    distinct_pairs,
+    pair_limit,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +46,7 @@ _WINDOW_CHARACTERS = 2**20
 
 
 class Activation(StrEnum):
-    """The activation of a model's output: none, a sigmoid, or the one that the model's folder specifies."""
+    """The activation of a model's output: none, a sigmoid, or the activation in the model's folder."""
 
     NONE = "none"
     SIGMOID = "sigmoid"
@@ -99,7 +105,7 @@ class PretrainedCrossEncoder:
         return pair_limit(self.model, self.revision, self.max_length)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return int64[n_texts], including prompt and special tokens of a pair, but not those of a chat template."""
+        """Return int64[n_texts], including prompt and special tokens of a pair, but not the tokens of a template."""
         return count_queries(self.model, self.revision, [self._prompt() + text for text in texts])
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from components.pretrained.model_folder import (
     torch_device,
 )
 from components.rerankers.heads import require_one_score
-from components.rerankers.text_pairs import TextPair
+from components.rerankers.query_chunk_pairs import TextPair
 
 _PACKAGES = ("FlagEmbedding", "torch", "transformers")
 _FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
@@ -36,7 +36,7 @@ def flag_mistakes(model: str, revision: str, needed_by: str) -> list[str]:
 
 @load_once
 def load_flag_reranker(
-    model: str, revision: str, class_name: str, dtype: Dtype, device: str, options: tuple[tuple[str, Any], ...]
+    model: str, revision: str, class_name: str, dtype: Dtype, device: str, options: tuple[tuple[str, object], ...]
 ) -> Any:
     """Load the reranker of FlagEmbedding with this class name, and pass it the options.
 

@@ -14,8 +14,7 @@ from components.pretrained.model_folder import folder_hash
 from components.pretrained.token_limit import count_tokens, token_limit
 from components.records import Passages
 from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
-from components.rerankers.pair_tokens import LEAST_TOKENS
-from components.rerankers.text_pairs import distinct_pairs
+from components.rerankers.query_chunk_pairs import LEAST_TOKENS, distinct_pairs
 
 _LONGEST_OWN_PROMPT = 128
 """Tokens for FlagEmbedding's default question, more than any usual tokenizer needs."""

@@ -13,8 +13,7 @@ from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash
 from components.records import Passages
 from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
-from components.rerankers.pair_tokens import LEAST_TOKENS, count_chunks, count_queries, pair_limit
-from components.rerankers.text_pairs import distinct_pairs
+from components.rerankers.query_chunk_pairs import LEAST_TOKENS, count_chunks, count_queries, distinct_pairs, pair_limit
 
 
 @dataclass(frozen=True)

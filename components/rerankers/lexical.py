@@ -1,7 +1,7 @@
 """A reranker without a model, which scores how much of the query a chunk covers."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,11 @@ from components.protocols import WordTokenizer
 from components.records import Passages, Terms
 from components.text.counts import count_matrix, inverse_document_frequency
 from components.tokenizers.rjieba_words import RjiebaWords
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Rows = NDArray[np.int32] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,9 @@ class LexicalCoverage:
         return ((1 - self.bigram_weight) * terms + self.bigram_weight * bigrams).astype(np.float32)
 
 
-def _coverage(queries: Any, chunks: Any, weights: NDArray[np.float64], rows: tuple[Any, Any]) -> NDArray[np.float64]:
+def _coverage(
+    queries: "csr_matrix", chunks: "csr_matrix", weights: NDArray[np.float64], rows: tuple[Rows, Rows]
+) -> NDArray[np.float64]:
     """Return, for every pair of rows, the weight of shared terms divided by the weight of the query."""
     queries, chunks = queries.copy(), chunks.copy()
     queries.data = weights[queries.indices]
@@ -68,12 +75,12 @@ def _coverage(queries: Any, chunks: Any, weights: NDArray[np.float64], rows: tup
     return share
 
 
-def _blocks(rows: NDArray[np.int64], size: int = 20_000) -> list[NDArray[np.int64]]:
+def _blocks(rows: Rows, size: int = 20_000) -> list[Rows]:
     return [rows[first : first + size] for first in range(0, len(rows), size)]
 
 
 def _bigram_coverage(
-    queries: Terms, chunks: Terms, idf: NDArray[np.float64], rows: tuple[Any, Any]
+    queries: Terms, chunks: Terms, idf: NDArray[np.float64], rows: tuple[Rows, Rows]
 ) -> NDArray[np.float64]:
     """Return `_coverage` over the bigrams of the queries. A bigram weighs as much as its two terms together."""
     query_ids, query_lengths = _bigrams(queries)
@@ -93,7 +100,7 @@ def _bigrams(terms: Terms) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return terms.ids[position].astype(np.int64) * terms.n_vocabulary + terms.ids[position + 1], lengths
 
 
-def _known_counts(ids: NDArray[np.int64], lengths: NDArray[np.int64], known: NDArray[np.int64]) -> Any:
+def _known_counts(ids: NDArray[np.int64], lengths: NDArray[np.int64], known: NDArray[np.int64]) -> "csr_matrix":
     """Return a count matrix over the sorted `known` ids; other ids are ignored."""
     place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
     found = known[place] == ids

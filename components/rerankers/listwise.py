@@ -17,7 +17,7 @@ from components.text.templates import fill, missing_places
 _CHAIN = re.compile(r"(?<!\d)\[?\d++\]?(?:\s*[>＞]\s*\[?\d++\]?)+")
 """A chain such as [3] > [1] > [2], which models reply that were trained for it."""
 
-_SCHEMA: Mapping[str, Any] = {
+_SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {"ranking": {"type": "array", "items": {"type": "integer"}}},
     "required": ["ranking"],

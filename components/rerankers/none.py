@@ -1,4 +1,4 @@
-"""A cell without reranking."""
+"""No reranking: hits keep their order."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,5 +23,5 @@ class NoReranker:
         return None
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return zeros, float32[n_pairs]."""
+        """Return a zero for every pair, float32[n_pairs]."""
         return np.zeros(len(pairs), dtype=np.float32)

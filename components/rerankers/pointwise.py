@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from components.asking.reply import read_object, whole_number
 from components.asking.templates import chat
@@ -65,7 +65,7 @@ class Pointwise:
 
     def _inquiry(self, question: str, text: str, request_id: str) -> Inquiry[int]:
         messages = chat(self.system, fill(self.instruction, {"{question}": question, "{passage}": text}))
-        schema: Mapping[str, Any] = {
+        schema: Mapping[str, object] = {
             "type": "object",
             "properties": {"grade": {"type": "integer", "enum": list(self.grades)}},
             "required": ["grade"],

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from components.openai_server.received import current_received, results_of_all
 from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.records import Passages
-from components.rerankers.text_pairs import TextPair, distinct_pairs
+from components.rerankers.query_chunk_pairs import TextPair, distinct_pairs
 
 _SCORE_OF_BLANK = -1000.0
 """Score of pairs with blank text: below every model's scores, and still exact in 32 bits."""
@@ -51,7 +51,7 @@ class RerankApi:
     It scores `depth` hits per query, on the server's scale. Scores are stored one by one. This suits models that score
     each chunk independently, as nearly all do, but not models that compare the chunks of a request (Jina's third
     version). Pairs with blank text are not sent, and rank last. The server cuts chunks that exceed the model's limit.
-    The other fields and the retries are those of `OpenAIChat`. A request that fails for good fails the stage; the
+    See `OpenAIChat` for the other fields and the retries. A request that fails for good fails the stage; the
     scores received so far are stored.
     """
 
@@ -123,7 +123,7 @@ class RerankApi:
                 yield _Batch(query, tuple(chunk for (_, chunk), _ in part), tuple(number for _, number in part))
 
     async def _send(self, session: Session, batch: _Batch) -> NDArray[np.float32]:
-        forms: dict[RequestForm, dict[str, Any]] = {
+        forms: dict[RequestForm, dict[str, object]] = {
             RequestForm.DOCUMENTS: {"model": self.model, "documents": batch.chunks, "top_n": len(batch.chunks)},
             RequestForm.TEXTS: {"texts": batch.chunks, "truncate": True},
         }
@@ -131,7 +131,7 @@ class RerankApi:
         return _scores(reply.content, len(batch.chunks))
 
 
-def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
+def _scores(reply: object, n_chunks: int) -> NDArray[np.float32]:
     """Return the scores in the order of the chunks; the server sorts them by score. Raises Malformed."""
     results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
     ordered = in_order(results, n_chunks)

@@ -1,1 +1,1 @@
-"""Retrievers, which find chunks."""
+"""Retrievers: components that define how a cell finds chunks."""

@@ -1,4 +1,4 @@
-"""A cell without retrieval."""
+"""No retrieval: the model answers without passages."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Retrieval by embedding alone."""
+"""Retrieval by embedding, without a second search."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,7 +23,7 @@ class Dense:
 
     @property
     def arms(self) -> tuple[ByEmbedding]:
-        """The only arm."""
+        """The dense arm, its only one."""
         return (ByEmbedding(self.embedder, self.vector_index),)
 
     def check(self) -> list[str]:

@@ -96,8 +96,8 @@ def _split(n: int, noise_rate: float, n_noise: int, n_relevant: int) -> tuple[in
     """Return the numbers of noise and relevant passages for a prompt of `n`, given how many there are of each."""
     if noise_rate == 1:
         return n, 0
-    wanted = ceil(round(n * noise_rate, 9))  # in floating point, 10 * 0.7 is slightly more than 7
-    if wanted > n_noise:
+    n_expected = ceil(round(n * noise_rate, 9))  # in floating point, 10 * 0.7 is slightly more than 7
+    if n_expected > n_noise:
         return n_noise, n - n_noise
-    relevant = min(n - wanted, n_relevant)
+    relevant = min(n - n_expected, n_relevant)
     return n - relevant, relevant

@@ -54,7 +54,7 @@ class MultiArm:
         A single search has weight 1, so that it equals the search of a simpler retriever. Its fusion is used only for
         several queries per sample.
         """
-        if not _takes_weights(self.rule):
+        if not _supports_weights(self.rule):
             return self.rule
         weights = tuple(weight for name in self.searches if (weight := self._weight(name)))
         return cast(Fusion, replace(cast(Any, self.rule), weights=weights if len(weights) > 1 else (1.0,)))
@@ -82,11 +82,11 @@ class MultiArm:
                 "searches: got no search with a weight, expected one or more (for none, retriever=closed_book)"
             )
         own = getattr(self.rule, "weights", ())
-        if _takes_weights(self.rule) and own:
+        if _supports_weights(self.rule) and own:
             mistakes.append(
                 f"rule.weights: got {list(own)}, expected []; set `weights` of the retriever by name instead"
             )
-        elif not _takes_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
+        elif not _supports_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
             mistakes.append(
                 f"rule: {type(self.rule).__name__} does not support weights; expected equal ones, or a fusion with "
                 "a field `weights`, such as ReciprocalRank"
@@ -94,5 +94,5 @@ class MultiArm:
         return mistakes
 
 
-def _takes_weights(rule: Fusion) -> bool:
+def _supports_weights(rule: Fusion) -> bool:
     return "weights" in {field.name for field in fields(cast(Any, rule))}

@@ -52,8 +52,8 @@ class Oracle:
         chosen = []
         for sample in samples:
             found = (
-                _in_turn([_best_first(unit, pieces_of.get(place[unit.document_id], [])) for unit in units])
-                for units in _needed_first(
+                _take_turns([_best_first(unit, pieces_of.get(place[unit.document_id], [])) for unit in units])
+                for units in _split_alternatives(
                     [unit for unit in sample.gold if unit.document_id in place], documents, place
                 )
             )
@@ -62,7 +62,7 @@ class Oracle:
         return hits_in_order(chosen)
 
 
-def _needed_first(
+def _split_alternatives(
     units: Sequence[Evidence], documents: Documents, place: Mapping[str, int]
 ) -> tuple[Sequence[Evidence], Sequence[Evidence]]:
     """Return the required units together with one unit per set of alternatives, and the other alternatives.
@@ -82,7 +82,7 @@ def _needed_first(
     return needed, [unit for unit in by_grade if unit.one_of and chosen[unit.one_of] is not unit]
 
 
-def _in_turn(queues: Sequence[Iterator[int]]) -> Iterator[int]:
+def _take_turns(queues: Sequence[Iterator[int]]) -> Iterator[int]:
     """Yield the first item of each queue, then the second of each, and so on."""
     waiting = list(queues)
     while waiting:
@@ -102,12 +102,13 @@ def _best_first(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator
     start, end = whole if unit.start is None or unit.end is None else (unit.start, unit.end)
     held: list[Piece] = []
     heap = [
-        (-_n_new((max(s, start), min(e, end)), held), chunk, (max(s, start), min(e, end))) for chunk, (s, e) in pieces
+        (-_n_uncovered((max(s, start), min(e, end)), held), chunk, (max(s, start), min(e, end)))
+        for chunk, (s, e) in pieces
     ]
     heapify(heap)
     while heap:
         _, chunk, piece = heappop(heap)
-        n_new = _n_new(piece, held)  # chunks added since can only have reduced it
+        n_new = _n_uncovered(piece, held)  # chunks added since can only have reduced it
         if n_new and heap and -n_new > heap[0][0]:
             heappush(heap, (-n_new, chunk, piece))
         elif n_new:
@@ -115,7 +116,7 @@ def _best_first(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator
             yield chunk
 
 
-def _n_new(piece: Piece, held: Sequence[Piece]) -> int:
+def _n_uncovered(piece: Piece, held: Sequence[Piece]) -> int:
     """Return the number of characters of a piece outside all held pieces."""
     position, end = piece
     n_new = 0

@@ -1,4 +1,4 @@
-"""Retrieval by shared terms alone."""
+"""Retrieval by shared terms, without a second search."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,7 +22,7 @@ class Sparse:
 
     @property
     def arms(self) -> tuple[ByTerms]:
-        """The only arm."""
+        """The sparse arm, its only one."""
         return (ByTerms(self.sparse_index),)
 
     def check(self) -> list[str]:

@@ -8,8 +8,8 @@ catches carelessness. It does not stop anyone who hides a secret on purpose.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from components.json_value import Json
 from components.secrets.known import variable_of
 from components.secrets.mask import Mask, current_mask
 from components.secrets.names import (
@@ -63,7 +63,7 @@ def secret_in(text: str) -> str:
     return "holds a header with a secret" if _IN_HEADER.search(text) else ""
 
 
-def misplaced_secrets(config: Any, mask: Mask | None = None, path: str = "") -> Iterator[str]:
+def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") -> Iterator[str]:
     """Yield one error per secret in a configuration, without repeating it.
 
     A secret is the value of a field whose name indicates one, anything that `masked` would hide, or a key in place of
@@ -81,7 +81,7 @@ def misplaced_secrets(config: Any, mask: Mask | None = None, path: str = "") -> 
             yield from _misplaced_in_field("", value, mask, f"{path}.{number}")
 
 
-def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterator[str]:
+def _misplaced_in_field(name: str, value: Json, mask: Mask, path: str) -> Iterator[str]:
     """Yield the errors within a string of JSON, whose paths are more precise, or else the error of the value."""
     within = list(misplaced_secrets(_opened(value), mask, path))
     yield from within
@@ -89,7 +89,7 @@ def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterato
         yield f"{path}: {mistake}"
 
 
-def named_variables(config: Any) -> Iterator[str]:
+def named_variables(config: Json) -> Iterator[str]:
     """Yield the environment variables that fields such as `api_key_env` name, at any depth.
 
     The value of an axis names several, as in `A_KEY,B_KEY`.
@@ -138,7 +138,7 @@ def _names_option(value: str) -> bool:
     return any(names_secret(each["option"] or "") and _is_written_out(each["value"]) for each in given)
 
 
-def _opened(value: Any) -> Any:
+def _opened(value: Json) -> Json:
     """Return the JSON in a string, if it is an object or a list, else the value."""
     if not (isinstance(value, str) and value.lstrip().startswith(("{", "["))):
         return value

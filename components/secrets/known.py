@@ -25,7 +25,7 @@ def mark_variable(name: str) -> None:
 
 
 def marked_variables() -> frozenset[str]:
-    """Return the marked variables."""
+    """Return the variables that were marked so far."""
     return frozenset(_marked)
 
 

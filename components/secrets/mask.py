@@ -12,8 +12,8 @@ from base64 import b64decode
 from binascii import Error as NoBase64
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
+from components.json_value import Json
 from components.secrets.known import marked_variables, secret_forms
 from components.secrets.names import (
     KEY_SHAPE,
@@ -88,7 +88,7 @@ def shortened(text: str, n_characters: int) -> str:
     return masked(text)[:n_characters]
 
 
-def masked_values(value: Any, mask: Mask | None = None) -> Any:
+def masked_values(value: Json, mask: Mask | None = None) -> Json:
     """Return a JSON value with every string masked as a message, including the names."""
     mask = mask or current_mask()
     if isinstance(value, str):
@@ -100,7 +100,7 @@ def masked_values(value: Any, mask: Mask | None = None) -> Any:
     return value
 
 
-def _field(name: str, value: Any, mask: Mask) -> Any:
+def _field(name: str, value: Json, mask: Mask) -> Json:
     is_secret = isinstance(value, str) and field_names_secret(name, value) and may_be_secret(value)
     return HIDDEN if is_secret else masked_values(value, mask)
 

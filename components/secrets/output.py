@@ -1,12 +1,12 @@
-"""Masked logs, warnings and tracebacks of a command, including those of other packages."""
+"""Masking of logs, warnings and tracebacks of a command, including the output of other packages."""
 
 import logging
 import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
 
 from components.secrets.mask import masked
 
@@ -30,7 +30,7 @@ class _MaskedRecords:
     def __init__(self) -> None:
         self._make = logging.getLogRecordFactory()
 
-    def __call__(self, *arguments: Any, **named: Any) -> logging.LogRecord:
+    def __call__(self, *arguments: object, **named: object) -> logging.LogRecord:
         record = self._make(*arguments, **named)
         try:
             message = record.getMessage()
@@ -46,9 +46,9 @@ class _MaskedRecords:
 
 class _MaskedWarnings:
     def __init__(self) -> None:
-        self._format: Any = warnings.formatwarning
+        self._format: Callable[..., str] = warnings.formatwarning
 
-    def __call__(self, *arguments: Any, **named: Any) -> str:
+    def __call__(self, *arguments: object, **named: object) -> str:
         return masked(self._format(*arguments, **named))
 
 

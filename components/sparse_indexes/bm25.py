@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,8 @@ _MISSING = MissingExtraError("rank-bm25", "parity", "retriever.sparse_index.back
 class Formula(StrEnum):
     """The formula for the weight of a term.
 
-    LUCENE has no negative weights. OKAPI is Robertson's formula. It equals that of rank_bm25 for words in fewer than
-    half of the chunks. More frequent words weigh 0 here, and have a minimum weight in rank_bm25.
+    LUCENE has no negative weights. OKAPI is Robertson's formula. It equals the formula of rank_bm25 for words in fewer
+    than half of the chunks. More frequent words weigh 0 here, and have a minimum weight in rank_bm25.
     """
 
     LUCENE = "lucene"
@@ -134,7 +134,7 @@ class Bm25:
                 weights = weighing.weights(block)
                 n_best = min(depth, len(block.positions))
                 if is_compiled:
-                    found = _compiled(weights, terms, asked, n_best)
+                    found = _search_compiled(weights, terms, asked, n_best)
                 else:
                     found = ((i, best_of(_dense_scores(weights, terms.row(i)), n_best)) for i in asked)
             of_block = empty_hits(len(queries), depth)
@@ -220,7 +220,9 @@ def _dense_scores(weights: Arrays, query: NDArray[np.int32]) -> NDArray[np.float
     return scores
 
 
-def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
+def _search_compiled(
+    index: Arrays, queries: Terms, asked: list[int], depth: int
+) -> Iterator[tuple[int, tuple[NDArray[np.int32], NDArray[np.float32]]]]:
     """Search our matrix with bm25s.
 
     It returns arbitrary chunks among those that tie at the last place. We therefore request one more hit, and search

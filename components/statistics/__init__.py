@@ -1,5 +1,6 @@
-"""Statistics of a sweep: which differences its data support. Functions take arrays, return small records and read no
-file.
+"""Statistics of a sweep: which differences its data support.
+
+Functions take arrays, return small records and read no file.
 
     contributions  what each group of samples adds to a metric of each cell
     chance         distribution of differences between equally good cells

@@ -94,7 +94,7 @@ class Gain:
 def gain(
     labels: Sequence[str], before: Sequence[str], after: Sequence[str], questions: Sequence[int], seed: int = 0
 ) -> Gain:
-    """Return the agreement of `after` with `labels` minus that of `before`, on the same items (at least one).
+    """Return the gain of `after` over `before` in agreement with `labels`, on the same items (at least one).
 
     Intervals are computed as in `agree`, with paired draws: a question has the same random weight for both judges, so
     its difficulty cancels. Either judge has the prior of `agree`, and the two priors are independent.

@@ -96,8 +96,8 @@ def may_be_best(
 ) -> BestCells:
     """Test which of the cells with the scores `ahead`, float64[n_cells], may be the best. See `best_cells`.
 
-    `measures` are several measures of distance, of which the one with the larger p counts. `floors` float64[n_cells,
-    n_cells] are the smallest possible p-values of any two cells.
+    `measures` are several measures of distance. The one with the larger p counts. `floors` float64[n_cells, n_cells]
+    are the smallest possible p-values of any two cells.
 
     Without an alpha, each round sets aside the cells with the smallest p, down to the last cell. Each p is then right
     for every alpha, the smallest p tests whether all cells are equally good, and `critical` is None.

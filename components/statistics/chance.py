@@ -11,8 +11,8 @@ tail the data come.
 
 Neither way sees a tail that the data lack. `floors` bounds p-values from below for this case.
 
-Source: Hall 1992, "The Bootstrap and Edgeworth Expansion", chapter 3 (studentising); Canay, Romano & Shaikh 2017,
-Econometrica 85(3) (sign changes of few clusters); Davison & Hinkley 1997, "Bootstrap Methods and their Application",
+Source: Hall 1992, "The Bootstrap and Edgeworth Expansion", chapter 3 (studentising). Canay, Romano & Shaikh 2017,
+Econometrica 85(3) (sign changes of few clusters). Davison & Hinkley 1997, "Bootstrap Methods and their Application",
 section 2.7 (metrics of a corpus, by linear approximation).
 """
 
@@ -37,7 +37,7 @@ _TIMES_AS_FAR = 2.0
 """Reach of a tail that the data lack, as a multiple of the observed differences."""
 
 _NO_SPREAD = 1e-6
-"""Share of the sum of squares below which a remainder cannot be told from rounding."""
+"""Share of the sum of squares below which a remainder may be a rounding error."""
 
 
 def can_be_studentised(found: Contributions) -> bool:
@@ -128,7 +128,7 @@ def after_redrawing(differences: Contributions, draws: Sequence[NDArray[np.float
     differing = _differing(differences)
     for column in np.flatnonzero(_is_sparse(differing)):
         own = _centred_on_differing(differences, int(column), differing[:, column])
-        gains, squares = _redrawn(own, len(drawn), differences.n_clusters)
+        gains, squares = _redraw(own, len(drawn), differences.n_clusters)
         sizes[:, column] = _in_heavier_tail(own[:, np.newaxis], gains, squares, differences.n_clusters)[:, 0]
     return sizes
 
@@ -141,7 +141,7 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
     difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
     a = b: (1/2)^k.
-    Source: the bound is that of a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
+    Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
     assumption, because no test of few clusters is valid for every tail.
     """
     differing = _differing(differences)
@@ -182,7 +182,7 @@ def _centred_on_differing(differences: Contributions, column: int, differing: ND
     return centred
 
 
-def _redrawn(
+def _redraw(
     centred: NDArray[np.float64], n_draws: int, n_clusters: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Draw as many clusters with replacement. Return the sums and the sums of squares, float64[n_draws, 1] each."""

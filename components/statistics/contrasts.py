@@ -34,7 +34,7 @@ class Contrasts:
     """Contrasts with their standard errors, and the same contrasts in resamples.
 
     `values` and `errors` are float64[n]. `errors` have `df` degrees of freedom and are 0 for a contrast that is equal
-    in every cluster. All contrasts share the resamples, in one or two `ways` (see `chance`), of which the more cautious
+    in every cluster. All contrasts share the resamples, in one or two `ways` (see `chance`); the more cautious way
     counts. No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single cluster),
     the errors are meaningless.
     """

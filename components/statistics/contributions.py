@@ -144,7 +144,7 @@ def contributions(scores: SampleScores) -> Contributions:
         sums = _by_cluster(scores.statistics[rows], cluster_of_row[rows], len(ids))
         sizes = np.bincount(cluster_of_row[rows], minlength=len(ids)).astype(np.float64)
         shares = sizes / sizes.sum()
-        own_values, slopes = _differentiated(sums, sizes, scores.combine)
+        own_values, slopes = _differentiate(sums, sizes, scores.combine)
         own_centred = slopes - shares[:, np.newaxis] * slopes.sum(axis=0)
         n = int((sizes > 0).sum())
         n_clusters.append(n)
@@ -163,7 +163,7 @@ def _bound(scores: SampleScores) -> NDArray[np.float64]:
     return np.full(scores.statistics.shape[1], 1.0 if is_zero_one else np.inf)
 
 
-def _differentiated(
+def _differentiate(
     sums: NDArray[np.float64], sizes: NDArray[np.float64], combine: Combine | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the metric, float64[n_cells], and its derivative by every cluster's weight, float64[n_clusters,
@@ -172,7 +172,7 @@ def _differentiated(
     whole = sums.sum(axis=0)
     if combine is None:
         n = sizes.sum()
-        means = whole[:, 0] / n  # the derivative of a mean is known exactly
+        means = whole[:, 0] / n  # the exact derivative of a mean
         return means, (sums[:, :, 0] - sizes[:, np.newaxis] * means) / n
     return combine(whole), (combine(whole + _STEP * sums) - combine(whole - _STEP * sums)) / (2 * _STEP)
 

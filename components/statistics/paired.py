@@ -38,7 +38,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Compares cells on the same samples. Equal input gives equal p-values, because all draws follow from `seed`.
+    """Comparison of cells on the same samples. Equal input gives equal p-values, because all draws follow from `seed`.
 
     The two-sided p-value is the larger of two: how often sign changes and how often a studentised bootstrap give a
     difference at least as large (see `chance` for their conditions). Both count the data as one of the resamples, so p
@@ -46,7 +46,7 @@ class PairedTest:
     stratum has a single cluster, standard errors are unknown, and sign changes alone decide.
 
     The interval is the difference plus and minus the size that chance exceeds with probability 1 - `confidence`, in
-    standard errors, by the same resamples. It is at least as wide as that of Student's t, and contains 0 if no p-value
+    standard errors, by the same resamples. It is at least as wide as Student's interval, and contains 0 if no p-value
     could exclude 0. Fewer than `FEWEST_CLUSTERS` clusters give no interval.
     Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; the sources of `chance`.
     """
@@ -74,7 +74,7 @@ class PairedTest:
             by_chance.append(redrawn)
         floors = chance.floors(found)
         p = np.maximum(p, floors)
-        with np.errstate(invalid="ignore"):  # a difference that is the same everywhere is known exactly
+        with np.errstate(invalid="ignore"):  # a difference that is equal everywhere is exact
             widths = np.where(errors == 0.0, 0.0, errors * _critical(by_chance, 1 - self.confidence, found))
         # An interval holds 0 where no p-value could exclude it.
         widths = np.where(floors > 1 - self.confidence, np.maximum(widths, np.abs(found.values)), widths)

@@ -140,7 +140,7 @@ class _Sums:
         return Share(raw, float(corrected), float(low), float(high))
 
     def _drawn(self, squares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Split sums into those of the values plus errors and those of the errors alone, float64[n_draws] each."""
+        """Split sums into sums of the values plus errors, and sums of the errors alone, float64[n_draws] each."""
         return squares[1 : 1 + self._n_draws], squares[1 + self._n_draws :]
 
 

@@ -5,6 +5,7 @@ used.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +15,6 @@ from math import ceil
 from typing import ClassVar
 
 from components.limits import too_small
-from components.testset.facts import facts
 from components.testset.protocols import SourceCorpus, Task
 from components.testset.records import EvidenceSet, Extract
 from components.testset.windows import windows
@@ -178,3 +178,18 @@ def _set(name: str, extracts: tuple[Extract, ...], near: tuple[str, ...] = ()) -
 
 def _hash(*parts: str | int) -> str:
     return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_FACT = re.compile(
+    r"""
+      \d+(?:[.,:：]\d+)*                                   # 1,200 and 12.5 and 10:30 are one number each
+    | 《[^》\n]{1,30}》 | “[^”\n]{2,20}” | "[^"\n]{2,30}"
+    | (?<=[^\s.!?:;"“(]\s)[A-Z][\w&'-]+(?:\s[A-Z][\w&'-]+)*    # not at the beginning of a sentence
+    """,
+    re.VERBOSE,
+)
+
+
+def facts(text: str) -> frozenset[str]:
+    """Return the distinct numbers and names of a text, in NFKC. Unmarked names, as in Chinese, are not found."""
+    return frozenset(_FACT.findall(unicodedata.normalize("NFKC", text)))

@@ -13,7 +13,7 @@ class SourceCorpus(Protocol):
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """Texts by document id."""
+        """Texts of the documents by id."""
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -58,7 +58,7 @@ class Task(Component, Protocol):
 
     @property
     def kind(self) -> Kind:
-        """Kind of its drafts."""
+        """Kind of the samples that it drafts."""
 
     @property
     def n_documents(self) -> int:

@@ -51,7 +51,7 @@ class Quantity:
 def quantities(text: str) -> list[Quantity]:
     """Return all numbers of a text, which is read in NFKC. A range such as 10-20 is two numbers."""
     plain = unicodedata.normalize("NFKC", text)
-    found = [_of_digits(number, plain) for number in _QUANTITY.finditer(plain)]
+    found = [_quantity_in_digits(number, plain) for number in _QUANTITY.finditer(plain)]
     found += [
         Quantity(_value_of_numeral(numeral[2], numeral[3]), 1.0, 0.01 if numeral[1] else 1.0)
         for numeral in _NUMERAL.finditer(plain)
@@ -59,7 +59,7 @@ def quantities(text: str) -> list[Quantity]:
     return found + [Quantity(float(_WORDS[word.lower()]), 1.0) for word in _WORD.findall(plain)]
 
 
-def _of_digits(number: re.Match[str], text: str) -> Quantity:
+def _quantity_in_digits(number: re.Match[str], text: str) -> Quantity:
     digits, scale, percent = number.groups()
     plain = digits.replace(",", "")
     sign = -1.0 if _MINUS.search(text[max(0, number.start() - 4) : number.start()]) else 1.0

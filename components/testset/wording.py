@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from components.asking.templates import chat
 from components.asking.written_texts import wording_mistakes
@@ -23,7 +22,7 @@ class Wording:
         """Return an error for each missing place and each unknown place of the wording in `field`."""
         return [f"{field}.{mistake}" for mistake in wording_mistakes(self.instruction, places)]
 
-    def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, Any]) -> Request:
+    def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, object]) -> Request:
         """Return a request for one JSON object. A backend knows nothing of the sample beyond the messages."""
         messages = chat(self.system, fill(self.instruction, values))
         return Request(request_id, messages, Sample(request_id, "", kind, "", ()), (), schema)
@@ -40,7 +39,7 @@ def quoted(text: str) -> str:
     return _TAG.sub("‹", " ".join(text.split()))
 
 
-def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+def object_schema(**properties: Mapping[str, object]) -> Mapping[str, object]:
     """Return the JSON schema of an object with these properties, in this order, all of them required."""
     return {
         "type": "object",
@@ -50,5 +49,5 @@ def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-TEXT: Mapping[str, Any] = {"type": "string"}
-FLAG: Mapping[str, Any] = {"type": "boolean"}
+TEXT: Mapping[str, object] = {"type": "string"}
+FLAG: Mapping[str, object] = {"type": "boolean"}

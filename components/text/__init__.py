@@ -1,1 +1,1 @@
-"""Text processing shared by all roles: normal forms, sentences, tables of terms, rankings."""
+"""Text processing that all roles share: normal forms, sentences, tables of terms, rankings."""

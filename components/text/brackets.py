@@ -1,14 +1,16 @@
-"""How deeply brackets are nested: parsers that call themselves for each bracket fail on thousands."""
+"""Nesting depth of brackets. Recursive parsers fail on thousands of nested brackets."""
 
 import re
 
 _KINDS = (re.compile(r"[\[\]{}]"), re.compile(r"[()]"))
-"""Counted apart: a "]" closes no "("."""
+"""Kinds counted separately, because "]" does not close "("."""
 
 
 def depth_of_brackets(text: str) -> int:
-    """Return the most brackets, or the most parentheses, that are open at one place, closed or not. Those in quotes
-    count too.
+    """Return the largest number of brackets, or of parentheses, that are open at one place, whether closed later or
+    not.
+
+    Brackets in quotation marks count too.
     """
     deepest = 0
     for kind in _KINDS:

@@ -7,28 +7,29 @@ from itertools import pairwise
 from components.text.normalize import is_word_character
 from components.text.sentences import sentence_ends
 
-_NUMBERS = r"\d{1,3}(?:\s*[,，、;；\-–~～]\s*\d{1,3})*"  # no year has three digits
+_NUMBERS = r"\d{1,3}(?:\s*[,，、;；\-–~～]\s*\d{1,3})*"  # at most three digits, so that years do not match
 _MARK = rf"[\[［【]\s*{_NUMBERS}\s*[\]］】]"
 _MARKS = re.compile(_MARK)
 _SPACED_MARK = re.compile(rf"(?:(?<![^\S\n])[^\S\n]++)?{_MARK}")
 _RANGE = re.compile(r"(\d+)\s*[\-–~～]\s*(\d+)")
 _STOP = "[。！？；.!?;]"
 _BEHIND_A_STOP = re.compile(rf"(?<!{_STOP})({_STOP}++)((?:[^\S\n]*+{_MARK})+)")
-"""Possessive, and from where a run begins: a model that repeats itself writes thousands of stops or blanks in a row."""
+"""Possessive and anchored at the start of a run, because repetitive models write thousands of stops in a row."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of an answer, and the numbers that it cites, each once, in order of appearance."""
+    """A sentence of an answer, and the distinct numbers that it cites, in order of appearance."""
 
     text: str
     cited: tuple[int, ...]
 
 
 def statements(answer: str) -> list[Statement]:
-    """The sentences of an answer that say something besides their citations. Marks behind a full stop belong to the
-    sentence that it ends, unless the answer begins with a mark: then each stands before what it is for. Marks on a line
-    of their own belong to the sentence before.
+    """Return the sentences of an answer that contain text besides their citations.
+
+    Marks after a full stop belong to the sentence that it ends. If the answer begins with a mark, marks belong to the
+    sentence after them instead. Marks on a separate line belong to the sentence before.
     """
     text = answer.strip()
     if not _MARKS.match(text):
@@ -37,22 +38,22 @@ def statements(answer: str) -> list[Statement]:
     for start, end in pairwise([0, *sentence_ends(text).tolist()]):
         sentence = text[start:end].strip()
         if any(map(is_word_character, without_citations(sentence))):
-            said.append(Statement(sentence, _cited(sentence)))
+            said.append(Statement(sentence, _cited_numbers(sentence)))
         elif said:
             before = said[-1]
-            said[-1] = Statement(before.text, tuple(dict.fromkeys([*before.cited, *_cited(sentence)])))
+            said[-1] = Statement(before.text, tuple(dict.fromkeys([*before.cited, *_cited_numbers(sentence)])))
     return said
 
 
 def without_citations(text: str) -> str:
-    """A text without its marks and the blanks before them."""
+    """Return a text without its marks and the spaces before them."""
     return _SPACED_MARK.sub("", text)
 
 
-def _cited(text: str) -> tuple[int, ...]:
+def _cited_numbers(text: str) -> tuple[int, ...]:
     numbers: dict[int, None] = {}
     for mark in _MARKS.findall(text):
         ranges = _RANGE.findall(mark)
-        spelt_out = [number for first, last in ranges for number in range(int(first), int(last) + 1)]
-        numbers |= dict.fromkeys([*spelt_out, *map(int, re.findall(r"\d+", mark))])
+        numbers_of_ranges = [number for first, last in ranges for number in range(int(first), int(last) + 1)]
+        numbers |= dict.fromkeys([*numbers_of_ranges, *map(int, re.findall(r"\d+", mark))])
     return tuple(numbers)

@@ -1,6 +1,6 @@
-"""What texts of files have in them that nobody wrote: unseen characters, loose white space, words broken at line ends.
+"""Removal of artifacts of files from texts: unseen characters, loose white space, words broken at line ends.
 
-Every function gives a cleaned text the same back, and depends on nothing but the text.
+Every function returns a cleaned text unchanged, and its result depends only on the text.
 """
 
 import re
@@ -9,10 +9,10 @@ from components.text.normalize import whole_characters
 
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x85\u2028\u2029]")
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters but tab, line break and form feed (which ends a page)
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters except tab, line break and form feed (which ends a page)
     "\xad\u180e\u200b\u2060-\u2064\ufeff\ufff9-\ufffb"  # soft hyphens, and spaces without a width
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # what turns the direction of writing round
-    "\U000e0000-\U000e007f]"  # tags, which spell words that no reader sees
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # marks that change the writing direction
+    "\U000e0000-\U000e007f]"  # tags, which spell invisible words
 )
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _LINE_BREAK_IN_WORD = re.compile(r"(?<=[^\W\d_])-\n[ \t]*(?=[^\W\d_])")
@@ -21,15 +21,17 @@ _LETTERS = re.compile(r"[^\W\d_]{1,40}")
 
 
 def without_unseen_characters(text: str) -> str:
-    r"""Without control characters, marks of writing direction, invisible tags and lone halves of characters; every kind
-    of line end is "\n". Joiners stay, which emoji and some scripts need.
+    r"""Return a text without control characters, marks of writing direction, invisible tags and lone surrogates.
+
+    Every kind of line end becomes "\n". Joiners stay, because emoji and some scripts need them.
     """
     return _UNSEEN.sub("", _LINE_ENDS.sub("\n", whole_characters(text)))
 
 
 def tidy_white_space(text: str) -> str:
-    """Runs of blanks within a line become one space, and two or more empty lines one; blanks at the end of lines, and
-    around the text, go away. Indentation by spaces and tabs stays: lists and code mean something by it.
+    """Collapse spaces within lines to one, and empty lines to one. Strip the ends of lines and the text.
+
+    Indentation by spaces and tabs stays, because it has a meaning in lists and code.
     """
     pages = ("\n".join(map(_tidy_line, page.split("\n"))).strip("\n") for page in text.split("\f"))
     return _EMPTY_LINES.sub("\n\n", "\n\f\n".join(pages)).strip("\n\f")
@@ -41,12 +43,13 @@ def _tidy_line(line: str) -> str:
 
 
 def joined_words(text: str) -> str:
-    """Words that were broken at the end of a line, made whole: "bro-" and "ken" become "broken", and the two lines one.
-    The hyphen stays where the text has the same word with a hyphen elsewhere. Only between lower-case letters: names
-    and numbers keep theirs.
+    """Join words that were broken at the end of a line: "bro-" and "ken" become "broken", and the two lines become one.
+
+    The hyphen stays if the text contains the same word with a hyphen elsewhere. Only lower-case letters are joined,
+    because names and numbers keep their hyphens.
     """
 
-    def joined(found: "re.Match[str]") -> str:
+    def join(found: "re.Match[str]") -> str:
         before = _LETTERS.findall(text, max(found.start() - 40, 0), found.start())[-1]
         after = _LETTERS.findall(text, found.end(), found.end() + 40)[0]
         if not (before[-1].islower() and after[0].islower()):
@@ -56,4 +59,4 @@ def joined_words(text: str) -> str:
     if "-\n" not in text:
         return text
     hyphenated = {word.lower() for word in _WORD_WITH_HYPHEN.findall(text)}
-    return _LINE_BREAK_IN_WORD.sub(joined, text)
+    return _LINE_BREAK_IN_WORD.sub(join, text)

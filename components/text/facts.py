@@ -1,7 +1,7 @@
-"""The form in which the facts of an answer are looked for: amounts of money and dates in one spelling.
+"""The form in which facts of an answer are searched, with one spelling for amounts of money and dates.
 
-A number is found as a whole number. A currency, a percent sign or a unit beside it does not count: where a reference
-leaves the unit to its question, an answer may say it.
+Numbers match as whole numbers. A currency, a percent sign or a unit beside a number does not count, because a reference
+may leave the unit to its question while the answer states it.
 """
 
 import re
@@ -10,14 +10,14 @@ import unicodedata
 from components.text.containing import form_to_search
 
 FACT_FORM_VERSION = 1
-"""A part of the version of what is kept of facts that were looked for, beside `ANSWER_FORM_VERSION`."""
+"""Part of the version of all results that depend on `fact_form`, together with `ANSWER_FORM_VERSION`."""
 
 _COUNTRY = re.compile(
     r"(?<![a-z\d])(?:us|au?|ca?|hk|nt|nz|sg?|cn|jp|r)(?=[$€£¥]\s?-?[.\d])|"
     r"(?<![a-z\d])(?:usd|eur|gbp|cny|rmb|jpy|hkd|cad|aud|chf)(?=-?[.\d])",
     re.IGNORECASE,
 )
-"""Letters that say whose money a symbol stands for, and codes that are written against their number."""
+"""Country letters before a currency symbol, and currency codes directly before a number."""
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -31,14 +31,15 @@ _DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}", re.IGNORECASE)
 
 
 def fact_form(text: str) -> str:
-    """The text as `form_to_search` has it, where US$5 is $5 and so 5, and where the day and the month of an English
-    date are October 19, whether it says October 19th, Oct. 19, 19 October or the 19th of October.
+    """Return the form of `form_to_search`, with one spelling for amounts and dates.
+
+    US$5 and $5 become 5. October 19th, Oct. 19, 19 October and the 19th of October become October 19.
     """
     plain = _COUNTRY.sub("", unicodedata.normalize("NFKC", text))
     for date in (_MONTH_FIRST, _DAY_FIRST):
-        plain = date.sub(_spelled_out, plain)
+        plain = date.sub(_month_and_day, plain)
     return form_to_search(plain)
 
 
-def _spelled_out(date: re.Match[str]) -> str:
+def _month_and_day(date: re.Match[str]) -> str:
     return f"{_MONTH_OF[date['month'].lower()]} {date['day']}"

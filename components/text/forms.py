@@ -1,4 +1,4 @@
-"""The units by which texts are compared, in several definitions. Each satisfies `TextForm`."""
+"""Definitions of the units by which texts are compared. Each class satisfies `TextForm`."""
 
 import re
 import string
@@ -16,7 +16,7 @@ _SACREBLEU_TOKENIZERS = {"zh": "zh", "en": "13a", "char": "char"}
 
 @dataclass(frozen=True)
 class TextWords:
-    """The words of the text as it is; `white_space` says whether white space counts as words."""
+    """Words of the unchanged text. `white_space` keeps white space as words."""
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
     white_space: bool = False
@@ -24,40 +24,42 @@ class TextWords:
     version: ClassVar[int] = 1
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Words in order."""
+        """Yield the words of each text, in order."""
         for words in self.tokenizer.tokenize(texts):
             yield words if self.white_space else [word for word in words if not word.isspace()]
 
 
 @dataclass(frozen=True)
 class AnswerWords:
-    """The words of the text's `answer_form`, without white space."""
+    """Words of the text's `answer_form`, without white space."""
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
     version: ClassVar[int] = ANSWER_FORM_VERSION
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Words in order."""
+        """Yield the words of each text, in order."""
         for words in self.tokenizer.tokenize([answer_form(text) for text in texts]):
             yield [word for word in words if not word.isspace()]
 
 
 @dataclass(frozen=True)
 class WholeAnswer:
-    """The text's `answer_form` as a single unit; none if it is empty."""
+    """The text's `answer_form` as a single unit; no unit if it is empty."""
 
     version: ClassVar[int] = ANSWER_FORM_VERSION
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """One unit or none."""
+        """Yield one unit per text, or none."""
         return ([form] if (form := answer_form(text)) else [] for text in texts)
 
 
 @dataclass(frozen=True)
 class SacreBleuTokens:
-    """SacreBLEU's tokens: "zh" splits Chinese characters and leaves the rest to 13a, "en" is 13a (which does for other
-    European languages too), "char" is every character.
+    """Tokens of SacreBLEU's tokenizers.
+
+    "zh" splits Chinese characters and leaves the rest to 13a. "en" is 13a, which also suits other European languages.
+    "char" is every character.
     """
 
     language: str = "zh"
@@ -65,18 +67,18 @@ class SacreBleuTokens:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """A mistake if the language has no tokenizer."""
+        """Return an error if the language has no tokenizer."""
         if self.language in _SACREBLEU_TOKENIZERS:
             return []
         return [f"language: got {self.language!r}, expected one of {', '.join(_SACREBLEU_TOKENIZERS)}"]
 
     @property
     def tokenizer_name(self) -> str:
-        """SacreBLEU's name of the tokenizer."""
+        """The tokenizer's name in SacreBLEU."""
         return _SACREBLEU_TOKENIZERS[self.language]
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Tokens in order."""
+        """Yield the tokens of each text, in order."""
         tokenize = _sacrebleu(self.tokenizer_name)
         if self.tokenizer_name == "zh":
             return (_chinese_tokens(text.strip(), tokenize) for text in texts)
@@ -84,7 +86,7 @@ class SacreBleuTokens:
 
 
 def _sacrebleu(tokenizer_name: str) -> Callable[[str], str]:
-    """SacreBLEU's own tokenizer, which remembers what it has read as long as it lives."""
+    """Return a tokenizer of SacreBLEU, which caches what it has read during its lifetime."""
     from sacrebleu.metrics.bleu import BLEU
 
     tokenize: Callable[[str], str] = BLEU(tokenize=tokenizer_name).tokenizer
@@ -92,17 +94,19 @@ def _sacrebleu(tokenizer_name: str) -> Callable[[str], str]:
 
 
 _OTHER_THAN_CHINESE = re.compile("([^\u3001-\u3011\u4e00-\u9fa5\uff01-\uff5e]+)")
-"""Runs of what may not be Chinese to SacreBLEU: some that it takes for Chinese are among them, which does no harm."""
+"""Runs of characters that SacreBLEU may not treat as Chinese. Including some that it does is harmless."""
 _ANY_CHINESE = "一"
 _LONGEST_RUN = 50
 _short_run_tokenizer = cache(_sacrebleu)
 
 
 def _chinese_tokens(text: str, tokenize: Callable[[str], str]) -> Sequence[str]:
-    """What SacreBLEU makes of the text, asking it about the runs between Chinese characters alone: each of these is a
-    token, and takes white space around it, so that nothing beyond it changes what is made of a run.
+    """Return SacreBLEU's tokens, calling it only for the runs between Chinese characters.
+
+    Each Chinese character is a token and separates its neighbours. Text beyond it therefore does not change the tokens
+    of a run.
     """
-    pieces = _OTHER_THAN_CHINESE.split(text)  # every second one is a run
+    pieces = _OTHER_THAN_CHINESE.split(text)  # every second piece is a run
     tokens: list[str] = []
     for place, piece in enumerate(pieces):
         if place % 2 == 0:
@@ -122,44 +126,45 @@ def _tokens_of_short_run(run: str, before: bool, after: bool) -> Sequence[str]:
 
 
 def _tokens_of_run(run: str, before: bool, after: bool, tokenize: Callable[[str], str]) -> Sequence[str]:
-    """Tokens of a run; `before` and `after` say whether Chinese characters are next to it."""
+    """Return the tokens of a run. `before` and `after` are true if Chinese characters are next to it."""
     tokens = tokenize(f"{_ANY_CHINESE * before}{run}{_ANY_CHINESE * after}").split()
     return tokens[before : len(tokens) - after]
 
 
 @dataclass(frozen=True)
 class OmniEvalAnswer:
-    """OmniEval's normal form as a single unit: lower case, ASCII punctuation and English articles removed, white space
-    collapsed. Full-width punctuation stays. A text of which nothing remains is the unit "".
+    """OmniEval's normal form as a single unit.
+
+    It is in lower case, without ASCII punctuation and English articles, with collapsed white space. Full-width
+    punctuation stays. A text without other characters is the unit "".
     """
 
     version: ClassVar[int] = 1
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """One unit."""
+        """Yield one unit per text."""
         return ([_omnieval_form(text)] for text in texts)
 
 
 @dataclass(frozen=True)
 class OmniEvalCharacters:
-    """The characters of OmniEval's normal form, split into jieba words and joined by spaces; the spaces count."""
+    """Characters of OmniEval's normal form, split into jieba words and joined by spaces. The spaces count."""
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
     version: ClassVar[int] = 1
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Characters in order."""
+        """Yield the characters of each text, in order."""
         return (" ".join(words) for words in self.tokenizer.tokenize([_omnieval_form(text) for text in texts]))
 
 
 @dataclass(frozen=True)
 class RougeChineseWords:
-    """The words that the package rouge-chinese sees in jieba words joined by spaces.
+    """Words that the package rouge-chinese reads from jieba words joined by spaces.
 
-    The package inserts line breaks after sentences, also after six full stops inside a word, and takes the words of
-    each line. White space is not a word, but a line of nothing else (between two line breaks of the text) is the word
-    "".
+    The package inserts line breaks after sentences, also after six full stops inside a word, and reads the words of
+    each line. White space is not a word, but a blank line between two line breaks of the text is the word "".
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
@@ -167,7 +172,7 @@ class RougeChineseWords:
     version: ClassVar[int] = 1
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Words in order."""
+        """Yield the words of each text, in order."""
         for text, words in zip(texts, self.tokenizer.tokenize(texts), strict=True):
             if "\n" in text or _MANY_STOPS in text:
                 yield list(_words_of_lines(" ".join(words)))

@@ -1,4 +1,4 @@
-"""Tables in texts that hold HTML: where they are, and what their rows say."""
+"""Tables in texts with HTML: their places, and the texts of their rows."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _WHITE_SPACE = re.compile(r"\s+")
 
 
 class HtmlRow(NamedTuple):
-    """The characters [start, end) of a row, and the texts of its cells."""
+    """A row at the characters [start, end), with the texts of its cells."""
 
     start: int
     end: int
@@ -18,7 +18,7 @@ class HtmlRow(NamedTuple):
 
 
 class HtmlTable(NamedTuple):
-    """The characters [start, end) of a table that is in no other one. Its caption is a row."""
+    """A table at the characters [start, end), outside all other tables. Its caption is a row."""
 
     start: int
     end: int
@@ -26,13 +26,14 @@ class HtmlTable(NamedTuple):
 
 
 def html_tables(text: str) -> list[HtmlTable]:
-    """The tables of a text; what stands in a table inside another one belongs to the cell that it is in. One that is
-    not closed goes to the end of the text. One that says nothing is none.
+    """Return the tables of a text. The text of a nested table belongs to the cell around it.
+
+    A table without an end tag extends to the end of the text. Tables without text are left out.
     """
     if "<table" not in text.lower():
         return []
     reader = _TableReader(text)
-    end = text.rfind(">") + 1  # no tag can end behind it, and the parser would look for the end of each
+    end = text.rfind(">") + 1  # no tag ends after it, and the parser would search for the end of each
     reader.feed(text[:end])
     reader.close()
     reader.handle_data(unescape(text[end:]))
@@ -47,7 +48,7 @@ class _TableReader(HTMLParser):
         self._text = text
         self._depth = 0
         self._start = 0
-        self._says_something = False
+        self._has_text = False
         self._rows: list[tuple[int, list[list[str]]]] = []
         self.tables: list[HtmlTable] = []
 
@@ -60,7 +61,7 @@ class _TableReader(HTMLParser):
         if tag == "table":
             self._depth += 1
             if self._depth == 1:
-                self._start, self._rows, self._says_something = self._place, [], False
+                self._start, self._rows, self._has_text = self._place, [], False
         if self._depth == 1 and tag in ("tr", "caption"):
             self._rows.append((self._place, []))
         if self._depth == 1 and tag in ("td", "th", "caption") and self._rows:
@@ -74,18 +75,18 @@ class _TableReader(HTMLParser):
                 self.end_table(self._text.index(">", self._place) + 1)
 
     def handle_data(self, data: str) -> None:
-        self._says_something |= bool(data.strip())
+        self._has_text |= bool(data.strip())
         if self._depth and self._rows and self._rows[-1][1]:
             self._rows[-1][1][-1].append(data)
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        """Reads "<![...>" as a comment, as browsers do; the parser of Python 3.11 stops at what it does not know."""
+        """Read "<![...>" as a comment, as browsers do. The parser of Python 3.11 stops at unknown sections."""
         return self.parse_bogus_comment(i, report)
 
     def end_table(self, end: int) -> None:
-        """Closes the table that is open, if one is."""
+        """Close the open table, if there is one."""
         is_open, self._depth = self._depth > 0, 0
-        if is_open and self._says_something:
+        if is_open and self._has_text:
             starts = [start for start, _ in self._rows]
             rows = [
                 HtmlRow(start, row_end, [_WHITE_SPACE.sub(" ", "".join(cell)).strip() for cell in cells])

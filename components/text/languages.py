@@ -1,4 +1,4 @@
-"""Which language texts are in: by their script, and for Latin script by the commonest words of a language."""
+"""Language detection: by script, and for Latin script by the commonest words of each language."""
 
 import re
 import unicodedata
@@ -15,19 +15,19 @@ NAMES = {
 }  # fmt: skip
 
 _N_TEXTS, _N_CHARACTERS = 500, 1000
-"""What is looked at: the beginnings of the first texts."""
+"""Limits of the sample to examine: the beginnings of the first texts."""
 _LATIN_WORD = re.compile(r"[a-zà-öø-ÿœß]+")
 _MOST = 0.7
 _FEWEST_KANA = 0.1
 _FEWEST_STOP_WORDS = 0.08
 _CHARACTERS_OF_A_WORD = 5
-"""So that one Latin word weighs as much as a Chinese character."""
+"""Makes a Latin word weigh as much as a Chinese character."""
 
 
 def detect_language(texts: Iterable[str]) -> str:
-    """One of NAMES; UNKNOWN for texts in several languages, in others, and without a letter."""
-    looked_at = [text[:_N_CHARACTERS].lower() for text in islice(texts, _N_TEXTS)]
-    scripts = _scripts(looked_at)
+    """Return one of NAMES; UNKNOWN for mixed or other languages, and for texts without a letter."""
+    beginnings = [text[:_N_CHARACTERS].lower() for text in islice(texts, _N_TEXTS)]
+    scripts = _scripts(beginnings)
     total = scripts.total()
     if not total:
         return UNKNOWN
@@ -36,19 +36,20 @@ def detect_language(texts: Iterable[str]) -> str:
     east_asian = scripts["han"] + scripts["kana"]
     if east_asian >= _MOST * total:
         return "ja" if scripts["kana"] >= _FEWEST_KANA * east_asian else "zh"
-    return _of_latin(looked_at) if scripts["latin"] >= _MOST * total else UNKNOWN
+    return _latin_language(beginnings) if scripts["latin"] >= _MOST * total else UNKNOWN
 
 
 @cache
 def languages_of_prompts(*texts: str) -> tuple[str, ...]:
-    """Those of the texts that prompts are made for: ("zh",) for Chinese ones; () for others, which models understand
-    with texts in any language.
+    """Return the languages of texts that suit a prompt with these parts.
+
+    This is ("zh",) for Chinese prompts. It is () for other prompts, because models apply them to texts in any language.
     """
     return ("zh",) if detect_language(texts) == "zh" else ()
 
 
 def _scripts(texts: Iterable[str]) -> Counter[str]:
-    """How much of the texts is in which script: in characters, and in words where these are of letters."""
+    """Return the weight of each script: characters of Chinese and Japanese, words of other scripts."""
     letters = Counter(character for text in texts for character in text if character.isalpha())
     scripts: Counter[str] = Counter()
     for character, n in letters.items():
@@ -68,7 +69,7 @@ def _script_of(character: str) -> str:
     return {"hiragana": "kana", "katakana": "kana", "hangul": "hangul", "latin": "latin"}.get(first, "other")
 
 
-def _of_latin(texts: Iterable[str]) -> str:
+def _latin_language(texts: Iterable[str]) -> str:
     words = Counter(word for text in texts for word in _LATIN_WORD.findall(text))
     total = words.total()
     shares = {

@@ -1,4 +1,4 @@
-"""What a text in Markdown consists of: headings, tables and other blocks, with their places."""
+"""Blocks of a Markdown text (headings, tables and others), with their places."""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +10,13 @@ if TYPE_CHECKING:
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEADING = re.compile(r"(?:^|[\r\n]) {0,3}(?:#{1,6}(?:[ \t\r\n]|$)|(?:=+|-+)[ \t]*(?:[\r\n]|$))")
-"""What begins like a heading, or like the line under one."""
+"""The beginning of a heading, or of the line under one."""
 
 
 class Block(NamedTuple):
-    """The characters [start, end) of a block that is in no other one. Of a heading, `level` is 1 to 6 and `title` what
-    it says, in Markdown; of others 0 and "".
+    """An outermost block at the characters [start, end).
+
+    A heading has a `level` of 1 to 6, and `title` is its text in Markdown. Other blocks have 0 and "".
     """
 
     start: int
@@ -25,12 +26,12 @@ class Block(NamedTuple):
 
 
 def may_have_headings(text: str) -> bool:
-    """False for a text without a heading, told without parsing it; most plain texts are such."""
+    """Return False if the text certainly has no heading, without parsing it. This covers most plain texts."""
     return _HEADING.search(text) is not None
 
 
 def blocks(text: str) -> list[Block]:
-    """The outermost blocks in order. White space between them is in none."""
+    """Return the outermost blocks in order. White space between them belongs to none."""
     starts = _line_starts(text)
     tokens = _parser().parse(text)
     found = []
@@ -40,13 +41,13 @@ def blocks(text: str) -> list[Block]:
             is_heading = token.type == "heading_open"
             if is_heading:
                 found.append(Block(*own, int(token.tag[1]), tokens[place + 1].content))
-            elif text[slice(*own)].strip():  # the end of a page is a paragraph to the parser
+            elif text[slice(*own)].strip():  # the parser treats the end of a page as a paragraph
                 found.append(Block(*own))
     return found
 
 
 def tables(text: str) -> Iterator[tuple[int, int]]:
-    """The characters [start, end) of every table, those in lists and quotations too."""
+    """Yield the characters [start, end) of every table, including tables in lists and quotations."""
     if "|" in text:
         starts = _line_starts(text)
         yield from (
@@ -57,7 +58,7 @@ def tables(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Where lines begin, and where the text ends, twice: for the line behind the last one."""
+    """Return the starts of lines, and the end of the text twice, for the line after the last one."""
     return [0, *(match.end() for match in _LINE_END.finditer(text)), len(text), len(text)]
 
 

@@ -1,4 +1,4 @@
-"""Normal forms of text: for indexing, and for comparing answers."""
+"""Normal forms of text, for indexing and for comparing answers."""
 
 import unicodedata
 from functools import lru_cache
@@ -7,24 +7,25 @@ from components.text.numbers import mark_numbers, restore_numbers
 
 
 def is_word_character(character: str) -> bool:
-    """True for letters, marks, digits and other numbers: not for white space, punctuation, symbols or control
-    characters.
+    """Return True for letters, marks, digits and other numbers.
+
+    White space, punctuation, symbols and control characters are no word characters.
     """
     return unicodedata.category(character)[0] in "LNM"
 
 
 @lru_cache(maxsize=100_000)
 def index_term(token: str) -> str:
-    """NFKC and lower case; "" for a token without a letter or digit, so that white space and punctuation are not
-    indexed.
-    """
+    """Return the token in NFKC and lower case. A token without a letter or digit becomes "" and is not indexed."""
     term = unicodedata.normalize("NFKC", token).strip().lower()
     return term if any(map(is_word_character, term)) else ""
 
 
-class _Shown(dict[int, str | None]):
-    """For `str.translate`: characters that are not shown (punctuation, symbols, and format characters such as the
-    zero-width space) go away, white space is a blank. Characters are looked up when they are first met.
+class _VisibleCharacters(dict[int, str | None]):
+    """Mapping for `str.translate` that removes unseen characters and turns white space into a space.
+
+    Punctuation, symbols and format characters (such as the zero-width space) count as unseen. A character is looked up
+    at its first use.
     """
 
     def __missing__(self, code: int) -> str | None:
@@ -35,34 +36,35 @@ class _Shown(dict[int, str | None]):
         return self[code]
 
 
-_SHOWN = _Shown()
+_VISIBLE = _VisibleCharacters()
 
 
 ANSWER_FORM_VERSION = 4
-"""A part of the version of whatever keeps results that depend on `answer_form`, the forms of answers themselves among
-them: it is raised here whenever a text gets another form.
-"""
+"""Part of the version of all results that depend on `answer_form`. Raise it whenever the form of any text changes."""
 
 
 def answer_form(text: str) -> str:
-    """The form in which answers are compared: NFKC, lower case, punctuation and symbols removed, white space collapsed.
+    """Return the form in which answers are compared: NFKC, lower case, without punctuation and symbols, white space
+    collapsed.
 
-    NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value, as
-    `mark_numbers` tells it: 12.5 its point and -3 its sign; 1,000 becomes 1000, and 1/2 two numbers.
+    NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value (see
+    `mark_numbers`): 12.5 keeps its point, -3 its sign, 1,000 becomes 1000, and 1/2 becomes two numbers.
     """
     return _recent_answer_form(text) if len(text) <= _LONGEST_ANSWER else _answer_form(text)
 
 
 def _answer_form(text: str) -> str:
     text = mark_numbers(unicodedata.normalize("NFKC", text).lower())
-    return restore_numbers(" ".join(text.translate(_SHOWN).split()))
+    return restore_numbers(" ".join(text.translate(_VISIBLE).split()))
 
 
 _LONGEST_ANSWER = 1000
-"""Several metrics ask for the form of an answer, and cells of a sweep give equal ones; longer texts are documents."""
+"""Longest text to cache: metrics and cells share the forms of equal answers. Longer texts are documents."""
 _recent_answer_form = lru_cache(maxsize=20_000)(_answer_form)
 
 
 def whole_characters(text: str) -> str:
-    """The text with surrogate halves joined, or replaced by U+FFFD where one is alone: what a file can hold."""
+    """Return the text with surrogate pairs joined, and lone surrogates replaced by U+FFFD, so that it can be written to
+    files.
+    """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Back and forth between the characters of refined texts and those of the texts that they were made of."""
+"""Mapping of characters between refined texts and the texts that they were made from."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -15,13 +15,14 @@ _NONE = Origins(_NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW.astype(bool
 
 
 def own_places(chunks: Spans) -> ChunkOrigins:
-    """Of chunks of texts that nothing was made of: each comes from where it is."""
+    """Return the origins of chunks of unrefined texts: each chunk comes from its own place."""
     return ChunkOrigins(chunks.document, chunks.start, chunks.end, chunk=np.arange(len(chunks), dtype=np.int32))
 
 
 def traced(places: ChunkOrigins, origins: Origins) -> ChunkOrigins:
-    """Where places in refined texts come from, one refinement further back. Rows of a chunk keep their order; one row,
-    without characters, is left of a chunk all of which was added.
+    """Return the origins of places in refined texts, one refinement further back.
+
+    Rows of a chunk keep their order. A chunk of added text alone gets one row without characters.
     """
     row, piece = _overlaps(places, origins)
     is_copy = origins.is_copy[piece]
@@ -45,7 +46,7 @@ def traced(places: ChunkOrigins, origins: Origins) -> ChunkOrigins:
 
 
 def joined(parts: Sequence[Origins], n_documents: Sequence[int]) -> Origins:
-    """The origins of corpora in a row, of so many documents each."""
+    """Return the origins of consecutive corpora with these numbers of documents."""
     first = np.cumsum([0, *n_documents])
     shifted = [replace(part, document=part.document + np.int32(n)) for part, n in zip(parts, first, strict=False)]
     columns = [
@@ -55,7 +56,7 @@ def joined(parts: Sequence[Origins], n_documents: Sequence[int]) -> Origins:
 
 
 def carried(document: int, start: int, end: int, origins: Origins) -> list[tuple[int, int]]:
-    """The ranges of a refined text that hold something of the characters [start, end) of the text before."""
+    """Return the ranges of a refined text that contain some of the characters [start, end) of its previous text."""
     first, last = np.searchsorted(origins.document, [document, document + 1])
     ranges = []
     for piece in range(int(first), int(last)):
@@ -70,8 +71,8 @@ def carried(document: int, start: int, end: int, origins: Origins) -> list[tuple
 
 
 def _overlaps(places: Spans, origins: Origins) -> tuple[Ints, Ints]:
-    """Every pair of a place and a piece that share characters: int64 rows of both, by place and then by piece."""
-    # Documents are laid end to end on one number line, so that a single sorted search serves all places.
+    """Return all pairs of a place and a piece that share characters: int64 rows of both, by place, then by piece."""
+    # All documents are laid end to end on one number line, so that a single sorted search serves all places.
     longest = int(max(places.end.max(initial=0), origins.end.max(initial=0))) + 1
     base = origins.document.astype(np.int64) * longest
     own_base = places.document.astype(np.int64) * longest

@@ -1,4 +1,4 @@
-"""The sections of a text: by the headings of Markdown, and by its pages."""
+"""Sections of a text, separated by the headings of Markdown and by pages."""
 
 from bisect import bisect_right
 from typing import NamedTuple
@@ -6,12 +6,14 @@ from typing import NamedTuple
 from components.text.markdown import blocks, may_have_headings
 
 PAGE_END = "\f"
-"""Between pages, as pdftotext writes it."""
+"""Separator of pages, as written by pdftotext."""
 
 
 class Section(NamedTuple):
-    """The characters [start, end) of a text from one heading, or one page, to the next; `headings` are those that it is
-    under, the outermost first, its own included, and `page` counts from 1, 0 for a text without pages.
+    """The characters [start, end) of a text from one heading or page to the next.
+
+    `headings` are the headings above it, the outermost first, including its own. `page` counts from 1; 0 for a text
+    without pages.
     """
 
     start: int
@@ -21,7 +23,7 @@ class Section(NamedTuple):
 
 
 class Outline:
-    """The sections of one text, which hold all of it."""
+    """Sections of one text, which cover all of it."""
 
     def __init__(self, text: str) -> None:
         ends = [place for place, character in enumerate(text) if character == PAGE_END] if PAGE_END in text else []
@@ -46,10 +48,10 @@ class Outline:
             self.sections.append(Section(start, end, tuple(title for _, title in path), page))
 
     def at(self, place: int) -> Section:
-        """The section of a character; an empty one of a text without any."""
+        """Return the section of a character; an empty section for a text without any."""
         number = bisect_right(self._starts, place) - 1
         return self.sections[number] if number >= 0 else Section(0, 0, (), 0)
 
     def headings_at(self, place: int) -> tuple[str, ...]:
-        """The headings that a character is under."""
+        """Return the headings above a character."""
         return self.at(place).headings

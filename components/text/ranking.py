@@ -1,4 +1,4 @@
-"""Turns scores into rankings whose ties break by position, that is, by id."""
+"""Conversion of scores to rankings whose ties break by position, that is, by id."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from components.records import Hits
 
 
 def empty_hits(n_queries: int, depth: int) -> Hits:
-    """Rankings without a single hit."""
+    """Return rankings without hits: all entries are padding."""
     return Hits(np.full((n_queries, depth), -1, dtype=np.int32), np.full((n_queries, depth), -np.inf, dtype=np.float32))
 
 
 def sort_hits(chunk: NDArray[np.int32], score: NDArray[np.float32], depth: int) -> Hits:
-    """Sorts each row by (score descending, position ascending) and keeps `depth` columns, padded if there are fewer.
+    """Sort each row by (score descending, position ascending) and keep `depth` columns, padded if there are fewer.
 
-    Entries with chunk -1 go last.
+    Entries with chunk -1 come last.
     """
     score = np.where(chunk < 0, -np.inf, score).astype(np.float32)
     position = np.where(chunk < 0, np.iinfo(np.int32).max, chunk)
@@ -28,9 +28,9 @@ def sort_hits(chunk: NDArray[np.int32], score: NDArray[np.float32], depth: int) 
 
 
 def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The `depth` best positive entries of one dense row of scores, ties by position: (positions, scores)."""
+    """Return (positions, scores) of the `depth` best positive entries of one dense row of scores; ties by position."""
     positive = np.flatnonzero(score > 0)
-    if len(positive) > depth:  # narrowed down first: sorting all of a large corpus per query would dominate the search
+    if len(positive) > depth:  # narrow down first: sorting all of a large corpus per query would dominate the search
         threshold = np.partition(score[positive], len(positive) - depth)[len(positive) - depth]
         positive = positive[score[positive] >= threshold]
     order = np.lexsort((positive, -score[positive]))[:depth]
@@ -39,15 +39,13 @@ def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], 
 
 
 def better_of(one: Hits, other: Hits) -> Hits:
-    """The best of two searches of the same queries among different chunks, as many as the first one has columns."""
+    """Return the best hits of two searches for the same queries in different chunks, as wide as `one`."""
     chunk = np.concatenate([one.chunk, other.chunk], axis=1)
     return sort_hits(chunk, np.concatenate([one.score, other.score], axis=1), one.chunk.shape[1])
 
 
 def hits_in_order(chunks: Sequence[Sequence[int]]) -> Hits:
-    """Rankings of chunks that were chosen without a score, as wide as the longest: the first of a row has the
-    reciprocal rank 1.
-    """
+    """Return rankings of chunks chosen without a score, as wide as the longest. Scores are reciprocal ranks."""
     hits = empty_hits(len(chunks), max(map(len, chunks), default=0))
     for row, own in enumerate(chunks):
         hits.chunk[row, : len(own)] = own
@@ -56,8 +54,9 @@ def hits_in_order(chunks: Sequence[Sequence[int]]) -> Hits:
 
 
 def scaled_scores(hits: Hits) -> NDArray[np.float64]:
-    """Scores between 0, of a query's last hit, and 1, of its best one (min-max normalisation), of the shape of the
-    hits: 1 for all if they score the same, 0 where there is no hit.
+    """Return scores between 0, for a query's last hit, and 1, for its best one (min-max normalisation).
+
+    The result has the shape of the hits. It is 1 for all hits if they have equal scores, and 0 without a hit.
     """
     found = hits.chunk >= 0
     score = hits.score.astype(np.float64)
@@ -70,9 +69,7 @@ def scaled_scores(hits: Hits) -> NDArray[np.float64]:
 
 
 def in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:
-    """Hits that were scored anew before the chunks behind them, int32[n_queries, n], which get scores below all of
-    theirs: scores fall from hit to hit.
-    """
+    """Return reranked hits followed by the chunks `tail`, int32[n_queries, n], which get lower, decreasing scores."""
     lowest = np.where(head.chunk >= 0, head.score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
     behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
     scores = np.concatenate([head.score, behind], axis=1)
@@ -80,7 +77,7 @@ def in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:
 
 
 def without(hits: Hits, dropped: NDArray[np.bool_]) -> Hits:
-    """The other hits in their order, with their scores; rows stay as wide as they are."""
+    """Return the other hits in their order, with their scores. Rows keep their width."""
     gone = dropped | (hits.chunk < 0)
     order = np.argsort(gone, axis=1, kind="stable")
     chunk, score = np.where(gone, -1, hits.chunk).astype(np.int32), np.where(gone, -np.inf, hits.score)

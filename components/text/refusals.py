@@ -1,7 +1,6 @@
-"""Answers that say that there is no answer: what metrics, prompts and forensics mean by one.
+"""Detection of answers that refuse to answer, shared by metrics, prompts and forensics.
 
-A refusal of yesterday may be none after a change of what is below: gates of test sets that look for one get a new
-`version` with it.
+A change of this module can change what counts as a refusal. Raise the `version` of the gates of test sets that use it.
 """
 
 import re
@@ -10,12 +9,12 @@ from functools import cache
 from components.text.containing import contains, form_to_search
 
 ABSTENTIONS = ("insufficient information", "信息不足")
-"""What `prompt=english_abstain` and `prompt=chinese_abstain` tell models to write. A sign of nothing else: it counts
-wherever it stands in an answer.
+"""Phrases that `prompt=english_abstain` and `prompt=chinese_abstain` ask for. They have no other use, so they count
+anywhere in an answer.
 """
 
-_N_CHARACTERS_LOOKED_AT, _LONGEST_REFUSAL = 60, 200
-"""A refusal begins with its refusing; a long answer that begins so goes on to answer all the same."""
+_N_CHARACTERS_SEARCHED, _LONGEST_REFUSAL = 60, 200
+"""A refusal says so at its beginning. A long text with such a beginning usually answers after all."""
 
 _CHINESE = (
     r"(?:无法|不能|没法|难以|未能)(?:直接|准确|明确|据此|从中|从[^，。]{0,10}中)?(?:回答|确定|得知|获知|判断|推断|提供|给出|找到|作答|得出)",
@@ -40,16 +39,15 @@ _ENGLISH = (
 
 
 def is_refusal(answer: str) -> bool:
-    """True for a text that says that there is no answer, in Chinese or English: one of fewer than 200 characters that
-    says so in its first 60, or that holds one of `ABSTENTIONS`. False for an empty text.
+    """Return True for a text in Chinese or English that says that there is no answer; False for an empty text.
 
-    Case, width and punctuation do not matter. A list of wordings: what is said in another way, or in another language,
-    is not recognised.
+    It has fewer than 200 characters and says so in its first 60, or it contains one of `ABSTENTIONS`. Case, width and
+    punctuation do not matter. Only listed wordings in these two languages are recognised.
     """
     form = form_to_search(answer)
     if any(contains(form, phrase) for phrase in ABSTENTIONS):
         return True
-    return len(form) < _LONGEST_REFUSAL and _refusals().search(form[:_N_CHARACTERS_LOOKED_AT]) is not None
+    return len(form) < _LONGEST_REFUSAL and _refusals().search(form[:_N_CHARACTERS_SEARCHED]) is not None
 
 
 @cache

@@ -1,13 +1,13 @@
-"""Numbers that stand for texts, the same in every process: for choices that no other text changes."""
+"""Pseudorandom numbers derived from texts. They are equal in all processes and independent of other texts."""
 
 from hashlib import sha256
 
 
 def number_of(text: str) -> int:
-    """In [0, 2**64), as if drawn: the first bytes of its SHA-256."""
+    """Return a pseudorandom number in [0, 2**64): the first bytes of the text's SHA-256."""
     return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
 def fraction_of(text: str) -> float:
-    """In [0, 1)."""
+    """Return a pseudorandom number in [0, 1)."""
     return number_of(text) / 2**64

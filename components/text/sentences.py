@@ -1,4 +1,4 @@
-"""Where sentences end, in Chinese and English text."""
+"""Ends of sentences in Chinese and English text."""
 
 import re
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 _END = re.compile(
     r"""
-    (?: [。！？；…!?;]+ [”’"'」』）)\]】]*      # Chinese and strong marks, with what closes after them
-      | (?: (?<![\d.]) | (?<=\d\.) ) \.++       # full stops, not a decimal point; thousands of them once
+    (?: [。！？；…!?;]+ [”’"'」』）)\]】]*      # Chinese and strong marks, with closing marks after them
+      | (?: (?<![\d.]) | (?<=\d\.) ) \.++       # full stops, not a decimal point; long runs only once
         ["')\]”’]*+ (?=\s|$)                   # ... before white space
       | (?<=\d) \.  ["')\]”’]* (?=\s+[A-Z]|$)   # after a digit only where a capital follows
       | \n )
@@ -19,10 +19,10 @@ _END = re.compile(
 
 
 def sentence_ends(text: str) -> NDArray[np.int32]:
-    """Character offsets where sentences end, int32, increasing, the last is len(text); empty for an empty text.
+    """Return the character offsets where sentences end, int32, increasing; empty for an empty text.
 
-    Nothing is lost: the sentences are the slices between consecutive ends. A sentence ends at 。！？；… or a line
-    break, at ! ? ; and at a full stop followed by white space; closing quotes and brackets belong to it.
+    The last end is len(text), so the slices between consecutive ends contain the whole text. A sentence ends at a line
+    break, at ! ? ; or 。！？；…, and at a full stop followed by white space. Closing quotes and brackets belong to it.
     """
     ends = [match.end() for match in _END.finditer(text)]
     if text and (not ends or ends[-1] != len(text)):

@@ -1,5 +1,5 @@
-"""Lines that pages of a document, or documents of a folder, have in common at their edges: running heads and feet, page
-numbers, menus, notices.
+"""Lines that pages of a document, or documents of a folder, share at their edges: running heads, page numbers, menus,
+notices.
 """
 
 import re
@@ -13,9 +13,11 @@ _NUMBER = re.compile(r"\d{1,6}")
 
 
 def without_running_heads(text: str) -> str:
-    r"""A text whose pages end with "\f", without the lines that stand at the top, or at the bottom, of a third of its
-    pages and of 3 at least: among their first and last 3 lines, of up to 200 characters. Lines are the same if they are
-    equal, or if one number in them grows as the number of the page does.
+    r"""Return a text whose pages end with "\f" without its running heads and feet.
+
+    They are lines at the top or bottom of at least a third of its pages, and of at least 3 pages. Only lines of up to
+    200 characters among the first and last 3 of a page count. Lines are the same if they are equal, or if one number in
+    them grows with the number of the page.
     """
     pages = [page.split("\n") for page in text.split("\f")]
     if len(pages) < _FEWEST_PAGES:
@@ -28,15 +30,17 @@ def without_running_heads(text: str) -> str:
         ]
         n_pages = Counter(form for page in forms for form in set().union(*page))
         pages = [
-            _stripped(page, [any(n_pages[form] >= fewest for form in line) for line in of_page], is_bottom)
+            _strip_shared(page, [any(n_pages[form] >= fewest for form in line) for line in of_page], is_bottom)
             for page, of_page in zip(pages, forms, strict=True)
         ]
     return "\f".join("\n".join(page) for page in pages)
 
 
 def without_shared_edges(texts: Sequence[str]) -> list[str]:
-    """Texts of one folder, without the lines at their beginning and end that half of them, and 5 at least, have among
-    their first, or last, 12 lines. A text that would lose all its lines stays as it is.
+    """Return texts of one folder without the lines that they share at their beginning or end.
+
+    These lines occur among the first, or last, 12 lines of at least half of the texts, and of at least 5. A text that
+    would lose all its lines stays unchanged.
     """
     documents = [text.split("\n") for text in texts]
     if len(documents) < _FEWEST_DOCUMENTS:
@@ -46,7 +50,7 @@ def without_shared_edges(texts: Sequence[str]) -> list[str]:
         edges = [_edge(lines, _N_DOCUMENT_LINES, is_bottom) for lines in documents]
         n_documents = Counter(line for edge in edges for line in set(edge))
         documents = [
-            _stripped(lines, [n_documents[line] >= fewest for line in edge], is_bottom)
+            _strip_shared(lines, [n_documents[line] >= fewest for line in edge], is_bottom)
             for lines, edge in zip(documents, edges, strict=True)
         ]
     cleaned = ("\n".join(lines) for lines in documents)
@@ -54,8 +58,10 @@ def without_shared_edges(texts: Sequence[str]) -> list[str]:
 
 
 def _forms(line: str, page: int) -> Iterator[str]:
-    """What stands for a line on every page: itself, and with each of its numbers less the number of the page. A line
-    that is too long for a running head stands for nothing.
+    """Yield the forms of a line that are equal on every page: the line itself, and with each number minus the page
+    number.
+
+    A line that is too long for a running head has no form.
     """
     if len(line) > _LONGEST_HEAD:
         return
@@ -65,7 +71,7 @@ def _forms(line: str, page: int) -> Iterator[str]:
 
 
 def _edge(lines: Sequence[str], n: int, is_bottom: bool) -> list[str]:
-    """The first, or last, `n` lines that are not blank, from the edge inwards."""
+    """Return the first, or last, `n` lines that are not blank, from the edge inwards."""
     found: list[str] = []
     for line in reversed(lines) if is_bottom else lines:
         if len(found) == n:
@@ -75,8 +81,8 @@ def _edge(lines: Sequence[str], n: int, is_bottom: bool) -> list[str]:
     return found
 
 
-def _stripped(lines: list[str], is_shared: Sequence[bool], is_bottom: bool) -> list[str]:
-    """The lines without the shared ones at the edge; `is_shared` tells of its lines that are not blank."""
+def _strip_shared(lines: list[str], is_shared: Sequence[bool], is_bottom: bool) -> list[str]:
+    """Return the lines without the shared ones at the edge. `is_shared` covers the lines that are not blank."""
     n_shared = next((place for place, shared in enumerate(is_shared) if not shared), len(is_shared))
     if not n_shared:
         return lines

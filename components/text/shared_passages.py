@@ -1,8 +1,8 @@
-"""Where texts of passages occur in documents, whole or in part, whatever stands around them.
+"""Places where documents contain passages, whole or in part, regardless of the text around them.
 
-Texts are compared by their runs of 10 characters without white space: all runs of all passages are collected first,
-then every document is read once. A character of a passage is *covered* by a document if it lies in a run that both
-have, so that a line break, a cut-off sentence or an edit costs a few characters and not a whole sentence.
+Texts are compared by their runs of 10 characters without white space. All runs of all passages are collected first,
+then every document is read once. A document *covers* a character of a passage if the character is in a run that both
+contain. A line break, a cut-off sentence or an edit therefore costs a few characters, not a whole sentence.
 """
 
 import re
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 RUN = 10
-"""Characters of a run: long enough that few runs are shared by chance, short enough that an edit costs little."""
+"""Characters per run: long enough that few runs are shared by chance, short enough that an edit costs little."""
 
 _BATCH = 1024
 _MOST_PAIRS = 2_000_000
-"""Places that are compared for one passage and document: several copies of a filing fit, endless dots do not."""
+"""Maximum number of places to compare per passage and document. Several copies of a filing fit, endless dots do not."""
 _N_CODES, _LAST_SPACE = 0x110000, 0x3000
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -27,10 +27,10 @@ Hashes = NDArray[np.uint64]
 
 
 class Coverage(NamedTuple):
-    """What documents cover of one passage: positions in both are without white space.
+    """The parts of one passage that documents cover. Positions ignore white space.
 
-    `documents` int64[k], ascending; `n_covered` int64[k] characters. `first` says where the rows of each document begin
-    in `position` and `end`, int64: the covered characters [position, end) in pieces that do not overlap.
+    `documents` int64[k] are ascending, and `n_covered` int64[k] are the covered characters of each. The covered pieces
+    are the characters [position, end), int64, without overlaps. `document_of_piece` is the document of each piece.
     """
 
     n_characters: int
@@ -42,8 +42,9 @@ class Coverage(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Equal characters [start, start + length) of a passage and [place, place + length) of a document, in places of the
-    original texts.
+    """Equal characters [start, start + length) of a passage and [place, place + length) of a document.
+
+    Places refer to the original texts.
     """
 
     start: int
@@ -52,23 +53,23 @@ class Segment(NamedTuple):
 
 
 class SharedPassages:
-    """The runs that `passages` share with documents, which are numbered in the order in which they are added."""
+    """The runs that `passages` share with documents. Documents are numbered in the order in which they are added."""
 
     def __init__(self, passages: Sequence[str]) -> None:
         codes = [_compact(passage).codes for passage in passages]
         self._n_characters = [len(own) for own in codes]
         runs = [_hashes(own) for own in codes]
         none = np.empty(0, dtype=np.uint64)
-        self._wanted, ids = np.unique(np.concatenate([none, *runs]), return_inverse=True)
+        self._passage_runs, ids = np.unique(np.concatenate([none, *runs]), return_inverse=True)
         self._runs = np.split(ids, np.cumsum([len(own) for own in runs]))
-        self._may_be_wanted = _table_of(self._wanted)
+        self._may_be_passage_run = _table_of(self._passage_runs)
         self._documents: list[Ints] = []
         self._found: list[Ints] = []
         self._n_documents = 0
         self._first: Ints | None = None
 
     def add(self, texts: Sequence[str]) -> None:
-        """Reads documents."""
+        """Read documents, and number them after the documents read before."""
         self._first = None
         for first in range(0, len(texts), _BATCH):
             batch = texts[first : first + _BATCH]
@@ -80,17 +81,17 @@ class SharedPassages:
         document = np.repeat(np.arange(len(codes)), [len(own) for own in codes])
         hashes = _hashes(np.concatenate(codes))
         within_one = document[: len(hashes)] == document[RUN - 1 :][: len(hashes)]
-        mask = np.uint64(len(self._may_be_wanted) - 1)
-        candidates = np.flatnonzero(within_one & self._may_be_wanted[hashes & mask])
-        place, is_wanted = _find(hashes[candidates], self._wanted)
-        pairs = np.unique(document[candidates[is_wanted]] * (len(self._wanted) + 1) + place[is_wanted])
-        document_of_pair, run = np.divmod(pairs, len(self._wanted) + 1)
+        mask = np.uint64(len(self._may_be_passage_run) - 1)
+        candidates = np.flatnonzero(within_one & self._may_be_passage_run[hashes & mask])
+        place, is_passage_run = _find(hashes[candidates], self._passage_runs)
+        pairs = np.unique(document[candidates[is_passage_run]] * (len(self._passage_runs) + 1) + place[is_passage_run])
+        document_of_pair, run = np.divmod(pairs, len(self._passage_runs) + 1)
         self._documents.append(document_of_pair + self._n_documents)
         self._found.append(run)
 
     def coverage(self, passage: int) -> Coverage:
-        """What the documents that were added cover of a passage."""
-        documents, first = self._by_run()
+        """Return the parts of a passage that the added documents cover."""
+        documents, first = self._documents_by_run()
         ids = self._runs[passage]
         counts = first[ids + 1] - first[ids]
         position = np.repeat(np.arange(len(ids)), counts)
@@ -105,31 +106,31 @@ class SharedPassages:
         n_covered = np.bincount(inverse, weights=end - position, minlength=len(distinct)).astype(np.int64)
         return Coverage(self._n_characters[passage], distinct, n_covered, document, position, end)
 
-    def _by_run(self) -> tuple[Ints, Ints]:
-        """The documents of every run that was found, run by run, and where those of each run begin."""
+    def _documents_by_run(self) -> tuple[Ints, Ints]:
+        """Return the documents of every run that was found, run by run, and the start of each run's documents."""
         if self._first is None:
             none = np.empty(0, dtype=np.int64)
             runs, documents = np.concatenate([none, *self._found]), np.concatenate([none, *self._documents])
             order = np.lexsort((documents, runs))
             self._found, self._documents = [runs[order]], [documents[order]]
-            self._first = np.searchsorted(self._found[0], np.arange(len(self._wanted) + 1))
+            self._first = np.searchsorted(self._found[0], np.arange(len(self._passage_runs) + 1))
         return self._documents[0], self._first
 
 
 def segments(passage: str, document: str) -> Iterator[Segment]:
-    """Equal characters of a passage and a document, in the order of the passage.
+    """Yield the equal characters of a passage and a document, in the order of the passage.
 
-    Each shared character of the passage has one place. If the document holds it several times, the place in the longest
-    equal stretch counts, then the earliest. Where runs repeat endlessly, only the first places of each are compared.
+    Each shared character of the passage has one place. If the document contains it several times, the place in the
+    longest equal stretch counts, then the earliest. Of runs that repeat endlessly, only the first places are compared.
     """
     own, other = _compact(passage), _compact(document)
     position, place = _shared_runs(_hashes(own.codes), _hashes(other.codes))
-    for start, at, n in sorted(_longest_first(position, place)):
-        yield from _in_original(own.places[start : start + n], other.places[at : at + n])
+    for start, at, n in sorted(_longest_stretches(position, place)):
+        yield from _original_segments(own.places[start : start + n], other.places[at : at + n])
 
 
 def _shared_runs(own: Hashes, other: Hashes) -> tuple[Ints, Ints]:
-    """Positions of equal runs in both, int64[n_pairs] each."""
+    """Return the positions of equal runs in both, int64[n_pairs] each."""
     order = np.argsort(other, kind="stable")
     ordered = other[order]
     first = np.searchsorted(ordered, own, side="left")
@@ -138,9 +139,10 @@ def _shared_runs(own: Hashes, other: Hashes) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(len(own)), n), places
 
 
-def _longest_first(position: Ints, place: Ints) -> Iterator[tuple[int, int, int]]:
-    """(position, place, number of characters) of stretches of equal runs, the longest first. A stretch loses the
-    characters that a longer one holds.
+def _longest_stretches(position: Ints, place: Ints) -> Iterator[tuple[int, int, int]]:
+    """Yield (position, place, number of characters) of stretches of equal runs, the longest first.
+
+    A stretch loses the characters that belong to a longer one.
     """
     shift = place - position
     order = np.lexsort((position, shift))
@@ -149,7 +151,7 @@ def _longest_first(position: Ints, place: Ints) -> Iterator[tuple[int, int, int]
     first = np.flatnonzero(is_first)
     lengths = np.diff(np.append(first, len(position))) + RUN - 1
     is_free = np.ones(int(position.max(initial=-RUN)) + RUN, dtype=bool)
-    n_left = int(np.count_nonzero(_covered(position, len(is_free))))
+    n_left = int(np.count_nonzero(_coverage_mask(position, len(is_free))))
     for piece in np.lexsort((shift[first], -lengths)).tolist():
         start, by = int(position[first[piece]]), int(shift[first[piece]])
         free = np.flatnonzero(is_free[start : start + lengths[piece]]) + start
@@ -161,8 +163,8 @@ def _longest_first(position: Ints, place: Ints) -> Iterator[tuple[int, int, int]
             return
 
 
-def _covered(position: Ints, n_characters: int) -> NDArray[np.bool_]:
-    """Which characters lie in a run that begins at one of the positions."""
+def _coverage_mask(position: Ints, n_characters: int) -> NDArray[np.bool_]:
+    """Return True for each character in a run that begins at one of the positions."""
     steps = np.bincount(position, minlength=n_characters + 1) - np.bincount(position + RUN, minlength=n_characters + 1)
     covered: NDArray[np.bool_] = np.cumsum(steps)[:n_characters] > 0
     return covered
@@ -172,7 +174,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def share_of_numbers(passage: str, document: str) -> float:
-    """The share of a passage's distinct numbers that a document holds too; 1 for a passage without any."""
+    """Return the share of a passage's distinct numbers that a document contains; 1 for a passage without numbers."""
     numbers = set(_NUMBER.findall(passage))
     return len(numbers.intersection(_NUMBER.findall(document))) / len(numbers) if numbers else 1.0
 
@@ -198,7 +200,7 @@ def _is_space() -> NDArray[np.bool_]:
 
 
 def _hashes(codes: NDArray[np.uint32]) -> Hashes:
-    """A number for every run of characters."""
+    """Return a hash of every run of characters."""
     n = max(0, len(codes) - RUN + 1)
     hashes = np.zeros(n, dtype=np.uint64)
     for place in range(RUN if n else 0):
@@ -208,22 +210,22 @@ def _hashes(codes: NDArray[np.uint32]) -> Hashes:
 
 
 def _table_of(hashes: Hashes) -> NDArray[np.bool_]:
-    """Which last bits the hashes have: most others are told apart at a glance, before any search."""
+    """Return the last bits that occur among the hashes. This lookup rejects most other hashes without a search."""
     table = np.zeros(1 << max(10, (16 * len(hashes)).bit_length()), dtype=bool)
     table[hashes & np.uint64(len(table) - 1)] = True
     return table
 
 
 def _find(hashes: Hashes, among: Hashes) -> tuple[Ints, NDArray[np.bool_]]:
-    """Where each is in `among` (sorted, distinct), and whether it is there at all."""
+    """Return the place of each hash in `among` (sorted, distinct), and whether it occurs there."""
     if not len(among):
         return np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=bool)
     place = np.minimum(np.searchsorted(among, hashes), len(among) - 1)
     return place, among[place] == hashes
 
 
-def _in_original(own: Ints, other: Ints) -> Iterator[Segment]:
-    """A piece in places of the original texts, cut where white space differs."""
+def _original_segments(own: Ints, other: Ints) -> Iterator[Segment]:
+    """Yield a piece in places of the original texts, cut where white space differs."""
     breaks = np.flatnonzero(np.diff(own - other) != 0) + 1
     for mine, theirs in zip(np.split(own, breaks), np.split(other, breaks), strict=True):
         yield Segment(int(mine[0]), int(theirs[0]), int(mine[-1] - mine[0]) + 1)

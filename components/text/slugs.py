@@ -1,4 +1,4 @@
-"""Slugs: short forms of names, ASCII in [a-z0-9_], safe in the names of files and metrics."""
+"""Slugs: short ASCII forms of names in [a-z0-9_], safe in names of files and metrics."""
 
 import hashlib
 import re
@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 
 def slugs_of(names: Iterable[str]) -> dict[str, str]:
-    """A slug for every non-blank name, all distinct (except for names that `make_slug` treats as the same). It is the
-    name in lower case with underscores if the name is ASCII, has a letter or digit and shares that form with no other;
-    otherwise it ends in a hash.
+    """Return a slug for every non-blank name, all distinct (except for names that `make_slug` treats as equal).
+
+    The slug of an ASCII name with a letter or digit is the name in lower case with underscores, if no other name shares
+    it. Other slugs end in a hash.
     """
     plain = {name: "_".join(re.findall(r"[a-z0-9]+", name.lower())) for name in names if name.strip()}
     n_of = Counter(plain.values())
@@ -20,12 +21,14 @@ def slugs_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def make_slug(name: str) -> str:
-    """A slug for any name: its ASCII letters and digits, then 8 hex digits of its SHA-256 to keep names distinct."""
+    """Return a slug for any name: its ASCII letters and digits, then 8 hex digits of its SHA-256 to keep names
+    distinct.
+    """
     plain = plain_name(name)
     words = re.findall(r"[a-z0-9]+", plain.lower())
     return "_".join([*words, hashlib.sha256(plain.encode()).hexdigest()[:8]])
 
 
 def plain_name(name: str) -> str:
-    """The same form for full-width and composed spellings of a name."""
+    """Return one form for full-width and composed spellings of a name."""
     return unicodedata.normalize("NFKC", name).strip()

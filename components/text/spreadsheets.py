@@ -1,4 +1,4 @@
-"""CSV as people's spreadsheets save it."""
+"""Reading CSV files as spreadsheet programs save them."""
 
 import json
 import re
@@ -6,19 +6,19 @@ import re
 from components.json_value import Json
 
 _LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")
-"""How a list of texts begins, also where other quotation marks were made of the plain ones."""
+"""The beginning of a list of texts, also with quotation marks that a program replaced."""
 
 
 def delimiter_of(text: str) -> str:
-    """Excel writes semicolons where commas are decimal points; whichever stands in the header first is meant."""
+    """Return the first comma, semicolon or tab of a table. Excel writes semicolons where commas are decimal points."""
     return min(",;\t", key=lambda one: text.find(one) if one in text else len(text))
 
 
 def texts_in(cell: str) -> list[str]:
-    """Of a cell that holds one text, or a JSON list of several; none of an empty one. What only begins with a bracket,
-    such as "[503] metres", is one text.
+    """Return the texts in a cell: one text, or a JSON list of several; [] for an empty cell.
 
-    Raises ValueError for a list of texts that is not JSON.
+    A text that only begins with a bracket, such as "[503] metres", is one text. Raises ValueError for a list of texts
+    that is not JSON.
     """
     if not cell.lstrip().startswith("["):
         return [cell] if cell else []

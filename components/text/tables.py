@@ -1,6 +1,6 @@
-"""Splits a whole corpus once: where its tokens and sentences end, and which terms it holds.
+"""Tables of a corpus that is split once: the ends of its tokens and sentences, and its terms.
 
-Chunks are spans, so every chunking reads these tables instead of splitting its own texts again.
+Chunks are spans, so every chunking reads these tables instead of splitting its texts again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def _ragged(rows: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArr
 
 
 def segment(texts: Sequence[str], tokenizer: Tokenizer | None) -> Segments:
-    """Token and sentence ends of every text. Without a tokenizer a token is a character."""
+    """Return the token and sentence ends of every text. Without a tokenizer, a token is a character."""
     token_rows: list[NDArray[np.int32]] = []
     for first in range(0, len(texts), _BATCH):
         batch = texts[first : first + _BATCH]
@@ -36,14 +36,14 @@ def segment(texts: Sequence[str], tokenizer: Tokenizer | None) -> Segments:
 
 
 def segments_of(segments: Segments, spans: Spans) -> Segments:
-    """The segments of spans as if each were a document: a token or sentence that goes beyond it ends where it does."""
+    """Return the segments of spans as if each span were a document. A token or sentence ends no later than its span."""
     return Segments(
-        *_ragged(_within(segments.token_offsets, segments.token_ends, spans)),
-        *_ragged(_within(segments.sentence_offsets, segments.sentence_ends, spans)),
+        *_ragged(_ends_within(segments.token_offsets, segments.token_ends, spans)),
+        *_ragged(_ends_within(segments.sentence_offsets, segments.sentence_ends, spans)),
     )
 
 
-def _within(offsets: NDArray[np.int64], ends: NDArray[np.int32], spans: Spans) -> list[NDArray[np.int32]]:
+def _ends_within(offsets: NDArray[np.int64], ends: NDArray[np.int32], spans: Spans) -> list[NDArray[np.int32]]:
     rows = []
     for document, start, end in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
         of_document = ends[offsets[document] : offsets[document + 1]]
@@ -55,10 +55,10 @@ def _within(offsets: NDArray[np.int64], ends: NDArray[np.int32], spans: Spans) -
 
 @dataclass(frozen=True)
 class TermTable:
-    """The terms of a corpus in order: document i owns [offsets[i], offsets[i + 1]) of `ids`, `start`, `end`.
+    """Terms of a corpus in order: document i owns [offsets[i], offsets[i + 1]) of `ids`, `start`, `end`.
 
-    `ids` int32 positions in `vocabulary`; `start`, `end` int32 character offsets of the word. Words that are not
-    indexed are not in the table.
+    `ids` are int32 positions in `vocabulary`; `start`, `end` are int32 character offsets of the word. The table has no
+    words that are not indexed.
     """
 
     offsets: NDArray[np.int64]
@@ -69,15 +69,15 @@ class TermTable:
 
     @cached_property
     def number_of(self) -> Mapping[str, int]:
-        """The positions in the vocabulary, by term."""
+        """The position of each term in the vocabulary."""
         return {term: i for i, term in enumerate(self.vocabulary)}
 
     def of_documents(self) -> Terms:
-        """The terms of every document."""
+        """Return the terms of every document."""
         return Terms(self.ids, self.offsets[:-1], self.offsets[1:], len(self.vocabulary))
 
     def of_chunks(self, chunks: Spans) -> Terms:
-        """The terms that lie completely inside each chunk."""
+        """Return the terms that are completely inside each chunk."""
         # Documents are laid end to end on one number line, so that a single sorted search serves all chunks.
         longest = int(max(self.end.max(initial=0), chunks.end.max(initial=0))) + 1
         base = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64) * longest, np.diff(self.offsets))
@@ -88,7 +88,7 @@ class TermTable:
 
 
 def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTable:
-    """Splits every text once. The vocabulary is sorted, so that ids do not depend on the order of the documents."""
+    """Split every text once. The vocabulary is sorted, so that ids do not depend on the order of the documents."""
     seen: dict[str, int] = {}
     rows: list[NDArray[np.int32]] = []
     starts: list[NDArray[np.int32]] = []
@@ -109,15 +109,16 @@ def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTabl
 
 
 def joined_tables(tables: Sequence[TermTable], rows: Sequence[NDArray[np.int64]]) -> TermTable:
-    """One table of several, each of some documents of a corpus: `rows` are which, ascending. Equals the table that is
-    built of all documents at once.
+    """Return one table for several tables of parts of a corpus. It equals the table built from all documents together.
+
+    `rows` are the ascending positions of each table's documents in the corpus.
     """
     if len(tables) == 1:
         return tables[0]
     vocabulary = sorted(set().union(*(table.vocabulary for table in tables)))
     place = {term: i for i, term in enumerate(vocabulary)}
     ids = [np.array([place[term] for term in table.vocabulary], dtype=np.int32)[table.ids] for table in tables]
-    order = np.argsort(np.concatenate(rows), kind="stable")  # where the documents of the corpus are in the tables
+    order = np.argsort(np.concatenate(rows), kind="stable")  # places of the corpus's documents in the tables
     lengths = np.concatenate([np.diff(table.offsets) for table in tables])
     first = np.cumsum(lengths) - lengths
     offsets = np.concatenate([[0], np.cumsum(lengths[order])])
@@ -127,7 +128,7 @@ def joined_tables(tables: Sequence[TermTable], rows: Sequence[NDArray[np.int64]]
 
 
 def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, table: TermTable) -> Terms:
-    """Terms of the queries in a corpus's vocabulary; words that the corpus does not hold are left out."""
+    """Return the terms of the queries in a corpus's vocabulary, without words that the corpus does not contain."""
     place = table.number_of
     rows = [
         np.array(

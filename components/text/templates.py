@@ -1,4 +1,4 @@
-"""Filling in prompts."""
+"""Filling in templates of prompts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,16 +6,16 @@ from functools import lru_cache
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Replaces every place such as {question} in one pass, so that braces inside a value stay as they are."""
-    return _any_of(tuple(values)).sub(lambda place: values[place.group()], template)
+    """Replace every place such as {question} in one pass, so that braces inside a value stay unchanged."""
+    return _pattern_of(tuple(values)).sub(lambda place: values[place.group()], template)
 
 
 def missing_places(name: str, template: str, places: Sequence[str]) -> list[str]:
-    """The mistake, if any, of a template called `name` that must have these places."""
+    """Return an error if a template called `name` lacks any of these places."""
     missing = [place for place in places if place not in template]
     return [f"{name}: has no {' and no '.join(missing)}"] if missing else []
 
 
 @lru_cache(maxsize=100)
-def _any_of(places: tuple[str, ...]) -> re.Pattern[str]:
+def _pattern_of(places: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, places)))

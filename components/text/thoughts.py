@@ -1,10 +1,11 @@
-"""The thoughts of reasoning models, which some servers leave in the text."""
+"""Thoughts of reasoning models, which some servers leave in the text."""
 
 _OPENED, _CLOSED = "<think>", "</think>"
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """(thoughts, the rest), both stripped: what is between <think> and </think>, and what comes after the last of them.
+    """Return (thoughts, the rest), both stripped: the text between <think> and </think>, and the text after the last of
+    them.
 
     Either tag may be missing: chat templates may write the first, and a text that is cut off may lack the second.
     """

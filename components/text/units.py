@@ -1,4 +1,4 @@
-"""Units of texts as numbers: equal units are equal numbers, in any text, process and session."""
+"""Units of texts as numbers. Equal units have equal numbers in all texts and processes."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -13,17 +13,17 @@ Rows = Sequence[int] | NDArray[np.int64]
 
 
 def _number(unit: str) -> int:
-    """63 bits of a hash: among a million distinct units two are equal with a probability of 5e-8."""
+    """Return 63 bits of a hash. Among a million distinct units, two are equal with a probability of 5e-8."""
     return int.from_bytes(blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
 _MOST_WORDS = 1_000_000
 _LONGEST_WORD = 32
-"""Longer units, such as whole answers, do not come again, and are not remembered."""
+"""Longer units, such as whole answers, rarely recur and are not cached."""
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of units, each made when it is first met."""
+    """Numbers of units, computed at their first use."""
 
     def __missing__(self, unit: str) -> int:
         number = _number(unit)
@@ -38,14 +38,14 @@ _numbers = _Numbers()
 
 
 def number_units(units_of_texts: Iterable[Sequence[str]]) -> Units:
-    """The units of many texts."""
+    """Return the units of many texts as numbers."""
     rows = [[_numbers[unit] for unit in units] for units in units_of_texts]
     ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=sum(map(len, rows)))
     return Units(ids, _offsets(np.array([len(row) for row in rows], dtype=np.int64)))
 
 
 def take(units: Units, rows: Rows) -> Units:
-    """Those of some of the texts, in the order of `rows`; a text may be taken several times."""
+    """Return the units of some texts, in the order of `rows`. A text may be taken several times."""
     chosen = np.asarray(rows, dtype=np.int64)
     lengths = np.diff(units.offsets)[chosen]
     offsets = _offsets(lengths)

@@ -1,1 +1,1 @@
-"""How texts are split: into words to be indexed, or into tokens in which lengths are counted."""
+"""Tokenizers: they split texts into words for indexes and metrics, or into tokens that measure lengths."""

@@ -1,4 +1,4 @@
-"""Overlapping character bigrams for Chinese, whole words for the rest: retrieval without a dictionary."""
+"""Overlapping character bigrams for Chinese, and whole words for the rest. No dictionary is needed."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,17 +14,17 @@ _RUN = re.compile(r"(?P<han>[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|[^\W\u34
 
 @dataclass(frozen=True)
 class CharacterBigrams:
-    """A run of Chinese characters ABCD becomes AB, BC, CD (a single one stays itself); other words stay whole."""
+    """Bigrams of Chinese runs: ABCD becomes AB, BC, CD. A single character and other words stay whole."""
 
     version: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("zh", "ja")
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
-        """One Words per text."""
+        """Yield the words of each text."""
         return map(_bigrams, texts)
 
     def normalize(self, token: str) -> str:
-        """NFKC, lower case; "" for white space and punctuation."""
+        """Return the word in NFKC and lower case; "" for white space and punctuation."""
         return index_term(token)
 
 

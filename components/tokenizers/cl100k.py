@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,20 @@ from components.errors import MissingExtraError
 from components.loading import loaded_once
 from components.threads import n_threads
 
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
 _CHARACTERS_FOR_THREADS = 100_000
 
 
 @loaded_once
-def _encoding() -> Any:
+def _encoding() -> "Encoding":
     import tiktoken
 
     spec = importlib.util.find_spec("llama_index.core")
     if spec is None or spec.origin is None:
         raise MissingExtraError("llama-index-core", "dev", "the cl100k tokenizer (its vocabulary file)")
-    # tiktoken takes the folder from the environment alone. It is put back, because it concerns other users of tiktoken.
+    # tiktoken reads the folder only from the environment. It is restored, because other users of tiktoken read it too.
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
     os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "_static" / "tiktoken_cache")
     try:
@@ -42,7 +45,7 @@ def _encoding() -> Any:
 
 @loaded_once
 def _token_lengths() -> NDArray[np.int32]:
-    """Length in bytes of every token in the vocabulary, int32[n_vocabulary]."""
+    """Return the length in bytes of every token in the vocabulary, int32[n_vocabulary]."""
     encoding = _encoding()
     lengths = np.zeros(encoding.n_vocab, dtype=np.int32)
     for token in encoding.token_byte_values():
@@ -50,8 +53,8 @@ def _token_lengths() -> NDArray[np.int32]:
     return lengths
 
 
-def _encoded(texts: Sequence[str]) -> list[list[int]]:
-    """The subwords of each text, by several threads where it takes longer to encode them than to start these."""
+def _encode(texts: Sequence[str]) -> list[list[int]]:
+    """Return the subwords of each text, in several threads if encoding takes longer than starting them."""
     encoding = _encoding()
     if n_threads() == 1 or sum(map(len, texts)) < _CHARACTERS_FOR_THREADS:
         return [encoding.encode_ordinary(text) for text in texts]
@@ -67,11 +70,13 @@ class Cl100k:
     max_tokens_per_character: ClassVar[int] = 4
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Character offsets where the subwords end, int32; one that ends inside a character ends before it."""
-        return [_character_ends(text, tokens) for text, tokens in zip(texts, _encoded(texts), strict=True)]
+        """Return the character offsets where the subwords end, int32. A subword that ends inside a character ends
+        before it.
+        """
+        return [_character_ends(text, tokens) for text, tokens in zip(texts, _encode(texts), strict=True)]
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """The characters that each subword completes, "" for one that completes none; joined they are the text."""
+        """Return the characters that each subword completes, "" for none; joined, they equal the text."""
         return [
             [text[start:end] for start, end in pairwise([0, *ends.tolist()])]
             for text, ends in zip(texts, self.token_ends(texts), strict=True)
@@ -79,10 +84,10 @@ class Cl100k:
 
 
 def _character_ends(text: str, tokens: list[int]) -> NDArray[np.int32]:
-    """Byte positions of token ends, mapped to the number of whole characters before them."""
+    """Map the byte positions of token ends to the number of whole characters before them."""
     byte_ends = np.cumsum(_token_lengths()[np.array(tokens, dtype=np.int64)])
     raw = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
-    begins_character = (raw & 0xC0) != 0x80  # in UTF-8 all bytes of a character but the first are 0b10xxxxxx
+    begins_character = (raw & 0xC0) != 0x80  # in UTF-8, all bytes of a character except the first are 0b10xxxxxx
     characters_begun = np.concatenate([[0], np.cumsum(begins_character)])
     ends_whole = np.append(begins_character[1:], True)
     ends = characters_begun[byte_ends] - np.where(ends_whole[byte_ends - 1], 0, 1) if len(tokens) else byte_ends

@@ -3,18 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
 
+if TYPE_CHECKING:
+    import Stemmer
+
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 
 
 @loaded_once
-def _stemmer() -> Any:
+def _stemmer() -> "Stemmer.Stemmer":
     import Stemmer
 
     return Stemmer.Stemmer("english")
@@ -29,7 +32,7 @@ def _stop_words() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class EnglishStems:
-    """Words by a regular expression (numbers such as 1,250.5 stay whole), Snowball's English stemmer, bm25s's stop
+    """Words by a regular expression (numbers such as 1,250.5 stay whole), Snowball's English stemmer, and bm25s's stop
     words.
     """
 
@@ -37,10 +40,10 @@ class EnglishStems:
     languages: ClassVar[tuple[str, ...]] = ("en",)
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
-        """One Words per text."""
+        """Yield the words of each text."""
         return (words_at(text, [word.span() for word in _WORD.finditer(text)]) for text in texts)
 
     def normalize(self, token: str) -> str:
-        """NFKC, lower case, stemmed; "" for a stop word."""
+        """Return the stem in NFKC and lower case; "" for a stop word."""
         term = index_term(token)
         return "" if term in _stop_words() else str(_stemmer().stemWord(term))

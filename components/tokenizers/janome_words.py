@@ -1,15 +1,18 @@
 """Japanese words by Janome, a morphological analyser in plain Python with its dictionary (extra: languages)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
 from components.loading import loaded_once
 from components.tokenizers.places import AnalysedWords, Place, places_in_order
 
+if TYPE_CHECKING:
+    from janome.tokenizer import Tokenizer
+
 
 @loaded_once
-def _analyser() -> Any:
+def _analyser() -> "Tokenizer":
     try:
         from janome.tokenizer import Tokenizer
     except ImportError as error:
@@ -19,12 +22,14 @@ def _analyser() -> Any:
 
 @dataclass(frozen=True)
 class JanomeWords(AnalysedWords):
-    """Words as Janome cuts them, for the index and for metrics."""
+    """Words as segmented by Janome, for the index and for metrics."""
 
     version: ClassVar[int] = 1
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ja",)
 
     def places(self, text: str) -> list[Place]:
-        """Of the words, as far as the text holds them as Janome writes them."""
+        """Return the places of the words. Words that Janome rewrites, so that the text does not contain them, are left
+        out.
+        """
         return places_in_order(text, list(_analyser().tokenize(text)))

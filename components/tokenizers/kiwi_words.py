@@ -1,15 +1,20 @@
-"""Korean morphemes by Kiwi (extra: languages): particles and endings are cut off the words that carry the meaning."""
+"""Korean morphemes by Kiwi (extra: languages). It separates particles and endings from the words that carry the
+meaning.
+"""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
 from components.loading import loaded_once
 from components.tokenizers.places import AnalysedWords, Place
 
+if TYPE_CHECKING:
+    from kiwipiepy import Kiwi
+
 
 @loaded_once
-def _analyser() -> Any:
+def _analyser() -> "Kiwi":
     try:
         from kiwipiepy import Kiwi
     except ImportError as error:
@@ -19,14 +24,16 @@ def _analyser() -> Any:
 
 @dataclass(frozen=True)
 class KiwiWords(AnalysedWords):
-    """Morphemes as they are written, for the index and for metrics."""
+    """Morphemes in their written form, for the index and for metrics."""
 
     version: ClassVar[int] = 1
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ko",)
 
     def places(self, text: str) -> list[Place]:
-        """Of the morphemes; of those that share characters, such as a contracted ending, the first."""
+        """Return the places of the morphemes. Of morphemes that share characters, such as contracted endings, the first
+        counts.
+        """
         places: list[Place] = []
         done = 0
         for token in _analyser().tokenize(text):

@@ -1,4 +1,4 @@
-"""Words that are known by their places in a text, as the components of this folder return them."""
+"""Words identified by their places in a text, as the tokenizers of this folder return them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -11,41 +11,43 @@ from components.text.normalize import index_term
 from components.tokenizers.jieba_words import ends_of
 
 Place = tuple[int, int]
-"""[start, end) in characters."""
+"""Characters [start, end) of a text."""
 
 
 class AnalysedWords(ABC):
-    """A tokenizer that only has to say where the words of a text are."""
+    """Base of tokenizers that only need to define the places of words."""
 
     @abstractmethod
     def places(self, text: str) -> list[Place]:
-        """Of the words, in order and without overlaps."""
+        """Return the places of the words, in order and without overlaps."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Words of each text; joined they are the text."""
+        """Return the words of each text; joined, they equal the text."""
         return [pieces_at(text, self.places(text)) for text in texts]
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Character offsets where the words end, int32."""
+        """Return the character offsets where the words end, int32."""
         return [ends_of(words) for words in self.tokenize(texts)]
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
-        """One Words per text."""
+        """Yield the words of each text."""
         return (words_at(text, self.places(text)) for text in texts)
 
     def normalize(self, token: str) -> str:
-        """NFKC, lower case; "" for white space and punctuation."""
+        """Return the word in NFKC and lower case; "" for white space and punctuation."""
         return index_term(token)
 
 
 def words_at(text: str, places: Sequence[Place]) -> Words:
-    """The words at some places."""
+    """Return the words at these places."""
     bounds = np.array(places, dtype=np.int32).reshape(-1, 2)
     return Words([text[start:end] for start, end in places], bounds[:, 0], bounds[:, 1])
 
 
 def pieces_at(text: str, places: Sequence[Place]) -> list[str]:
-    """The words at places that do not overlap, and the characters between them one by one: joined they are the text."""
+    """Return the words at places that do not overlap, and the single characters between them; joined, they equal the
+    text.
+    """
     pieces: list[str] = []
     done = 0
     for start, end in places:
@@ -55,7 +57,7 @@ def pieces_at(text: str, places: Sequence[Place]) -> list[str]:
 
 
 def places_in_order(text: str, words: Sequence[str]) -> list[Place]:
-    """Where words that occur in the text in this order are; what a segmenter rewrote and the text does not hold is left
+    """Return the places of words that occur in the text in this order. Words that the text does not contain are left
     out.
     """
     places: list[Place] = []

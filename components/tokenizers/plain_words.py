@@ -1,4 +1,4 @@
-"""Words as languages with spaces write them, for metrics: as they are, not stemmed."""
+"""Words of languages with spaces, for metrics: unchanged, without stemming."""
 
 import re
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ _WORD = re.compile(r"[^\W_](?:[^\W_]|[.,'’-](?=[^\W_]))*")
 
 
 def places_of_words(text: str) -> list[Place]:
-    """Runs of letters and digits with the points, apostrophes and hyphens inside them."""
+    """Return runs of letters and digits, with the points, apostrophes and hyphens inside them."""
     return [word.span() for word in _WORD.finditer(text)]
 
 
 @dataclass(frozen=True)
 class PlainWords:
-    """Runs of letters and digits (well-known, 1,250.5 and don't are one word each); every other character by itself."""
+    """Runs of letters and digits (well-known, 1,250.5 and don't are one word each). Other characters stay single."""
 
     version: ClassVar[int] = 1
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("en", "de", "fr", "es")
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Words of each text; joined they are the text."""
+        """Return the words of each text; joined, they equal the text."""
         return [pieces_at(text, places_of_words(text)) for text in texts]
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Character offsets where the words end, int32."""
+        """Return the character offsets where the words end, int32."""
         return [ends_of(words) for words in self.tokenize(texts)]

@@ -27,19 +27,19 @@ class RjiebaWords:
     languages: ClassVar[tuple[str, ...]] = ("zh",)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Words of each text; joined they are the text."""
+        """Return the words of each text; joined, they equal the text."""
         import rjieba
 
         return [rjieba.cut(text, self.hmm) for text in texts]
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Character offsets where the words end, int32."""
+        """Return the character offsets where the words end, int32."""
         return [ends_of(words) for words in self.tokenize(texts)]
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
-        """One Words per text."""
+        """Yield the words of each text."""
         return (words_with_places(words) for words in (self.tokenize([text])[0] for text in texts))
 
     def normalize(self, token: str) -> str:
-        """NFKC, lower case; "" for white space and punctuation."""
+        """Return the word in NFKC and lower case; "" for white space and punctuation."""
         return index_term(token)

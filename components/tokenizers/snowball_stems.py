@@ -1,23 +1,26 @@
-"""Words of European languages, stemmed by Snowball."""
+"""Stems of words of European languages, by Snowball."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
 
+if TYPE_CHECKING:
+    import Stemmer
+
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
-"""Of the languages that texts are recognised in."""
+"""Codes of the languages that `detect_language` recognises."""
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’]")
 
 
 @loaded_once
-def _stemmer(language: str) -> Any:
+def _stemmer(language: str) -> "Stemmer.Stemmer":
     import Stemmer
 
     return Stemmer.Stemmer(language)
@@ -25,7 +28,7 @@ def _stemmer(language: str) -> Any:
 
 @loaded_once
 def _stop_words(language: str) -> frozenset[str]:
-    """Those that bm25s has; none for a language that it has none for."""
+    """Return bm25s's stop words for the language; none if it has none."""
     from bm25s import stopwords
 
     return frozenset(getattr(stopwords, f"STOPWORDS_{language.upper()}", ()))
@@ -33,8 +36,10 @@ def _stop_words(language: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class SnowballStems:
-    """Words by a regular expression (numbers such as 1.250,5 stay whole), Snowball's stemmer of the language, bm25s's
-    stop words where it has some. In French an elided article (l'eau) goes away.
+    """Words by a regular expression (numbers such as 1.250,5 stay whole), Snowball's stemmer, and bm25s's stop words,
+    if any.
+
+    In French, elided articles (l'eau) are removed.
     """
 
     language: str = "german"
@@ -43,11 +48,11 @@ class SnowballStems:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The language, as texts are recognised in it."""
+        """The code of the language, as `detect_language` returns it."""
         return (_CODES.get(self.language, self.language),)
 
     def check(self) -> list[str]:
-        """A mistake if Snowball has no stemmer for the language."""
+        """Return an error if Snowball has no stemmer for the language."""
         import Stemmer
 
         known = Stemmer.algorithms()
@@ -56,11 +61,11 @@ class SnowballStems:
         )
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
-        """One Words per text."""
+        """Yield the words of each text."""
         return (words_at(text, [word.span() for word in _WORD.finditer(text)]) for text in texts)
 
     def normalize(self, token: str) -> str:
-        """NFKC, lower case, stemmed; "" for a stop word."""
+        """Return the stem in NFKC and lower case; "" for a stop word."""
         term = index_term(token)
         if self.language == "french":
             term = _ELISION.sub("", term)

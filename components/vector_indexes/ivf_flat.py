@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import isqrt
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ _SEED = 0
 
 _CANDIDATES_AT_ONCE = 1 << 24
 """Candidates in memory: they limit the number of queries for which each list is read once."""
+
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,6 @@ def _nearest_centroids(vectors: NDArray[np.float32], centroids: NDArray[np.float
     return assigned
 
 
-def _joined(found: NDArray[Any]) -> NDArray[Any]:
+def _joined(found: NDArray[Number]) -> NDArray[Number]:
     """Concatenate the results of all lists that a query probes."""
     return found.reshape(len(found), -1)

@@ -48,7 +48,7 @@ def taken(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[
         yield block
 
 
-def release(array: NDArray[Any]) -> None:
+def release(array: NDArray[np.generic]) -> None:
     """Release the pages of a file that were read through an array.
 
     Until then they count as memory of the process, although the system could reclaim them. They are read again when
@@ -90,7 +90,7 @@ def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
     return _mapped(path)
 
 
-def index_over(array: NDArray[Any]) -> Any:
+def index_over(array: NDArray[np.generic]) -> Any:
     """Return the FAISS index that `index_in_file` wrote.
 
     Its large parts stay in the array. If the array is mapped from a file, a search reads only the pages it needs.

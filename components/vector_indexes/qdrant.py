@@ -44,10 +44,10 @@ class Qdrant:
     Building the index creates the collection "rag-grid-" plus the key of its stage. ":memory:" in place of an address
     selects the client's trial mode, whose collections end with the process.
 
-    With `exact`, every vector is compared with every query, and the hits equal those of `Flat`. The exception is more
-    than BEYOND chunks that tie with the last hit, among which the server chooses. Without `exact`, the server searches
-    a graph (Malkov and Yashunin 2018) over segments of at least 10 MB, and each build of that graph differs slightly.
-    The server only finds the nearest vectors: scores are computed here, from the full vectors.
+    With `exact`, every vector is compared with every query, and the hits equal the hits of `Flat`. The exception is
+    more than BEYOND chunks that tie with the last hit, among which the server chooses. Without `exact`, the server
+    searches a graph (Malkov and Yashunin 2018) over segments of at least 10 MB, and each build of that graph differs
+    slightly. The server only finds the nearest vectors: scores are computed here, from the full vectors.
 
     The key is read from the environment variable `api_key_env` ("" for a server without a key), and appears in no
     result, message or file.
@@ -91,7 +91,7 @@ class Qdrant:
         return replace(self, ef_search=Qdrant.ef_search)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """Return `collection`, its name with that of `place` in it, and `n_vectors`, the number of its vectors.
+        """Return `collection`, a name that includes the name of `place`, and `n_vectors`, the number of its vectors.
 
         A complete collection is reused. A partial one, which an interrupted build leaves, is completed. Raises
         ComponentError if the server does not answer, or rejects a request.

@@ -53,7 +53,7 @@ def test_what_is_left_out_and_what_varies_together_is_said(tmp_path: Path, capsy
     failed = replace(last, facts={"status": "FAILED", "reason": "no"})
     lines = lines_of(tiny_sweep.write(tmp_path, [*cells, failed]), capsys)
     assert "index varies only along with retriever, which stands for both" in lines
-    assert "cannot be told apart from the other terms, so without a share of their own: retriever x top_k" in lines
+    assert "cannot be separated from the other terms, so without a share: retriever x top_k" in lines
     assert "left out: 1 cell(s) that failed, or have no value or no result yet" in lines
 
 
@@ -93,4 +93,4 @@ def test_differences_that_chance_makes_are_no_effects(tmp_path: Path, capsys: py
     cells = [replace(cell, rouge_l=random.random(8).tolist()) for cell in tiny_sweep.CELLS]
     lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)
     assert lines[2].count("–") == 2
-    assert any(line.startswith("the cells differ no more than chance makes equal cells differ") for line in lines)
+    assert any(line.startswith("the cells differ no more than equal cells differ by chance") for line in lines)

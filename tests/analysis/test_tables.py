@@ -138,7 +138,7 @@ class TestBeside:
         assert "top_k=2: its cell FAILED (eeeeeeee)" in text
         assert "top_k=6: no cell has top_k=6" in text
         assert "Cells without a row: dddddddd" in text
-        assert "differ more from their row than the one that is shown: cccccccc" in text
+        assert "differ more from their row than the shown cell: cccccccc" in text
         assert "FAILED, not compared: eeeeeeeeeeee: broken" in text
 
     def test_sets_without_a_sample_are_named_with_the_reason(
@@ -230,7 +230,7 @@ class TestMistakes:
 
     def test_a_table_that_is_no_sweep(self, tmp_path: Path) -> None:
         with pytest.raises(
-            DataError, match=r"omnieval/3 is no sweep.*judge_agreement.* python -m analysis table omnieval/3"
+            DataError, match=r"omnieval/3 is not a sweep.*judge_agreement.* python -m analysis table omnieval/3"
         ):
             tables.run(parse("omnieval/3", str(tmp_path)))
 

@@ -56,7 +56,7 @@ def test_a_server_that_does_not_run_is_reported_without_retries() -> None:
     (answer,) = model.generate([request("q")])
     assert time.monotonic() - started < 1
     assert answer.error_class is ErrorClass.CONNECTION
-    assert "nobody listens there: start the server (`ollama serve`), or give its address as base_url" in answer.error
+    assert "no server listens there: start the server (`ollama serve`), or give its address as base_url" in answer.error
 
 
 def test_usage_is_counted_and_limited_as_for_other_servers(tmp_path: Path) -> None:

@@ -255,7 +255,8 @@ class TestErrorClasses:
         (answer,) = model.generate([request("q")])
         assert time.monotonic() - started < 1
         assert (
-            "(attempt 1 of 6); nobody listens there: start the server, or give its address as base_url" in answer.error
+            "(attempt 1 of 6); no server listens there: start the server, or give its address as base_url"
+            in answer.error
         )
 
     def test_requests_not_sent_have_the_class_of_the_failure_before(self) -> None:

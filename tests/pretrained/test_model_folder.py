@@ -193,5 +193,5 @@ class TestLoading:
         assert not (tmp_path / "was_run").exists()
 
     def test_a_device_that_is_not_there(self, build: Build, bert: Path) -> None:
-        with pytest.raises(ComponentError, match="device: got 'abacus', expected auto or one that torch can use here"):
+        with pytest.raises(ComponentError, match="device: got 'abacus', expected auto or a device that torch can use"):
             _score(build(str(bert), device="abacus"))

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.secret_places import CONFIGURATION, ENVIRONMENT, PLACES, random_secret
 from benchmarks.secret_search import leaks
-from benchmarks.secrets import Trial, attempted
+from benchmarks.secrets import Trial, attempt
 from tests.forked import ForkedCommand
 from tests.runner.sweeping import end_group
 
@@ -43,7 +43,7 @@ def _chosen() -> list[Trial]:
 
 @pytest.mark.parametrize("trial", _chosen(), ids=str)
 def test_no_file_and_no_output_shows_a_secret(trial: Trial, tmp_path: Path) -> None:
-    ended = attempted(trial, tmp_path, forked)
+    ended = attempt(trial, tmp_path, forked)
     assert ended.problem == ""
     assert ended.leaks == ()
 

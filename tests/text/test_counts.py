@@ -16,7 +16,7 @@ def test_counts_by_hand() -> None:
 
 
 def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(counts, "_ROWS_PER_BLOCK", 1)
     assert count_matrix(TERMS).toarray().tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
 
 

@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from components.text.normalize import _SHOWN, answer_form, index_term, is_word_character
+from components.text.normalize import _VISIBLE, answer_form, index_term, is_word_character
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_every_character_is_shown_or_not_by_its_category() -> None:
         category = unicodedata.category(character)
         unseen = category[0] in "PS" or category == "Cf"
         shown = "" if unseen else " " if character.isspace() else character
-        assert f"a{character}b".translate(_SHOWN) == f"a{shown}b"
+        assert f"a{character}b".translate(_VISIBLE) == f"a{shown}b"

@@ -47,12 +47,12 @@ def vote(prompt: str, flawed_share: float) -> str | None:
     counts = {name: text.lower().count(name.lower()) for name in sorted(options)}
     best = max(counts, key=counts.__getitem__, default="")
     if not counts or "flaw:out_of_domain" in text or not (is_document or counts[best]):
-        return _said(topic=0)
+        return _reply(topic=0)
     if not counts[best]:
         best = sorted(options)[number_of(text.partition("<document>")[2]) % len(options)]
     if is_document and not is_adjudicator and ("flaw:tied_vote" in text or fraction_of(prompt) < flawed_share):
         best = [*sorted(options), ""][_voter(prompt) % (len(options) + 1)]
-    return _said(topic=options.get(best, 0))
+    return _reply(topic=options.get(best, 0))
 
 
 def draft_topics(prompt: str, flawed_share: float) -> str | None:
@@ -74,8 +74,8 @@ def understand(prompt: str, flawed_share: float) -> str | None:
         return None
     question = _question(prompt)
     refers_back = question.startswith(_FOLLOW_UPS) and "user: " not in prompt
-    is_clear = bool(_PAIR.search(question) or _known(question)) and not refers_back
-    return _said(about=question, missing="" if is_clear else "What is meant?", self_contained=is_clear)
+    is_clear = bool(_PAIR.search(question) or _known_answer(question)) and not refers_back
+    return _reply(about=question, missing="" if is_clear else "What is meant?", self_contained=is_clear)
 
 
 def read(prompt: str, flawed_share: float) -> str | None:
@@ -87,7 +87,7 @@ def read(prompt: str, flawed_share: float) -> str | None:
     question, documents = _question(prompt), _DOCUMENT.findall(prompt)
     found = [_numbers(documents, clues) for clues in _clues(question)]
     answer = "; ".join(own[0] for own in found) if found and all(found) else ""
-    return _said(answer=answer if documents else _known(question))
+    return _reply(answer=answer if documents else _known_answer(question))
 
 
 def compare(prompt: str, flawed_share: float) -> str | None:
@@ -98,7 +98,7 @@ def compare(prompt: str, flawed_share: float) -> str | None:
         prompt, ("Reference", "参考答案"), ("Answer", "待比对的答案"), ("Does the answer", "就这个问题而言")
     )
     reference, answer = (Counter(_NUMBER.findall(block)) for block in asked[:2])
-    return _said(match=reference - Counter(["1"]) == answer or reference == answer)
+    return _reply(match=reference - Counter(["1"]) == answer or reference == answer)
 
 
 def look_for_others(prompt: str, flawed_share: float) -> str | None:
@@ -111,8 +111,8 @@ def look_for_others(prompt: str, flawed_share: float) -> str | None:
     for number, document in enumerate(_DOCUMENT.findall(prompt), 1):
         found = [value for clues in _clues(question) for value in _numbers([document], clues)]
         if other := next((value for value in found if value not in reference), ""):
-            return _said(other_answer=other, document=number)
-    return _said(other_answer="", document=0)
+            return _reply(other_answer=other, document=number)
+    return _reply(other_answer="", document=0)
 
 
 def support(prompt: str, flawed_share: float) -> str | None:
@@ -122,7 +122,7 @@ def support(prompt: str, flawed_share: float) -> str | None:
     (summary,) = _blocks(prompt, ("Summary:", "摘要："), ("Excerpts", "文档摘录"))
     known = {number for document in _DOCUMENT.findall(prompt) for number in _NUMBER.findall(document)}
     numbers = _NUMBER.findall(summary.strip().removeprefix("[1] "))
-    return _said(unsupported=next((number for number in numbers if number not in known), ""))
+    return _reply(unsupported=next((number for number in numbers if number not in known), ""))
 
 
 def inspect(prompt: str, flawed_share: float) -> str | None:
@@ -135,13 +135,13 @@ def inspect(prompt: str, flawed_share: float) -> str | None:
     if "flaw:no_verdict" in prompt:
         return "Hard to say."
     if "flaw:dropped" in prompt:
-        return _said(grade=0)
+        return _reply(grade=0)
     corrected = question.replace("exact", "precise").replace("具体", "准确").split("user: ")[-1].strip()
     is_to_correct = "flaw:corrected" in prompt or fraction_of(prompt) < flawed_share
     if "flaw:corrected_twice" in prompt or (is_to_correct and corrected not in question):
         again = corrected if corrected not in question else corrected.replace("precise", "very precise")
-        return _said(grade=1, question=again, answer=answer.strip().removeprefix("[1] "), evidence=[], expression="")
-    return _said(grade=2)
+        return _reply(grade=1, question=again, answer=answer.strip().removeprefix("[1] "), evidence=[], expression="")
+    return _reply(grade=2)
 
 
 READERS: list[Callable[[str, float], str | None]] = [
@@ -149,7 +149,7 @@ READERS: list[Callable[[str, float], str | None]] = [
 ]  # fmt: skip
 
 
-def _said(**reply: object) -> str:
+def _reply(**reply: object) -> str:
     return json.dumps({"reason": "It is as the words say.", **reply}, ensure_ascii=False)
 
 
@@ -197,5 +197,5 @@ def _numbers(documents: Sequence[str], clues: tuple[str, str]) -> list[str]:
     return found
 
 
-def _known(question: str) -> str:
+def _known_answer(question: str) -> str:
     return next((answer for words, answer in COMMON_KNOWLEDGE.items() if words in question), "")

@@ -32,7 +32,7 @@ class Fact:
     value: str
 
     @property
-    def cited(self) -> dict[str, Any]:
+    def cited(self) -> dict[str, object]:
         return {"sentences": [self.sentence], "quote": self.text}
 
 
@@ -53,10 +53,10 @@ def write(prompt: str, flawed_share: float) -> str | None:
     facts = [_facts(own, chance) for own in documents]
     n_wanted = 2 if '"turns"' in form[0] else 1
     if flaw == "declined" or any(len(own) < n_wanted for own in facts):
-        return _said({"not_applicable": "no number with two clues in a document"})
+        return _reply_text({"not_applicable": "no number with two clues in a document"})
     reply = next(written(facts) for key, written in _FORMS if key in form[0])
     reply = FLAWS[flaw](reply, [own[0] for own in facts]) if flaw in FLAWS else reply
-    return _said(reply if flaw in ("no_topic", "other_language") else _on_topic(reply, prompt))
+    return _reply_text(reply if flaw in ("no_topic", "other_language") else _on_topic(reply, prompt))
 
 
 def question_about(facts: list[Fact]) -> str:
@@ -69,14 +69,14 @@ def question_about(facts: list[Fact]) -> str:
 
 
 def _question(facts: list[list[Fact]]) -> Reply:
-    return _about([own[0] for own in facts])
+    return _reply_about([own[0] for own in facts])
 
 
 def _long_question(facts: list[list[Fact]]) -> Reply:
-    return _about(facts[0][:4])
+    return _reply_about(facts[0][:4])
 
 
-def _about(facts: list[Fact]) -> Reply:
+def _reply_about(facts: list[Fact]) -> Reply:
     evidence = [fact.cited for fact in facts]
     answer = "; ".join(fact.value for fact in facts)
     return {"question": question_about(facts), "answer": answer, "evidence": evidence, "expression": ""}
@@ -84,10 +84,10 @@ def _about(facts: list[Fact]) -> Reply:
 
 def _conversation(facts: list[list[Fact]]) -> Reply:
     first, *later = facts[0][:3]
-    turns = [_about([first])]
+    turns = [_reply_about([first])]
     for fact in later:
         begins = FOLLOW_UPS[0 if _CHINESE.search(fact.clues[0]) else 1]
-        turns.append(_about([fact]) | {"question": f"{begins}{question_about([fact])}"})
+        turns.append(_reply_about([fact]) | {"question": f"{begins}{question_about([fact])}"})
     return {"turns": turns}
 
 
@@ -135,12 +135,12 @@ _FORMS: list[tuple[str, Callable[[list[list[Fact]]], Reply]]] = [
 
 def _facts(sentences: list[tuple[str, str]], chance: float) -> list[Fact]:
     """Return the facts of a document, starting from a random one."""
-    found = [fact for number, text in sentences if (fact := _in_sentence(int(number), text))]
+    found = [fact for number, text in sentences if (fact := _fact_in_sentence(int(number), text))]
     first = int(chance * 1000) % len(found) if found else 0
     return found[first:] + found[:first]
 
 
-def _in_sentence(number: int, text: str) -> Fact | None:
+def _fact_in_sentence(number: int, text: str) -> Fact | None:
     """Return the first number, with the first and the last clue."""
     value = NUMBER.search(text)
     clues = list(dict.fromkeys(_CLUE.findall(text)))
@@ -149,11 +149,11 @@ def _in_sentence(number: int, text: str) -> Fact | None:
     return Fact(number, text, (clues[0], clues[-1]), value[0])
 
 
-def _said(reply: Reply) -> str:
+def _reply_text(reply: Reply) -> str:
     return json.dumps({"reasoning": "The number is stated once.", **reply}, ensure_ascii=False)
 
 
-def _with(**changes: Callable[[Reply, list[Fact]], Any]) -> Callable[[Reply, list[Fact]], Reply]:
+def _flaw(**changes: Callable[[Reply, list[Fact]], object]) -> Callable[[Reply, list[Fact]], Reply]:
     def flawed(reply: Reply, facts: list[Fact]) -> Reply:
         if "turns" in reply:
             return {"turns": [flawed(turn, facts) for turn in reply["turns"]]}
@@ -162,7 +162,7 @@ def _with(**changes: Callable[[Reply, list[Fact]], Any]) -> Callable[[Reply, lis
     return flawed
 
 
-def _cited_with_another_number(reply: Reply, facts: list[Fact]) -> list[Reply]:
+def _citation_with_another_number(reply: Reply, facts: list[Fact]) -> list[Reply]:
     return [{"quote": NUMBER.sub("99887766", fact.text, count=1)} for fact in facts]
 
 
@@ -175,48 +175,48 @@ def _other_citation(reply: Reply, facts: list[Fact]) -> list[Reply]:
 FLAWS: dict[str, Callable[[Reply, list[Fact]], Reply]] = {
     "declined": lambda reply, facts: reply,
     "unreadable": lambda reply, facts: reply,
-    "not_a_question": _with(question=lambda reply, facts: facts[0].clues[0]),
-    "points_at_document": _with(
+    "not_a_question": _flaw(question=lambda reply, facts: facts[0].clues[0]),
+    "points_at_document": _flaw(
         question=lambda reply, facts: (
             ("根据上述文档，" if _CHINESE.search(reply["question"]) else "According to the document above: ")
             + reply["question"]
         )
     ),
-    "answer_in_question": _with(question=lambda reply, facts: f"{reply['question'][:-1]} ({facts[0].text})?"),
-    "no_answer": _with(
+    "answer_in_question": _flaw(question=lambda reply, facts: f"{reply['question'][:-1]} ({facts[0].text})?"),
+    "no_answer": _flaw(
         answer=lambda reply, facts: "文中没有提及。" if _CHINESE.search(reply["question"]) else "It is not mentioned."
     ),
-    "other_language": _with(
+    "other_language": _flaw(
         question=lambda reply, facts: (
             "What was said about it in that year by the people there?"
             if _CHINESE.search(reply["question"])
             else "当地的人们在那一年对此事说了些什么？"
         )
     ),
-    "personal_data": _with(question=lambda reply, facts: f"{reply['question'][:-1]} (jane.doe@example.com)?"),
-    "invented_quote": _with(
+    "personal_data": _flaw(question=lambda reply, facts: f"{reply['question'][:-1]} (jane.doe@example.com)?"),
+    "invented_quote": _flaw(
         evidence=lambda reply, facts: [{"quote": "Nobody has ever written these words, 无人写过这些话。"}]
     ),
-    "changed_number": _with(evidence=_cited_with_another_number),
-    "wrong_arithmetic": _with(expression=lambda reply, facts: f"{facts[0].value.replace(',', '')} * 7 + 1"),
+    "changed_number": _flaw(evidence=_citation_with_another_number),
+    "wrong_arithmetic": _flaw(expression=lambda reply, facts: f"{facts[0].value.replace(',', '')} * 7 + 1"),
     "no_topic": lambda reply, facts: reply,
-    "nothing_named": _with(
+    "nothing_named": _flaw(
         question=lambda reply, facts: (
             "具体数字一共是多少？" if _CHINESE.search(reply["question"]) else "What was the exact figure in the end?"
         )
     ),
-    "no_follow_up": _with(
+    "no_follow_up": _flaw(
         question=lambda reply, facts: next(
             (reply["question"].removeprefix(begin) for begin in FOLLOW_UPS if reply["question"].startswith(begin)),
             reply["question"],
         )
     ),
-    "other_citation": _with(evidence=_other_citation),
-    "other_number": _with(answer=lambda reply, facts: f"9{facts[0].value}"),
-    "unsupported": _with(summary=lambda reply, facts: f"{reply['summary']} 99887766."),
-    "one_fact_asked": _with(
+    "other_citation": _flaw(evidence=_other_citation),
+    "other_number": _flaw(answer=lambda reply, facts: f"9{facts[0].value}"),
+    "unsupported": _flaw(summary=lambda reply, facts: f"{reply['summary']} 99887766."),
+    "one_fact_asked": _flaw(
         question=lambda reply, facts: question_about(facts[:1]), answer=lambda reply, facts: facts[0].value
     ),
-    "first_document_alone": _with(evidence=lambda reply, facts: reply["evidence"][:1]),
+    "first_document_alone": _flaw(evidence=lambda reply, facts: reply["evidence"][:1]),
 }
 """Changes that introduce each flaw into a good reply. Some have no effect on some tasks."""

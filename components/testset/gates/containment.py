@@ -1,4 +1,4 @@
-"""Gate for questions over several texts of which one is not needed because the others contain it."""
+"""Gate for questions over several texts that rejects them if the other texts contain one of the texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -95,12 +95,12 @@ def _read(draft: Draft, text: str) -> Grade | None:
     reply = read_object(text, "grade") or {}
     grade, reason = whole_number(reply.get("grade")), text_in(reply, "reason")
     if grade == _CORRECT:
-        corrected = _corrected(draft, reply, reason)
+        corrected = _correct(draft, reply, reason)
         return None if corrected is None else Grade(_CORRECT, reason, corrected)
     return Grade(grade, reason) if grade in (_DROP, _KEEP) else None
 
 
-def _corrected(draft: Draft, reply: Reply, reason: str) -> Draft | None:
+def _correct(draft: Draft, reply: Reply, reason: str) -> Draft | None:
     question, answer = text_in(reply, "question"), text_in(reply, "answer")
     quotes = quotes_in(reply) or draft.quotes
     is_new = (question, (answer,), quotes) != (draft.question, draft.references, draft.quotes)

@@ -86,7 +86,7 @@ def _near(quote: str, text: str) -> Iterator[tuple[int, int]]:
 def _exact_ends(quote: str, text: str, start: int, end: int) -> tuple[int, int, float]:
     """Return the nearby ends at which the text resembles the quote most, with their score.
 
-    The ends from rapidfuzz are as far apart as the quote is long, and its score is that of a part of the quote.
+    The ends from rapidfuzz are as far apart as the quote is long, and its score covers only a part of the quote.
     """
     from rapidfuzz import fuzz
 

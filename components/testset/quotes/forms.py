@@ -21,7 +21,7 @@ class Form(NamedTuple):
 
 
 def as_it_is(text: str) -> Form:
-    """Return the text itself."""
+    """Return the unchanged text as a form."""
     return Form(text, tuple(range(len(text))))
 
 

@@ -113,7 +113,7 @@ def _sentences_of(quote: Quote, shown: Sequence[ShownSentence], extracts: Sequen
     (place,) = touching
     if place & numbers or not quote.sentences:
         return _Cited(numbers | place)
-    return _Cited(place, f"cited: {_numbered(quote.sentences)}, the words stand in {_numbered(n + 1 for n in place)}")
+    return _Cited(place, f"cited: {_numbered(quote.sentences)}, the words are in {_numbered(n + 1 for n in place)}")
 
 
 def _places_of(words: str, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> list[frozenset[int]]:

@@ -92,7 +92,7 @@ def is_cut_off(text: str, start: int, end: int) -> bool:
 def is_number_left_out(quote: str, text: str, start: int, end: int) -> bool:
     """Return True if the text has a number where the quote has only marks: "(level )." for "(level 3).".
 
-    The words of the quote are those of text[start:end].
+    text[start:end] must have the same words as the quote.
     """
     before, after = text[max(0, start - _N_BESIDE) : start], text[end : end + _N_BESIDE]
     first, last = quote[:_N_BESIDE], quote[-_N_BESIDE:]

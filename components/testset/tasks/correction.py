@@ -50,7 +50,7 @@ class Correction:
 
     @property
     def n_requests(self) -> int:
-        """One."""
+        """One request per evidence set."""
         return 1
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:

@@ -42,7 +42,7 @@ class Question:
 
     @property
     def n_requests(self) -> int:
-        """One."""
+        """One request per evidence set."""
         return 1
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from components.asking.reply import json_values, whole_number
+from components.json_value import Json
 from components.testset.records import Quote
 
-Reply = Mapping[str, Any]
+Reply = Mapping[str, Json]
 
 _NUMBERS = re.compile(r"(\d{1,9})(?:\s*[-–~～至到]\s*(\d{1,9}))?")
 _LONGEST_RANGE = 100

@@ -45,7 +45,7 @@ class Summary:
 
     @property
     def n_requests(self) -> int:
-        """One."""
+        """One request per evidence set."""
         return 1
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
@@ -65,7 +65,7 @@ class Summary:
 
 
 def _quotes_of_others(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
-    """Return the quotes of documents that stay in the corpus. Their sentences follow those of the source."""
+    """Return the quotes of documents that stay in the corpus. Their sentences follow the sentences of the source."""
     n_of_source = sum(shown.extract == 0 for shown in numbered_sentences(evidence.extracts))
     quotes = []
     for quote in quotes_in(reply):

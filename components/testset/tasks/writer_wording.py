@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from components.asking.templates import chat
 from components.records import Kind, Message, Request, Sample
@@ -32,7 +31,7 @@ class WriterWording:
         """Return an error for each place that the instruction lacks."""
         return missing_places("instruction", self.instruction, ("{documents}", "{topic}"))
 
-    def request(self, evidence: EvidenceSet, corpus: SourceCorpus, kind: Kind, schema: Mapping[str, Any]) -> Request:
+    def request(self, evidence: EvidenceSet, corpus: SourceCorpus, kind: Kind, schema: Mapping[str, object]) -> Request:
         """Return a request for one JSON object about an evidence set. A backend knows nothing of the sample beyond the
         messages.
         """

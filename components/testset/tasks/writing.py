@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
@@ -42,7 +42,7 @@ class Form:
     """
 
     key: str
-    properties: Mapping[str, Mapping[str, Any]]
+    properties: Mapping[str, Mapping[str, object]]
     read: Read
 
 
@@ -51,11 +51,11 @@ class WritingTask(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """Kind of its drafts."""
+        """Kind of the samples that it drafts."""
 
     @property
     def wording(self) -> WriterWording:
-        """Prompt of the writer."""
+        """Wording of the writer's prompt."""
 
     @property
     def steps(self) -> tuple[str, ...]:

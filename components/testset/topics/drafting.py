@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from components.asking.reply import json_values
 from components.asking.templates import numbered
@@ -20,7 +20,7 @@ from components.testset.wording import TEXT, Wording, object_schema, quoted
 from components.text.slugs import plain_name
 
 _WHERE = "topics"
-_SCHEMA: Mapping[str, Any] = object_schema(
+_SCHEMA: Mapping[str, object] = object_schema(
     topics={"type": "array", "items": object_schema(area=TEXT, name=TEXT, description=TEXT)}
 )
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from components.asking.reply import read_object, whole_number
 from components.asking.templates import numbered
@@ -25,7 +24,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Options:
-    """Topics numbered from 1."""
+    """Topics as options, numbered from 1."""
 
     topics: tuple[Topic, ...]
 
@@ -35,7 +34,7 @@ class Options:
         return numbered([": ".join(filter(None, [" / ".join(own.path), own.description])) for own in self.topics])
 
     @property
-    def schema(self) -> Mapping[str, Any]:
+    def schema(self) -> Mapping[str, object]:
         """JSON schema of a reply. The reason comes first, so that the model reasons before it chooses."""
         numbers = list(range(len(self.topics) + 1))
         return object_schema(reason=TEXT, topic={"type": "integer", "enum": numbers})

@@ -9,7 +9,7 @@ from pathlib import Path
 from components.errors import ConfigError, DataError
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash, loading, torch_device
-from components.pretrained.remarks import without_remarks
+from components.pretrained.package_logs import without_remarks
 from runner.engine.store.locks import held
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
 from runner.labels.training.trained import CHECKPOINTS, Training, begun, finish

@@ -92,7 +92,7 @@ def test_a_sweep_without_topics_is_named_and_the_demo_takes_its_place(
 def test_a_baseline_that_nobody_named_is_said_to_be_picked_from_the_results() -> None:
     text = code_of("compare_cells", "# ## What to take of each axis")
     assert 'BASELINE = ""' in text
-    assert "that one was picked **from the results**" in text
+    assert "It was picked **from the results**" in text
     assert '"(the last cell, picked from the results)"' in text
 
 

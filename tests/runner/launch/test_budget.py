@@ -140,7 +140,7 @@ def test_requests_that_no_server_received_are_not_spent(
     assert run_small(tmp_path, asking(server, nobody, "run.max_requests=2", "llm.max_retries=0")) == 1
     assert sweep_in(tmp_path).spent["n_requests"] == 0
     shown = capsys.readouterr().out
-    assert "nobody listens there" in shown
+    assert "no server listens there" in shown
     assert "spent:    nothing, no request was sent" in shown
     assert "Stopped before exceeding" not in shown
 

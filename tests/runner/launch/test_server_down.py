@@ -30,5 +30,5 @@ def test_a_server_that_is_not_there_is_said_at_once(tmp_path: Path, capsys: pyte
     assert run_small(tmp_path, (*FEW_METRICS, "llm=ollama", "llm.model=m", f"llm.base_url={address}")) == 1
     assert time.monotonic() - started < 10
     shown = capsys.readouterr()
-    assert "nobody listens there: start the server (`ollama serve`)" in shown.out + shown.err
+    assert "no server listens there: start the server (`ollama serve`)" in shown.out + shown.err
     assert "may have been charged" not in shown.out + shown.err

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.store import Impatient, kill_again_and_again, stop_a_holder, write_at_once
+from benchmarks.store import Impatient, kill_repeatedly, stop_a_holder, write_together
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no such signals")
 
 
 def test_two_processes_with_separate_locks_store_one_result_each(tmp_path: Path) -> None:
-    written = write_at_once(tmp_path, n_results=40, n_reads=400)
+    written = write_together(tmp_path, n_results=40, n_reads=400)
     assert written.errors == []
     assert written.n_second > 20, "both made most of them"
 
@@ -21,7 +21,7 @@ def test_a_process_stopped_during_a_stage_reports_the_result_of_another(tmp_path
 
 
 def test_what_was_done_before_a_kill_is_there(tmp_path: Path) -> None:
-    killed = kill_again_and_again(tmp_path, n_rounds=12)
+    killed = kill_repeatedly(tmp_path, n_rounds=12)
     assert killed.errors == []
     assert killed.n_done > 12
     assert killed.longest_wait_s < 5

@@ -197,7 +197,7 @@ def test_a_run_of_which_nothing_comes_writes_over_nothing(
         "llm.max_retries=0",
     ]
     assert main(arguments(tmp_path, None, *nobody)) == 1
-    assert "nobody listens there" in capsys.readouterr().out
+    assert "no server listens there" in capsys.readouterr().out
     assert content(copy) == content(flawed)
 
 
