@@ -14,8 +14,8 @@ from components.fields import added_later
 from components.json_value import Json
 from components.records import Answer, AnswerState, ErrorClass, Sample, ScoreState
 from components.secrets.mask import current_mask
-from runner.engine.answers_without_secrets import safe_answer
 from runner.engine.ask import total
+from runner.engine.checked_answers import safe_answer
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run

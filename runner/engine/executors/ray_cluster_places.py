@@ -73,7 +73,7 @@ class Places:
         """
         self.all: list[RayPlace] = []
         self.arriving: dict[Call, RayPlace] = {}
-        """Workers that are not ready, by the call that is waited for."""
+        """Workers that are not ready, by the call that each is running."""
         self.refusals: dict[str, str] = {}
         self._resources = resources
         self._most = n_workers or len(stages)
@@ -98,7 +98,7 @@ class Places:
             self.end(place)
 
     def close(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, and remove the probe that accepts nodes."""
         for place in list(self.all):
             self.end(place)
         self._acceptance.close()
@@ -188,7 +188,7 @@ class Places:
                 self.arriving[place.actor.settle_in.remote(self._pickled_work, self._desk, place.room.cpus)] = place
 
     def end(self, place: RayPlace) -> None:
-        """Kill a worker."""
+        """Kill a worker, ready or not, and release its resources."""
         end_actor(place.actor)
         self.all.remove(place)
         self.arriving = {call: each for call, each in self.arriving.items() if each is not place}
@@ -241,8 +241,8 @@ class Places:
 def _describe_missing(kind: str, need: Resources) -> str:
     needed = ", ".join(f"{name}: {value:g}" for name, value in vars(need).items() if value)
     return (
-        f"executor.resources.{kind}: got {{{needed}}}, which no node of the Ray cluster has; start one that has (see "
-        "`ray status`), or request less"
+        f"executor.resources.{kind}: got {{{needed}}}, which no node of the Ray cluster has (see `ray status`); "
+        "start a larger node, or request less"
     )
 
 

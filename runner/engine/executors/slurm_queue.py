@@ -5,7 +5,7 @@
     taken/<number>.<worker>
     journals/<worker>.runs     tasks that a worker began, and their outcomes
 
-Files are looked up by name and reopened for each look. A network file system guarantees that an opened file shows what
+Files are looked up by name and reopened for each check. A network file system guarantees that an opened file shows what
 its writer had closed, but the listing of a folder may be half a minute old (NFS).
 """
 
@@ -35,9 +35,9 @@ class SlurmTask:
 
 
 class Wait:
-    """Pauses between looks: a twentieth of the time waited so far, from a millisecond to a second.
+    """Pauses between checks: a twentieth of the time waited so far, from a millisecond to a second.
 
-    Looking then costs little, and news arrives soon. A hundred idle workers look a hundred times a second in all.
+    Checks then cost little, and find news soon. A hundred idle workers make a hundred checks per second in all.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Wait:
         return time.monotonic() - self._since
 
     def pause(self) -> None:
-        """Sleep until the next look."""
+        """Sleep until the next check."""
         time.sleep(min(max(self.seconds / 20, 0.001), 1.0))
 
 
@@ -113,7 +113,7 @@ class Offers:
         self._is_written = False
 
     def __iter__(self) -> Iterator[SlurmTask]:
-        """Yield the tasks that no worker is known to have taken."""
+        """Yield the tasks that no worker has reported as taken."""
         return iter(list(self._waiting.values()))
 
     def put(self, key: str, n_holders: int = 0) -> SlurmTask:
@@ -177,10 +177,10 @@ class Taker:
         self._known_as_taken = {line["began"] for line in self._journal.new_lines() if "began" in line}
 
     def take(self, waited_s: float) -> SlurmTask | None:
-        """Take a waiting task. None if there is none. Raises OSError.
+        """Take a waiting task. Returns None without a suitable task. Raises OSError.
 
-        Tasks whose models this worker holds, or that need none, come first. Then come tasks whose models no worker
-        holds. A task whose models other workers hold is taken only after some time.
+        Tasks that need no model, or only models that this worker holds, come first. Then come tasks with models that no
+        worker holds. Tasks with models that other workers hold are taken only after some time.
         """
         offered = self._read_offers()
         for task in sorted(offered, key=self._n_elsewhere):  # a stable sort

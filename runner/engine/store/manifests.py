@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from components.json_value import Json
 from components.secrets.mask import current_mask, masked_values
@@ -61,7 +60,7 @@ class Manifests:
             del raw["made_from"]
             files = named_files(raw)
             del raw["files"]
-            versions = raw.pop("made_with")  # nearly always equal to those of other results: share them
+            versions = raw.pop("made_with")  # shared, because most results have the same versions
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
             is_of_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
@@ -95,7 +94,7 @@ def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
     return path
 
 
-def named_files(manifest: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
+def named_files(manifest: Mapping[str, Json]) -> dict[str, tuple[str, int]]:
     """Return the [SHA-256, bytes] of the files in a manifest.
 
     Raises one of `NOT_A_MANIFEST`, also for an invalid file name: a path must not lead readers outside the result's

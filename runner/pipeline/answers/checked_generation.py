@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from components.records import Answer, AnswerTask, GeneratedAnswer
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.checked_answers import answer_mistake
+from runner.engine.checked_answers import answer_error
 from runner.pipeline.answers.checked_prompts import checked_messages
 
 
@@ -28,8 +28,8 @@ def _mistake(answer: object, sample_id: str) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(answer, GeneratedAnswer) or not isinstance(answer.answer, Answer):
         return f"got {type(answer).__name__} for sample {sample_id!r}, expected a GeneratedAnswer with an Answer"
-    if mistake := answer_mistake(answer.answer):
-        return f"Answer.{mistake}"
+    if error := answer_error(answer.answer):
+        return f"Answer.{error}"
     if answer.answer.request_id != sample_id:
         return f"got the answer {answer.answer.request_id!r} at the place of sample {sample_id!r}, expected its id"
     return "" if isinstance(answer.path, str) else f"got {type(answer.path).__name__} as the path, expected a string"

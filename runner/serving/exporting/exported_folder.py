@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from components.errors import DataError, StoreError
-from runner.engine.exchanging import exchange
-from runner.engine.linking import link_or_copy
+from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.store import Store
 from runner.engine.store.half_exports import HalfExport, of_others
 from runner.results import open_samples
@@ -56,8 +55,8 @@ def load_pipeline(folder: str | Path = FOLDER, *, trust: bool = False) -> Pipeli
 def write_folder(cell: ExportedCell, out: Path) -> int:
     """Writes the folder `out` in one step, in the place of an earlier export; returns its size in bytes.
 
-    Where the system cannot swap two folders (`runner.engine.exchanging`) an earlier export is replaced in two steps. A
-    process that is killed between them leaves none; the next export, and prune, put the earlier one back.
+    Where the system cannot swap two folders (`runner.engine.file_operations`) an earlier export is replaced in two
+    steps. A process that is killed between them leaves none; the next export, and prune, put the earlier one back.
 
     A link stays, and the folder that it names is written. Raises DataError if something else is there, StoreError if it
     cannot be written.

@@ -20,7 +20,7 @@ def test_ignored_settings_of_an_override_are_errors(tmp_path: Path, override: st
     with pytest.raises(ConfigError) as refused:
         check_jobs([small_job(tmp_path, "executor=processes", override)])
     (mistake,) = refused.value.mistakes
-    assert mistake.startswith("executor.resources.vectors.gpus: does not count with executor=processes")
+    assert mistake.startswith("executor.resources.vectors.gpus: has no effect with executor=processes")
     assert mistake.endswith("take executor=ray or executor=slurm")
 
 
