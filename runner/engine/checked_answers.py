@@ -30,13 +30,13 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
     with _closing(answers):
         for answer in answers:
             if not isinstance(answer, Answer):
-                raise ComponentError(f"{name}.generate: got {_shown(answer)}, expected an Answer")
+                raise ComponentError(f"{name}.generate: got {_excerpt(answer)}, expected an Answer")
             if error := answer_error(answer):
                 raise ComponentError(f"{name}.generate: Answer.{error}")
             if answer.request_id not in waiting:
                 raise ComponentError(
-                    f"{name}.generate: Answer.request_id: got {_shown(answer.request_id)}, which was not requested or "
-                    "was answered before; expected one answer per request"
+                    f"{name}.generate: Answer.request_id: got {_excerpt(answer.request_id)}, which was not requested "
+                    "or was answered before; expected one answer per request"
                 )
             waiting.remove(answer.request_id)
             yield answer
@@ -46,26 +46,26 @@ def answer_error(answer: Answer) -> str:
     """Return an error for the first field with an invalid value. "" if all fields are valid."""
     values: Mapping[str, object] = vars(answer)  # of any type, because a component may set anything
     if not isinstance(values["request_id"], str):
-        return f"request_id: got {_shown(answer.request_id)}, expected the id of the request"
+        return f"request_id: got {_excerpt(answer.request_id)}, expected the id of the request"
     if not isinstance(values["state"], AnswerState):
-        return f"state: got {_shown(answer.state)}, expected an AnswerState such as AnswerState.OK"
+        return f"state: got {_excerpt(answer.state)}, expected an AnswerState such as AnswerState.OK"
     if not isinstance(values["error_class"], ErrorClass | None):
-        return f"error_class: got {_shown(answer.error_class)}, expected an ErrorClass or None"
+        return f"error_class: got {_excerpt(answer.error_class)}, expected an ErrorClass or None"
     for name in _TEXTS:
         if not isinstance(value := values[name], str):
-            return f"{name}: got {_shown(value)}, expected a string"
+            return f"{name}: got {_excerpt(value)}, expected a string"
     for name in _COUNTS:
         value = values[name]
         may_be_unknown = name != "n_cached_tokens"
         if not (value is None and may_be_unknown) and not (type(value) is int and value >= 0):
-            return f"{name}: got {_shown(value)}, expected an int of 0 or more{', or None' if may_be_unknown else ''}"
+            return f"{name}: got {_excerpt(value)}, expected an int of 0 or more{', or None' if may_be_unknown else ''}"
     latency = values["latency_s"]
     if isinstance(latency, bool) or not isinstance(latency, int | float) or not 0 <= latency < math.inf:
-        return f"latency_s: got {_shown(latency)}, expected seconds as a finite number of 0 or more"
+        return f"latency_s: got {_excerpt(latency)}, expected seconds as a finite number of 0 or more"
     return ""
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = masked(repr(value))  # before shortening, because a cut could hide only part of a key
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 

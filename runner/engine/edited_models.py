@@ -40,7 +40,7 @@ def note_code(llm: LLM, purpose: str, store: Store) -> None:
     """Store the code of a user's model, once per version of the code. Does nothing for a model of ours."""
     key = replies_key(llm, purpose)
     if _has_users_code(llm) and not store.is_kept(KIND, key):
-        code = _StoredCode(model=_without_code(llm, purpose), modules=dict(model_modules(type(llm))))
+        code = _StoredCode(model=_key_without_code(llm, purpose), modules=dict(model_modules(type(llm))))
         store.write(KIND, key, {"code": code}, seconds=0.0, made_from=None)
 
 
@@ -62,7 +62,7 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
 
 def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the keys of the model's replies under other code, with the digests of that code's modules."""
-    current, model = replies_key(llm, purpose), _without_code(llm, purpose)
+    current, model = replies_key(llm, purpose), _key_without_code(llm, purpose)
     for entry in store.entries(KIND):
         try:
             code: _StoredCode = entry.part("code")
@@ -76,5 +76,5 @@ def _has_users_code(llm: LLM) -> bool:
     return is_language_model(llm) and not is_ours(type(llm))
 
 
-def _without_code(llm: LLM, purpose: str) -> str:
+def _key_without_code(llm: LLM, purpose: str) -> str:
     return key_of([purpose, describe(llm, code_of=lambda cls: "")])

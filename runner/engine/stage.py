@@ -174,7 +174,7 @@ class Stage(ABC, Generic[T]):
 
         Not cached, because the descriptions of all stages of many cells take much memory.
         """
-        return {"stage": self.kind, "version": self.version, "fields": _described_fields(self)}
+        return {"stage": self.kind, "version": self.version, "fields": _describe_fields(self)}
 
     @cached_property
     def inputs(self) -> tuple["AnyStage", ...]:
@@ -225,20 +225,20 @@ def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:
     return dataclasses.fields(value)  # type: ignore[arg-type]  # stages and groups are dataclasses by their contract
 
 
-def _described_fields(value: object) -> dict[str, Json]:
+def _describe_fields(value: object) -> dict[str, Json]:
     values = [(field, getattr(value, field.name)) for field in _fields(value)]
-    return {field.name: _described(of_field) for field, of_field in values if counts(field, of_field)}
+    return {field.name: _describe_value(of_field) for field, of_field in values if counts(field, of_field)}
 
 
-def _described(value: object) -> Json:
+def _describe_value(value: object) -> Json:
     if isinstance(value, Stage):
         return value.key
     if isinstance(value, StageGroup):
-        return {"group": type(value).__name__, **_described_fields(value)}
+        return {"group": type(value).__name__, **_describe_fields(value)}
     if isinstance(value, tuple):
-        return [_described(item) for item in value]
+        return [_describe_value(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(name): _described(item) for name, item in value.items()}
+        return {str(name): _describe_value(item) for name, item in value.items()}
     return describe(value)
 
 

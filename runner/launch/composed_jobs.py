@@ -105,7 +105,7 @@ class _Composition:
 
     def __init__(self, config: DictConfig) -> None:
         self._hydra = config.hydra
-        self._task = _without_hydra(config)
+        self._task = _take_task_nodes(config)
         fill_open(self._task)
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
@@ -129,7 +129,7 @@ class _Composition:
             for key, old in before:
                 OmegaConf.update(self._task, key, old)
         for override in values:
-            unresolved = _with_value(unresolved, override.key_or_group.split("."), override.value())
+            unresolved = _replace_value(unresolved, override.key_or_group.split("."), override.value())
         return resolved, unresolved
 
     def _resolve(self, values: Sequence[Override]) -> dict[str, Json]:
@@ -209,7 +209,7 @@ def _mask(text: str) -> str:
     return without_secrets(text)
 
 
-def _without_hydra(config: DictConfig) -> DictConfig:
+def _take_task_nodes(config: DictConfig) -> DictConfig:
     """Return a configuration that takes over all nodes except `hydra`, which can still refer to them."""
     task = OmegaConf.create()
     with flag_override(task, "no_deepcopy_set_nodes", True):
@@ -247,10 +247,10 @@ def _sources(config: Mapping[str, Json]) -> dict[str, set[str]]:
     return sources
 
 
-def _with_value(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
+def _replace_value(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
     """Return a copy with another value at a place. Unchanged parts are shared."""
     name, *below = place
-    return {**config, name: _with_value(config[name], below, value) if below else value}
+    return {**config, name: _replace_value(config[name], below, value) if below else value}
 
 
 def _value_at(config: DictConfig, key: str) -> Json:

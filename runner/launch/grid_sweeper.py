@@ -75,7 +75,7 @@ def expand(
     steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
     keys = [key for group in groups for key in group]
     jobs = _one_at_a_time(steps) if one_at_a_time else product(*steps)
-    return [_in_order(axes, keys, [override for step in job for override in step]) for job in jobs]
+    return [_sort_overrides(axes, keys, [override for step in job for override in step]) for job in jobs]
 
 
 def require_fewer_cells(n_cells: int, max_cells: int) -> None:
@@ -94,7 +94,7 @@ def _one_at_a_time(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
     return [base, *([*base[:i], step, *base[i + 1 :]] for i, own in enumerate(steps) for step in own[1:])]
 
 
-def _in_order(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
+def _sort_overrides(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
     """Sort the overrides of `keys` in the order of the axes. If several set the same place, Hydra uses the last one."""
     by_key = dict(zip(keys, overrides, strict=True))
     return [by_key[key] for key in axes]

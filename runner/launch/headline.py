@@ -34,7 +34,7 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
         return name, [f"ranked by {name}: the questions list what an answer must contain {_OTHER_HINT}"]
     n_samples = sum(each.n_samples for each in data.values())
     n_gold = sum(_n_with_gold(each) for each in data.values())
-    if 2 * n_gold < n_samples and (answers := _of_answers(cells, next(iter(data.values())), store)):
+    if 2 * n_gold < n_samples and (answers := _answer_headline(cells, next(iter(data.values())), store)):
         few = f"only {n_gold:,} of {n_samples:,} samples have gold in the corpus, which {name} needs"
         return answers, [f"ranked by {answers}: {few} {_OTHER_HINT}"]
     return name, [f"ranked by {name}: no language model answers or judges {_OTHER_HINT}"]
@@ -44,7 +44,7 @@ def _n_with_gold(data: Data) -> int:
     return data.n_samples - int(data.notes.get("n_samples_without_gold_in_corpus") or 0)
 
 
-def _of_answers(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
+def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
     """Return the first metric of answers that half of the samples of a data set can have; "" without one."""
     if all(cell.request.cell.llm.answers_from is AnswersFrom.NOTHING for cell in cells):
         return ""

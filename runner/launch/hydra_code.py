@@ -94,16 +94,16 @@ def _mark_variables(config: DictConfig) -> None:
     node, may name some too.
     """
     nodes = [config._get_node(name) for name in config if name != "hydra"]
-    for variable in named_variables([_as_written(node) for node in (*nodes, config.hydra._get_node("sweeper"))]):
+    for variable in named_variables([_raw_value(node) for node in (*nodes, config.hydra._get_node("sweeper"))]):
         mark_variable(variable)
 
 
-def _as_written(node: Any) -> Json:
+def _raw_value(node: Any) -> Json:
     """Return the value without resolving interpolations. `OmegaConf.to_container` is many times slower."""
     content = None if node is None else node._value()
     if isinstance(content, dict):
-        return {str(key): _as_written(below) for key, below in content.items()}
-    return [_as_written(below) for below in content] if isinstance(content, list) else content
+        return {str(key): _raw_value(below) for key, below in content.items()}
+    return [_raw_value(below) for below in content] if isinstance(content, list) else content
 
 
 def _secret_mistakes(config: DictConfig) -> Iterator[str]:

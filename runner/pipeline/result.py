@@ -24,8 +24,7 @@ from runner.pipeline.answers.generating import Generation
 from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.retrieved import NothingRetrieved, Retrieved
-from runner.pipeline.scoring.judge_counts import judge_counts
-from runner.pipeline.scoring.judging import JudgedScores
+from runner.pipeline.scoring.judging import JudgedScores, judge_counts
 from runner.pipeline.scoring.score_stages import Scoring
 
 

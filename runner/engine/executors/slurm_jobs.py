@@ -181,10 +181,10 @@ class SlurmJob:
         """Return its state. It may be some time old unless `now` is set."""
         if self._squeue is None:
             return State(str(self._submitted.state))
-        word = self._accounted(now=now) if self._keeps_accounts else _UNKNOWN
+        word = self._state_in_accounts(now=now) if self._keeps_accounts else _UNKNOWN
         return State(self._squeue.word(self.name) if word == _UNKNOWN else word)
 
-    def _accounted(self, *, now: bool) -> str:
+    def _state_in_accounts(self, *, now: bool) -> str:
         words = self._submitted.watcher.get_state(self.name, mode="force" if now else "standard").split()
         return words[0].rstrip("+").upper() if words else _UNKNOWN  # "CANCELLED by 1000"
 

@@ -120,7 +120,7 @@ class Offers:
         """Add a task, which workers see after the next `write`. Raises OSError."""
         self._n_put += 1
         task = SlurmTask(self._n_put, key, n_holders)
-        _file_of(self._folder, task.number).touch()
+        _path_of_waiting(self._folder, task.number).touch()
         self._change(task)
         return task
 
@@ -149,7 +149,7 @@ class Offers:
 
     def is_taken_by(self, number: int, worker: str) -> bool:
         """Return True if a worker has taken a task, even if it died before reporting that."""
-        return _taken(self._folder, number, worker).exists()
+        return _path_of_taken(self._folder, number, worker).exists()
 
     def write(self) -> None:
         """Publish the waiting tasks to the workers. Raises OSError."""
@@ -214,9 +214,9 @@ class Taker:
         return -1 if self._models[task.key] <= self._loaded else task.n_holders
 
     def _claim(self, number: int) -> bool:
-        taken = _taken(self._folder, number, self._worker)
+        taken = _path_of_taken(self._folder, number, self._worker)
         try:
-            _file_of(self._folder, number).rename(taken)
+            _path_of_waiting(self._folder, number).rename(taken)
         except FileNotFoundError:
             # A network file system may have repeated a successful rename whose reply was lost.
             return taken.exists()
@@ -226,9 +226,9 @@ class Taker:
 _WAITING = "waiting.json"
 
 
-def _file_of(folder: Path, number: int) -> Path:
+def _path_of_waiting(folder: Path, number: int) -> Path:
     return folder / "tasks" / str(number)
 
 
-def _taken(folder: Path, number: int, worker: str) -> Path:
+def _path_of_taken(folder: Path, number: int, worker: str) -> Path:
     return folder / "taken" / f"{number}.{worker}"

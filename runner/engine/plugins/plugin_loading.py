@@ -101,10 +101,10 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     covered = {name for each in changed for name in each.packages}
     files = {name: file for each in snapshots for name, file in each.files.items()}
     stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
-    stale = {name for name in _with_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
+    stale = {name for name in _add_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
     if "__main__" in stale:
         raise ComponentError(
-            _changed_program(next(filter(None, (_find_changed(name, files) for name in sorted(stale))), None))
+            _changed_program_message(next(filter(None, (_find_changed(name, files) for name in sorted(stale))), None))
         )
     _require_no_compiled(stale, {**_state.files, **files})
     _state.add(changed)
@@ -116,7 +116,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     return sorted(stale)
 
 
-def _with_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
+def _add_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
     """Return packages, all that import them, and all that these import.
 
     Importers hold names of the earlier code. Imported packages may hold its values, for example in a registry or a
@@ -199,11 +199,11 @@ def _receive(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
         path = getattr(sys.modules.get(name), "__file__", None)
         if path and not (_digest(path) == file.digest and _is_as_started(top_level(name))):
-            raise ComponentError(_changed(name, path))
+            raise ComponentError(_change_message(name, path))
     files = {name: file for snapshot in new for name, file in snapshot.files.items()}
     for package in filter(_is_imported, {top_level(name) for name in files}):
         if changed_file := _find_changed(package, files):
-            raise ComponentError(_changed(package, changed_file.path))
+            raise ComponentError(_change_message(package, changed_file.path))
     _state.add(new)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
@@ -303,14 +303,14 @@ def _digest(path: str) -> str:
         return ""
 
 
-def _changed(module: str, path: str) -> str:
+def _change_message(module: str, path: str) -> str:
     return (
         f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was imported, so "
         "results would fit neither version. Give the same command again; all computed results are cached"
     )
 
 
-def _changed_program(read: SourceFile | None) -> str:
+def _changed_program_message(read: SourceFile | None) -> str:
     """Return the error for a program if its classes may be older than its files.
 
     `read` is the changed file if code reads it without importing it, otherwise None.
@@ -324,14 +324,14 @@ def _changed_program(read: SourceFile | None) -> str:
     )
 
 
-def _new(module: str, path: str) -> str:
+def _new_file_message(module: str, path: str) -> str:
     return (
         f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is new, or "
         "outside the package's folder. Move it into that folder if necessary, and give the same command again"
     )
 
 
-def _unknown(package: str, path: str, importer: str) -> str:
+def _unknown_file_message(package: str, path: str, importer: str) -> str:
     return (
         f"{path}: {importer} imports it, but it was not found when the code of {importer} was read for this run: "
         f"{importer} changes sys.path, or computes the name. An edit would not be noticed. Import it as a module of "
@@ -365,7 +365,7 @@ class _Finder(MetaPathFinder):
             return
         spec = next(_specs(self, package, None, None), None)
         if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_users(package):
-            raise ComponentError(_unknown(package, spec.origin, importer))
+            raise ComponentError(_unknown_file_message(package, spec.origin, importer))
 
 
 def _importer() -> str:
@@ -418,5 +418,5 @@ def _check(module: str, path: str, digest: str) -> None:
         _state.imported[module] = digest
         return
     if _state.are_edits_refused:
-        raise ComponentError(_changed(module, path) if file else _new(module, path))
+        raise ComponentError(_change_message(module, path) if file else _new_file_message(module, path))
     _state.drop(top_level(module))

@@ -79,12 +79,12 @@ class Snapshot:
             reached = self._reachable({parent.__module__ for parent in cls.__mro__})
             reached |= self._data_at_computed_paths(reached)
             self.models[name] = ModelCode(
-                _digest(self._without_empty(reached, cls.__module__)),
+                _digest(self._drop_empty(reached, cls.__module__)),
                 {each: self.files[each].digest for each in sorted(reached)},
             )
         return self.models[name]
 
-    def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
+    def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Return the files without those that do nothing, except the module of the class."""
         return {
             name: self.files[name]

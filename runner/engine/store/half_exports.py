@@ -141,7 +141,7 @@ class HalfExports:
         return True
 
 
-def of_others(out: Path) -> list[tuple[Path, str]]:
+def unfinished_beside(out: Path) -> list[tuple[Path, str]]:
     """Return unfinished exports beside `out`, each with the store that has its record.
 
     The store is "" for an export of an earlier version, which left no record.

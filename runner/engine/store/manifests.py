@@ -55,7 +55,7 @@ class Manifests:
         """
         self._unreadable.discard(place)
         try:
-            with open(folder / MANIFEST, encoding="utf-8", opener=_without_waiting) as file:
+            with open(folder / MANIFEST, encoding="utf-8", opener=_open_without_waiting) as file:
                 raw = json.loads(file.read())
             del raw["made_from"]
             files = named_files(raw)
@@ -78,7 +78,7 @@ class Manifests:
         return place in self._unreadable
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_without_waiting(path: str, flags: int) -> int:
     """Open a file. A FIFO without a writer opens as an empty file instead of blocking."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

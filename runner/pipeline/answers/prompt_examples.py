@@ -51,8 +51,8 @@ def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[
 def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple[ChosenExamples, ...]) -> Render:
     """Return a function that renders the prompt of a sample, without passages in a closed book.
 
-    Each example of the sample becomes a chat turn before the question. The turn has the last message of the example's
-    own prompt, with its gold as passages, and its reference.
+    Each example of the sample becomes a chat turn before the question. The turn consists of the last message of the
+    example's prompt, with the example's gold as passages, and of its reference.
     """
 
     def alone(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:

@@ -51,7 +51,7 @@ def scoring(
         for name, score in scores.items():
             _require_finite(metric, name, score, samples)
             _require_shares(metric, name, score, samples)
-        flat |= {name: Scored(metric, _of_reported(score, samples)) for name, score in scores.items()}
+        flat |= {name: Scored(metric, _drop_held_out(score, samples)) for name, score in scores.items()}
     return Scoring(aggregate(flat, samples, interval), _score_table(flat), {})
 
 
@@ -96,8 +96,8 @@ def _has_value(scores: Scores) -> NDArray[np.bool_]:
     return np.array([state is ScoreState.VALUE for state in scores.states], dtype=bool)
 
 
-def _of_reported(scores: Scores, samples: Sequence[Sample]) -> Scores:
-    """Remove the values of samples by which something was chosen. They would bias a mean in favour of the choice."""
+def _drop_held_out(scores: Scores, samples: Sequence[Sample]) -> Scores:
+    """Remove the values of samples that helped to choose something. They would bias a mean in favour of the choice."""
     held_out = np.array([sample.held_out for sample in samples], dtype=bool)
     if not held_out.any():
         return scores

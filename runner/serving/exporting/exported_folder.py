@@ -10,7 +10,7 @@ from pathlib import Path
 from components.errors import DataError, StoreError
 from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.store import Store
-from runner.engine.store.half_exports import HalfExport, of_others
+from runner.engine.store.half_exports import HalfExport, unfinished_beside
 from runner.results import open_samples
 from runner.serving.exporting.exported_cell import ExportedCell
 from runner.serving.exporting.exported_code import copy_code
@@ -79,7 +79,7 @@ def _in_place_of(out: Path, store: Store) -> Iterator[Path]:
     for left in store.half_exports.left():
         if store.half_exports.remove(left):
             log.warning("removed %s, which a killed export left", left.folder)
-    for folder, of_store in of_others(out):
+    for folder, of_store in unfinished_beside(out):
         log.warning("%s: %s", folder, _advice(of_store, store))
     with store.half_exports.begin(out) as half:
         yield half.new
