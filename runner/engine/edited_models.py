@@ -37,7 +37,7 @@ class _StoredCode(TypedDict):
 
 
 def note_code(llm: LLM, purpose: str, store: Store) -> None:
-    """Store the code of a user's model, once per version of the code. Does nothing for a model of ours."""
+    """Store the code of a user's model, once per version of the code. Does nothing for a model of this project."""
     key = replies_key(llm, purpose)
     if _has_users_code(llm) and not store.is_kept(KIND, key):
         code = _StoredCode(model=_key_without_code(llm, purpose), modules=dict(model_modules(type(llm))))

@@ -17,7 +17,7 @@ def is_ours(cls: type) -> bool:
 
 
 def package_code(cls: type) -> str:
-    """Return the SHA-256 (hex) of the user code that a class may depend on, as imported. "" for a class of ours."""
+    """Return the SHA-256 (hex) of the user code that a class may depend on. "" for a class of this project."""
     return "" if is_ours(cls) else snapshot_of(cls).digest
 
 
@@ -25,7 +25,7 @@ def model_code(cls: type) -> str:
     """Return the SHA-256 (hex) of the modules that define a user's class and its parents, and of the modules that these
     import.
 
-    "" for a class of ours.
+    "" for a class of this project.
     """
     return "" if is_ours(cls) else snapshot_of(cls).model_code(cls).digest
 

@@ -104,8 +104,7 @@ class Result(Stage[CellSummary]):
     ) -> dict[str, Mapping[str, int | None]]:
         """Return the requests and tokens that the cell takes when nothing is cached.
 
-        Counts the answers, every judge ("judge/<name>"), and expanders and rerankers, as far as they ask a language
-        model.
+        Counts the answers, every judge ("judge/<name>"), and all steps of retrieval that ask a language model.
         """
         usage = {name: counts.usage for name, counts in asked.items()}
         if isinstance(self.answers, Answers):
@@ -118,7 +117,7 @@ class Result(Stage[CellSummary]):
         return usage
 
     def _prompts(self, run: Run, n_samples: int) -> pa.Array:
-        """Return the prompt of each sample, the last one of several requests; "" if no model was asked."""
+        """Return the prompt of each sample, from its last request. "" if no model was asked."""
         shown = [run.read(stage) for stage in self.prompts] + [run.read(stage).prompts for stage in self.generation]
         texts = ["\n\n".join(message.content for message in messages) for prompts in shown for messages in prompts]
         return pa.array(texts or [""] * n_samples, pa.large_string())

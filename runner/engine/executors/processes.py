@@ -250,9 +250,7 @@ class _Processes(Workers):
         return [place.stage for place in self._places if place.stage]
 
     def _must_wait_for_last_try(self, stage: AnyStage) -> bool:
-        """Return True if the stage must wait so that a last try runs alone: memory may have been too short for two
-        stages.
-        """
+        """Return True if the stage must wait, because a last try runs alone: it may need all memory of the machine."""
         last_tries = [key for key, n in self._n_losses.items() if n == N_LOSSES - 1]
         return bool(last_tries) and (stage.key not in last_tries or bool(self._running))
 

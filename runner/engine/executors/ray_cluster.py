@@ -156,7 +156,7 @@ def _host_and_port(address: str) -> tuple[str, int] | None:
 
 
 def _resolve_address(address: str) -> str:
-    """Return HOST:PORT as far as a setting, the environment or a file of Ray gives it. "" if none does."""
+    """Return HOST:PORT from the setting, the environment or a file of Ray. "" if none of them has it."""
     if address != "auto":
         return address
     noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"  # by `ray start`

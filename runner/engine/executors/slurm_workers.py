@@ -43,7 +43,7 @@ _Ended = list[StageRun | Lost]
 
 
 class _Worker:
-    """A job as far as the driver knows it.
+    """A job, with the facts that the driver knows about it.
 
     `tasks` maps the worker's processes to their tasks. A dead process stays until its death is reported.
     """

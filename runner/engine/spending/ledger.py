@@ -68,9 +68,9 @@ class _Totals(Spent):
 class Ledger:
     """Spending so far, and the decision whether another attempt fits the budget.
 
-    An attempt reserves the most that it may take until it ends, so that no budget is overdrawn as far as text lengths
-    predict. Amounts reserved by a killed process or by an unanswered attempt count against the budget, because they may
-    have been charged.
+    An attempt reserves the most that it may take until it ends, estimated from text lengths, so that no budget is
+    overdrawn. Amounts reserved by a killed process or by an unanswered attempt count against the budget, because they
+    may have been charged.
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:

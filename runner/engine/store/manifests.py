@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 62
 
 @dataclass(frozen=True)
 class Manifest:
-    """Facts about a result that need no reading of its parts.
+    """Facts about a result that are available without reading its parts.
 
     `partial` marks a result with failed requests, or one computed from such a result. Only the run that computed it,
     `run_id`, may use it. `made_with` holds the versions of packages and of this project. The description of the stage

@@ -194,7 +194,7 @@ _BY_CONTENT = "its content hash identifies it, however it was loaded"
 
 @dataclass(frozen=True, eq=False)
 class Corpus(Stage[Documents]):
-    """The documents alone. Data sets with the same texts share this stage, even with other questions."""
+    """The documents of a data set. Data sets with the same texts share this stage, even with other questions."""
 
     kind: ClassVar[str] = "corpus"
     version: ClassVar[int] = 2

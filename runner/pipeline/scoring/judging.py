@@ -43,7 +43,7 @@ class JudgeDecisions:
 
 @dataclass(frozen=True, eq=False)
 class PreparedJudge(Stage[JudgeDecisions]):
-    """The decisions of a judge from questions and references alone, shared by all answers."""
+    """The decisions of a judge from questions and references, before it sees answers. All answers share them."""
 
     kind: ClassVar[str] = "judge_preparation"
     in_words: ClassVar[str] = "preparing to judge"

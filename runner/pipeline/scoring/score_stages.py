@@ -160,7 +160,7 @@ def mark_gold_outside_corpus(scores: Mapping[str, Scores], samples: Sequence[Sam
 
 def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState]]:
     """Return the positions of the answers that can be scored, and the state of every answer."""
-    # A cell without a model, such as one of retrieval alone, has no answers by design. None is missing from its means.
+    # A cell without a model has no answers by design, so none is missing from its means.
     exclusions = {AnswerState.ERROR: ScoreState.ANSWER_ERROR, AnswerState.NOT_ASKED: ScoreState.NOT_APPLICABLE}
     rows = [row for row, answer in enumerate(answers) if answer.state not in exclusions]
     return rows, [exclusions.get(answer.state, ScoreState.VALUE) for answer in answers]
