@@ -204,7 +204,7 @@ class FilterReport(StepReport):
         ends = dict.fromkeys(f"{facts[name]:,}" for name in ("n_allowed_min", "n_allowed_max"))
         line = (
             f"filter: {' to '.join(ends)} of {len(ids):,} {records} may be found; {n_blind:,} of {len(samples):,} "
-            "samples have gold, but none of it may be found"
+            "samples have gold, and none that may be"
         )
         return {**facts, LINE: line}
 

@@ -49,7 +49,7 @@ def test_what_says_the_same_is_left_out_counted_and_told(tmp_path: Path, capsys:
     (plain,) = cells_in(tmp_path, "plain")
     assert plain.steps == {}
     assert run(tmp_path, "diversity=near_duplicates") == [["a", "c"], ["c"]]
-    line = "diversity: 1 of 4 hits repeat a better hit, and were left out"
+    line = "diversity: 1 of 4 hits say what a better one says, and were left out"
     (cell,) = cells_in(tmp_path, "diversity=near_duplicates")
     assert cell.steps == {"diversity": {"n_hits": 4, "n_dropped": 1, "n_samples_with_fewer": 1, "line": line}}
     assert line in capsys.readouterr().out
