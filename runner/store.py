@@ -25,8 +25,7 @@ from runner.engine.executors.leftovers import left_probes
 from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
 from runner.engine.store.bucket.address import address_mistakes
-from runner.engine.store.damage import shown_damage
-from runner.engine.store.sizes import shown_size
+from runner.engine.store.shown_store import shown_damage, shown_size
 from runner.engine.store.stored_blocks import damaged_blocks
 
 _DAY_S = 86_400

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from runner.engine.identity import parts_of
 from runner.pipeline.cell import Cell
-from runner.pipeline.combination_mistakes import combination_mistakes
+from runner.pipeline.unsuitable_parts import combination_mistakes
 
 Path = tuple[str | int, ...]
 Pools = Mapping[str, Sequence[object]]

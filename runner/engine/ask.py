@@ -18,8 +18,7 @@ from components.errors import ComponentError
 from components.openai_server.gate import Tokens, current_gate
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
-from runner.engine.answers_without_secrets import without_secrets_in
-from runner.engine.checked_answers import checked_answers
+from runner.engine.checked_answers import checked_answers, without_secrets_in
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import model_code, package_code, require_equal_files
 from runner.engine.spending.admitted import admitted, most_tokens
@@ -42,14 +41,14 @@ class Asking(Protocol):
 
     @property
     def usage(self) -> Mapping[str, int | None]:
-        """Requests and tokens of the answers, as if nothing had been cached."""
+        """Numbers of requests and tokens behind the answers, cached replies included."""
 
 
 class Claiming(Protocol):
     """Divides requests between processes. Implemented by `runner.engine.store.claims.Claims`."""
 
     def take(self, keys: Collection[str]) -> AbstractContextManager[Collection[str]]:
-        """Claim the keys that no other process has claimed. Returns them as long as the context lasts."""
+        """Claim the keys that no other process has claimed until the context ends. Yields these keys."""
 
 
 class KeptReplies(Protocol):
@@ -116,8 +115,8 @@ class Asker:
         if n_waits == _WARN_AFTER_WAITS:
             model = getattr(self._llm, "model", type(self._llm).__name__)
             log.warning(
-                "waiting for %d replies of %s, for which another process is asking; if that one was stopped (Ctrl-Z), "
-                "let it go on, or end it: its requests are then asked for here",
+                "waiting for %d replies of %s, which another process has requested; if that process was stopped "
+                "(Ctrl-Z), continue it, or end it: this process then sends the requests",
                 n_missing,
                 model,
             )
@@ -177,10 +176,10 @@ class Asker:
 
 
 class CountingAsker:
-    """Answers from the stored replies without asking, and counts the missing ones.
+    """Answers from the stored replies without asking, and counts the missing replies.
 
-    A missing reply becomes an answer with state ERROR. A judge that repeats a request only after an unreadable reply
-    does not repeat it then. The count therefore covers only the first round.
+    A missing reply becomes an answer with state ERROR. A judge repeats a request only after an unreadable reply, so the
+    count covers only the first round.
     """
 
     def __init__(self, llm: LLM, replies: KeptReplies) -> None:
@@ -223,7 +222,7 @@ def _batches(answers: Iterable[Answer]) -> Iterator[list[Answer]]:
 
 
 def is_language_model(llm: LLM) -> bool:
-    """Return False for a baseline, which computes its answers here, and for no generator at all."""
+    """Return False for a baseline, which computes its answers in this process, and for a cell without a generator."""
     return llm.answers_from is AnswersFrom.MESSAGES
 
 

@@ -1,4 +1,4 @@
-"""Errors that name the class of a component which breaks its contract."""
+"""Errors that name the component's class when a component breaks its contract."""
 
 import traceback
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from runner.engine.source_code import is_ours
 
 
 def class_name(cls: type) -> str:
-    """Return the name by which users import a class."""
+    """Return the dotted path of a class, as users import it."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def broken_contract(component: object, mistake: str, remedy: str = "Mend the class") -> ComponentError:
-    """Return an error with the class of a component, the mistake in it, and the remedy."""
-    return ComponentError(f"{class_name(type(component))}: {mistake}. {remedy}")
+def broken_contract(component: object, problem: str, remedy: str = "Fix the class") -> ComponentError:
+    """Return an error that names the class of a component, the problem, and the remedy."""
+    return ComponentError(f"{class_name(type(component))}: {problem}. {remedy}")
 
 
 @contextmanager
@@ -24,7 +24,8 @@ def named_errors(
 ) -> Iterator[None]:
     """Turn an error of a user's class into a ComponentError with the class, the `failure` and the line that raised.
 
-    Lets through the project's own errors, errors of the types in `passing`, and all errors of our own classes.
+    This project's exceptions, exceptions of the types in `passing`, and all exceptions of this project's classes pass
+    unchanged.
     """
     try:
         yield

@@ -1,14 +1,17 @@
-"""Checks of a model's answers on arrival: an answer that cannot be used later must not be stored."""
+"""Checks of a model's answers on arrival, before they are stored.
+
+An answer that cannot be used later must not be stored. Secrets are removed, because a server may echo the API key.
+"""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import closing, nullcontext
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from components.errors import ComponentError
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Request
-from components.secrets.mask import masked
+from components.secrets.mask import Mask, current_mask, masked
 
 _TEXTS = ("text", "error", "thoughts")
 _COUNTS = ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens", "n_cached_tokens")
@@ -23,46 +26,75 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
     """
     waiting = {request.id for request in requests}
     name = type(llm).__name__
-    answers: Any = llm.generate(requests)
-    with closing(answers) if hasattr(answers, "close") else nullcontext():
+    answers: Iterable[object] = llm.generate(requests)
+    with _closing(answers):
         for answer in answers:
             if not isinstance(answer, Answer):
-                raise ComponentError(f"{name}.generate: got {_shown(answer)}, expected an Answer")
-            if mistake := answer_mistake(answer):
-                raise ComponentError(f"{name}.generate: Answer.{mistake}")
+                raise ComponentError(f"{name}.generate: got {_excerpt(answer)}, expected an Answer")
+            if error := answer_error(answer):
+                raise ComponentError(f"{name}.generate: Answer.{error}")
             if answer.request_id not in waiting:
                 raise ComponentError(
-                    f"{name}.generate: Answer.request_id: got {_shown(answer.request_id)}, which was not requested or "
-                    "was answered before; expected one answer per request"
+                    f"{name}.generate: Answer.request_id: got {_excerpt(answer.request_id)}, which was not requested "
+                    "or was answered before; expected one answer per request"
                 )
             waiting.remove(answer.request_id)
             yield answer
 
 
-def answer_mistake(answer: Any) -> str:
-    """Return the first field with an invalid value, with that value and the expected one. "" if all fields are
-    valid.
-    """
-    if not isinstance(answer.request_id, str):
-        return f"request_id: got {_shown(answer.request_id)}, expected the id of the request"
-    if not isinstance(answer.state, AnswerState):
-        return f"state: got {_shown(answer.state)}, expected an AnswerState such as AnswerState.OK"
-    if not (answer.error_class is None or isinstance(answer.error_class, ErrorClass)):
-        return f"error_class: got {_shown(answer.error_class)}, expected an ErrorClass or None"
+def answer_error(answer: Answer) -> str:
+    """Return an error for the first field with an invalid value. "" if all fields are valid."""
+    values: Mapping[str, object] = vars(answer)  # of any type, because a component may set anything
+    if not isinstance(values["request_id"], str):
+        return f"request_id: got {_excerpt(answer.request_id)}, expected the id of the request"
+    if not isinstance(values["state"], AnswerState):
+        return f"state: got {_excerpt(answer.state)}, expected an AnswerState such as AnswerState.OK"
+    if not isinstance(values["error_class"], ErrorClass | None):
+        return f"error_class: got {_excerpt(answer.error_class)}, expected an ErrorClass or None"
     for name in _TEXTS:
-        if not isinstance(value := getattr(answer, name), str):
-            return f"{name}: got {_shown(value)}, expected a string"
+        if not isinstance(value := values[name], str):
+            return f"{name}: got {_excerpt(value)}, expected a string"
     for name in _COUNTS:
-        value = getattr(answer, name)
+        value = values[name]
         may_be_unknown = name != "n_cached_tokens"
         if not (value is None and may_be_unknown) and not (type(value) is int and value >= 0):
-            return f"{name}: got {_shown(value)}, expected an int of 0 or more{', or None' if may_be_unknown else ''}"
-    latency = answer.latency_s
+            return f"{name}: got {_excerpt(value)}, expected an int of 0 or more{', or None' if may_be_unknown else ''}"
+    latency = values["latency_s"]
     if isinstance(latency, bool) or not isinstance(latency, int | float) or not 0 <= latency < math.inf:
-        return f"latency_s: got {_shown(latency)}, expected seconds as a finite number of 0 or more"
+        return f"latency_s: got {_excerpt(latency)}, expected seconds as a finite number of 0 or more"
     return ""
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = masked(repr(value))  # before shortening, because a cut could hide only part of a key
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def without_secrets_in(answers: Iterator[Answer]) -> Iterator[Answer]:
+    """Yield the answers without the secrets of the environment. An answer without a secret is yielded unchanged.
+
+    Errors are masked like log messages. In texts and thoughts, only known secrets are hidden.
+    """
+    mask: Mask | None = None
+    with _closing(answers):
+        for answer in answers:
+            mask = mask or current_mask()  # the model has read its key by now
+            yield safe_answer(answer, mask)
+
+
+def safe_answer(answer: Answer, mask: Mask) -> Answer:
+    """Return the answer without secrets. Returns the same object if it contains none."""
+    error = mask.message(answer.error) if answer.error else ""
+    text, thoughts = mask.known(answer.text), mask.known(answer.thoughts)
+    if (error, text, thoughts) == (answer.error, answer.text, answer.thoughts):
+        return answer
+    return replace(answer, error=error, text=text, thoughts=thoughts)
+
+
+@contextmanager
+def _closing(answers: object) -> Iterator[None]:
+    """Close a generator of answers with the context. Other iterables need no closing."""
+    with ExitStack() as stack:
+        if hasattr(answers, "close"):
+            stack.callback(answers.close)
+        yield

@@ -28,7 +28,7 @@ class Columns(Generic[T]):
     """Codec for a record whose fields are all parts: arrays, tables or JSON values."""
 
     def __init__(self, record: type[T]) -> None:
-        """`record` is a dataclass."""
+        """Take the names of the parts from the fields of `record`, a dataclass."""
         self._record = record
 
     def encode(self, result: T) -> Parts:
@@ -36,19 +36,16 @@ class Columns(Generic[T]):
         return {field.name: getattr(result, field.name) for field in fields(self._record)}  # type: ignore[arg-type]
 
     def decode(self, parts: Parts) -> T:
-        """Return the record."""
         return self._record(**{field.name: parts[field.name] for field in fields(self._record)})  # type: ignore[arg-type]
 
 
 class Named:
-    """Codec for named arrays whose names a component chooses."""
+    """Codec for arrays by name, where a component chooses the names."""
 
     def encode(self, result: Parts) -> Parts:
-        """Return the arrays unchanged."""
         return result
 
     def decode(self, parts: Parts) -> Parts:
-        """Read all arrays."""
         return dict(parts)
 
 
@@ -60,11 +57,9 @@ class SinglePart(Generic[T]):
         self._name = name
 
     def encode(self, result: T) -> Parts:
-        """Return the result as the only part."""
         return {self._name: result}
 
     def decode(self, parts: Parts) -> T:
-        """Return the only part."""
         part: Json = parts[self._name]
         value: T = part
         return value

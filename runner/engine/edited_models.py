@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import TypedDict
 
 from components.errors import DamagedEntryError
 from components.protocols import LLM
@@ -19,9 +19,9 @@ KIND = "model_code"
 
 @dataclass(frozen=True)
 class EditedModel:
-    """A user's model whose code changed. Its earlier code gave `n_answers` of the answers that the plan lacks.
+    """A user's model with changed code. Its earlier code gave `n_answers` of the answers that the plan lacks.
 
-    `modules` are the modules that changed, were added or were removed since.
+    `modules` are the modules that were changed, added or removed since then.
     """
 
     name: str
@@ -29,11 +29,18 @@ class EditedModel:
     modules: tuple[str, ...]
 
 
+class _StoredCode(TypedDict):
+    """A part in the store: the model without its code, and the digest of each module."""
+
+    model: str
+    modules: dict[str, str]
+
+
 def note_code(llm: LLM, purpose: str, store: Store) -> None:
-    """Store the code of a user's model, once per version of the code. Does nothing for a model of ours."""
+    """Store the code of a user's model, once per version of the code. Does nothing for a model of this project."""
     key = replies_key(llm, purpose)
     if _has_users_code(llm) and not store.is_kept(KIND, key):
-        code = {"model": _without_code(llm, purpose), "modules": dict(model_modules(type(llm)))}
+        code = _StoredCode(model=_key_without_code(llm, purpose), modules=dict(model_modules(type(llm))))
         store.write(KIND, key, {"code": code}, seconds=0.0, made_from=None)
 
 
@@ -55,11 +62,11 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
 
 def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the keys of the model's replies under other code, with the digests of that code's modules."""
-    current, model = replies_key(llm, purpose), _without_code(llm, purpose)
+    current, model = replies_key(llm, purpose), _key_without_code(llm, purpose)
     for entry in store.entries(KIND):
         try:
-            code: dict[str, Any] = entry.part("code")
-        except DamagedEntryError:  # the plan then lacks this note, but its counts stay right
+            code: _StoredCode = entry.part("code")
+        except DamagedEntryError:  # the plan then lacks this note, but its counts stay correct
             continue
         if entry.manifest.key != current and code["model"] == model:
             yield entry.manifest.key, code["modules"]
@@ -69,5 +76,5 @@ def _has_users_code(llm: LLM) -> bool:
     return is_language_model(llm) and not is_ours(type(llm))
 
 
-def _without_code(llm: LLM, purpose: str) -> str:
+def _key_without_code(llm: LLM, purpose: str) -> str:
     return key_of([purpose, describe(llm, code_of=lambda cls: "")])

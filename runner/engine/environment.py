@@ -33,7 +33,7 @@ _MODULES = {
     "scikit-learn": "sklearn",
     "sentence-transformers": "sentence_transformers",
 }
-"""Import names of packages whose import name differs."""
+"""Import names that differ from the name of the package."""
 _NO_RESULTS = frozenset({"rag-grid", "hydra-core", "mlflow", "pandas", "pyarrow"})
 """Packages that read, write or log results, but compute none."""
 _IN_EVERY_RUN = _NO_RESULTS | {"python", "commit"}
@@ -64,10 +64,10 @@ def versions_here() -> dict[str, str]:
 
 
 def other_versions(made_with: Mapping[str, str]) -> dict[str, str]:
-    """Return the packages whose installed version differs from that in `made_with`, with their versions in `made_with`.
+    """Return the packages whose installed version differs from `made_with`, with their versions in `made_with`.
 
-    For Python, only the first two numbers count. A package that is not installed here is left out: it cannot compute
-    the result again.
+    For Python, only the first two numbers count. A package that is not installed here is left out, because it cannot
+    compute the result again.
     """
     here = {name: version for name, version in _all_versions().items() if name not in _NO_RESULTS}
     found = {name: then for name, then in made_with.items() if here.get(name, then) != then}

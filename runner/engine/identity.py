@@ -13,7 +13,7 @@ from runner.engine.broken_contracts import broken_contract, named_errors
 from runner.engine.source_code import is_ours, package_code
 
 CodeOf = Callable[[type], str]
-"""Function that returns a hash of the code of a class. "" for a class whose version stands for its code."""
+"""Function that returns a hash of the code of a class. "" for a class that is identified by its version instead."""
 
 Models = frozenset[tuple[str, str]]
 """Models that are needed or in memory, as (model, revision)."""
@@ -63,7 +63,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
 
 def _content_of(component: object) -> str:
     """Return the hash of the files that a component reads. "" for a component without `content_hash`."""
-    with named_errors(component, "content_hash failed", "Mend the class or the files that it reads"):
+    with named_errors(component, "content_hash failed", "Fix the class or the files that it reads"):
         content: object = getattr(component, "content_hash", str)()
     if not isinstance(content, str):
         raise broken_contract(component, f"content_hash returned {type(content).__name__}, expected a string")
@@ -71,9 +71,7 @@ def _content_of(component: object) -> str:
 
 
 def _names_folder(component: object, field: str) -> bool:
-    """Return True if a field of one of our components is the folder of a model, whose content counts instead of its
-    path.
-    """
+    """Return True if the field of one of our components names a model's folder. Its content counts, not its path."""
     return field in FOLDER_FIELDS and is_ours(type(component)) and local_folder(getattr(component, field)) is not None
 
 
@@ -97,8 +95,9 @@ def parts_of(value: object) -> Iterator[object]:
 
 
 def models_in(value: object) -> Models:
-    """Return the models that a component needs: the field `model` of all components nested in it, whatever they use it
-    for.
+    """Return the models that a component needs: the field `model` of the component and of all components nested in it.
+
+    The purpose of a model does not matter.
     """
     found = [part for part in parts_of(value) if getattr(part, "model", None)]
     return frozenset((str(getattr(part, "model", "")), str(getattr(part, "revision", ""))) for part in found)

@@ -1,4 +1,4 @@
-"""Outcomes of stages."""
+"""The outcome of a stage, and the failure that it inherits from a failed input."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class StageRun:
 
 
 def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageRun | None:
-    """Return the failure that a stage inherits from an input, without being tried. None if no input failed."""
+    """Return the failure that a stage inherits from a failed input without running. None if no input failed."""
     for before in stage.inputs:
         if before.key in failed:
             cause = failed[before.key]

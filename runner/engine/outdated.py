@@ -33,7 +33,7 @@ def results_of_other_versions(stages: Iterable[AnyStage], store: Store) -> Other
 
 
 def outdated(stages: Iterable[AnyStage], kinds: Collection[str], store: Store) -> list[AnyStage]:
-    """Return the stages whose cached results must be computed again.
+    """Return the stages to compute again although their results are cached.
 
     These are the results of the named kinds that other versions computed, and all results derived from them. `stages`
     must be ordered inputs first, and so is the returned list.

@@ -18,8 +18,8 @@ from runner.engine.store import Store
 class KindCount:
     """Counts of the stages of one kind: requested by cells, distinct, cached, and to be run.
 
-    Stages whose results are needed only for a cached result are not run. `n_just_made` counts the cached results that
-    planning itself computed, such as the data set. `title` is the kind for users.
+    A stage that only a cached result needs is not run. `n_just_made` counts the cached results that planning itself
+    computed, such as the data set. `title` is the kind for users.
     """
 
     kind: str
@@ -117,7 +117,7 @@ def _kind_counts(
     needed: Mapping[str, AnyStage],
     levels: Mapping[str, int],
 ) -> tuple[KindCount, ...]:
-    """Return the counts in the order in which work flows."""
+    """Return the counts of all kinds, ordered from the first inputs to the last results."""
     of_kind: dict[str, list[str]] = defaultdict(list)
     for key, stage in stages.items():
         of_kind[stage.kind].append(key)

@@ -33,11 +33,11 @@ class RequestCount:
     is_exact: bool
     n_with_repeats: int
     tokens: Sequence[tuple[object, Tokens]] | None = ()
-    """Most tokens by component, estimated from the lengths of the texts. None if unkncounted."""
+    """Most tokens by component, estimated from the lengths of the texts. None if unknown."""
     tokens_with_repeats: Sequence[tuple[object, Tokens]] | None = ()
     """The same for `n_with_repeats` requests."""
     edited: Sequence[EditedModel] = ()
-    """Users' models whose earlier code gave some of these answers."""
+    """Users' models with changed code: their earlier code gave some of these answers."""
 
 
 _Missing = dict[tuple[str, str, str], tuple[LLM, Tokens]]
@@ -149,7 +149,7 @@ class _KindRequests:
         self.ahead += [(each, stage.n_attempts) for each in tokens]
 
     def count(self, kind: str, title: str, store: Store) -> RequestCount:
-        """Return the total."""
+        """Return the sums over the requests of this kind of stage."""
         tokens = [*self.ahead, *((self.unanswered[key], n_attempts) for key, n_attempts in self.exact.items())]
         return RequestCount(
             kind,
@@ -207,7 +207,7 @@ def _server_requests(stage: AnyStage, run: Run) -> ServerRequests | None:
 
 
 def _estimate_tokens(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
-    """Return the model of a stage whose requests are not written yet, and their most tokens. None if unkncounted."""
+    """Return the model of a stage and the most tokens of its requests before they are written. None if unknown."""
     models = [part for part in stage.components() if isinstance(part, LLM) and is_language_model(part)]
     try:
         most = stage.most_tokens(run)
@@ -217,7 +217,7 @@ def _estimate_tokens(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
 
 
 def _sum_by_component(tokens: Sequence[tuple[object, Tokens] | None]) -> list[tuple[object, Tokens]] | None:
-    """Return the tokens by component. None if some are unkncounted."""
+    """Return the tokens by component. None if the tokens of any request are unknown."""
     sums: dict[str, tuple[object, Tokens]] = {}
     for each in tokens:
         if each is None:

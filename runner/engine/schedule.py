@@ -1,8 +1,8 @@
 """The scheduler: keeps the workers of an executor busy and reports the outcome of each stage.
 
-A stage waits for its inputs and fails with them. Among the ready stages, the first of the plan that fits on a worker
-starts. A stage whose models a worker has loaded goes before one that would load other models. A worker without stages
-near to its own takes the last of the plan, and so works on a part of the plan by itself.
+A stage waits for its inputs, and fails if one of them fails. Of the ready stages that fit on a worker, the first in the
+plan starts. Stages that use a loaded model start before stages that would load another one. If no ready stage is near
+to a free worker (see `Workers.near`), the worker takes the last one of the plan, so that workers stay apart.
 """
 
 import logging
@@ -36,7 +36,7 @@ def run_stages(
     gate: Gate | None = None,
     folder: Path = Path(),
 ) -> Iterator[StageRun]:
-    """Run the stages in dependency order and yield each outcome. See `running`, whose context this function enters."""
+    """Run the stages in dependency order and yield each outcome. Enters the context `running`: see there."""
     with running(order, store, executor, n_workers, watch, gate, folder) as ended:
         yield from ended
 
@@ -162,12 +162,12 @@ class _Waiting:
         return bool(self._ready)
 
     def add(self, stage: AnyStage) -> None:
-        """Add a stage whose inputs are all available."""
+        """Add a stage when all its inputs are available."""
         need = (stage.kind, stage.models, self._workers.near(stage))
         insort(self._ready.setdefault(need, []), self._places[stage.key])
 
     def add_again(self, stage: AnyStage) -> None:
-        """Add a stage that lost its worker. It forms its own group, because workers may isolate it."""
+        """Add a stage that lost its worker. It forms a separate group, because workers may run it alone."""
         self._ready[stage.key] = [self._places[stage.key]]
 
     def freed_by(self, key: str) -> Iterator[AnyStage]:

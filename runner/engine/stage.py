@@ -1,8 +1,8 @@
 """Stages: pure functions of components and of other stages' results, each stored under a key.
 
 A stage is a frozen dataclass. Its fields are its identity: a component contributes its meaningful fields to the key,
-and a stage its own key. The class holds the rest: the name that users see, the version, the codec of the result, and
-the computation.
+and an input stage contributes its key. The class holds the rest: the name that users see, the version, the codec of the
+result, and the computation.
 """
 
 import dataclasses
@@ -43,10 +43,10 @@ class Resources:
 
 
 class Work(StrEnum):
-    """The kind of work that a stage does, as someone sees it who runs the pipeline in production.
+    """The kind of work that a stage does, from the point of view of a pipeline in production.
 
     `ONE_TIME` is done once per corpus. `PER_QUERY` is done for all questions together. `ASKING` is done question by
-    question, so that every answer has its own latency. `BENCHMARK` only loads or measures a benchmark.
+    question, so that each answer has a latency. `BENCHMARK` only loads or measures a benchmark.
     """
 
     ONE_TIME = "one_time"
@@ -124,8 +124,9 @@ class Stage(ABC, Generic[T]):
         return None
 
     def server_requests(self, run: "Run") -> ServerRequests | None:
-        """Return the requests for results not yet cached that its component sends without `run.ask`. None if there are
-        none.
+        """Return the requests that its component will send without `run.ask`, for results that are not cached.
+
+        None if it sends no such requests.
         """
         return None
 
@@ -134,7 +135,7 @@ class Stage(ABC, Generic[T]):
         """Place where the stage shares numbers received from a server with other stages until its result is complete.
 
         A pair: the key of the place, and the key of the stage that deletes it. None if the stage shares nothing: its
-        numbers then stay in its own workspace until its result is stored.
+        numbers then stay in its workspace until its result is stored.
         """
         return None
 
@@ -148,8 +149,9 @@ class Stage(ABC, Generic[T]):
 
     @property
     def n_rounds(self) -> int:
-        """Number of requests about one item, each after the reply before. The plan can count only the first round
-        exactly.
+        """Number of requests about one item that are sent one after another, each after the reply to the last.
+
+        The plan can count only the first round exactly.
         """
         return 1
 
@@ -168,10 +170,11 @@ class Stage(ABC, Generic[T]):
 
     @property
     def description(self) -> dict[str, Json]:
-        """The JSON value whose hash is the key. Not cached, because the descriptions of all stages of many cells take
-        much memory.
+        """The JSON value that is hashed to the key.
+
+        Not cached, because the descriptions of all stages of many cells take much memory.
         """
-        return {"stage": self.kind, "version": self.version, "fields": _described_fields(self)}
+        return {"stage": self.kind, "version": self.version, "fields": _describe_fields(self)}
 
     @cached_property
     def inputs(self) -> tuple["AnyStage", ...]:
@@ -181,7 +184,7 @@ class Stage(ABC, Generic[T]):
 
     @cached_property
     def models(self) -> Models:
-        """Models that must be in memory, those of metrics and judges included. Stages with equal models run together.
+        """Models that must be in memory, including models of metrics and judges. Stages with equal models run together.
 
         Models that only its inputs need are not included.
         """
@@ -222,20 +225,20 @@ def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:
     return dataclasses.fields(value)  # type: ignore[arg-type]  # stages and groups are dataclasses by their contract
 
 
-def _described_fields(value: object) -> dict[str, Json]:
+def _describe_fields(value: object) -> dict[str, Json]:
     values = [(field, getattr(value, field.name)) for field in _fields(value)]
-    return {field.name: _described(of_field) for field, of_field in values if counts(field, of_field)}
+    return {field.name: _describe_value(of_field) for field, of_field in values if counts(field, of_field)}
 
 
-def _described(value: object) -> Json:
+def _describe_value(value: object) -> Json:
     if isinstance(value, Stage):
         return value.key
     if isinstance(value, StageGroup):
-        return {"group": type(value).__name__, **_described_fields(value)}
+        return {"group": type(value).__name__, **_describe_fields(value)}
     if isinstance(value, tuple):
-        return [_described(item) for item in value]
+        return [_describe_value(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(name): _described(item) for name, item in value.items()}
+        return {str(name): _describe_value(item) for name, item in value.items()}
     return describe(value)
 
 

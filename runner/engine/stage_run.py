@@ -90,7 +90,7 @@ class Run:
     def received(self) -> Received:
         """Numbers received from a server. They are stored as they arrive until the result of a stage contains them.
 
-        That stage is this one, or the one that `shared_received` names.
+        That stage is this one, or the stage that `shared_received` names.
         """
         if self._received is None:
             shared = self._shared_received

@@ -32,7 +32,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _N_TRIES = 3
-"""Number of attempts for a stage whose inputs disappear while it reads them."""
+"""Number of attempts for a stage if its inputs disappear while it reads them."""
 
 _SYNC_ABOVE_S = 5.0
 """Results that took longer are synced to disk immediately, and so are results from language models."""
@@ -54,7 +54,7 @@ class Worker:
     """Computes results in one process. Caches the last decoded inputs and loaded models."""
 
     def __init__(self, store: Store, gate: Gate | None = None, cache: Cache | None = None) -> None:
-        """`gate` is passed by all attempts to ask a model. None means a gate that only observes rate limits.
+        """All attempts to ask a model pass `gate`. None means a gate that only observes rate limits.
 
         `cache` is for callers that know which results their stages read. None means a cache of the default size.
         """
@@ -77,7 +77,7 @@ class Worker:
         return StageRun(stage.key, stage.kind, made.seconds, made.reused, damaged=tuple(self._damaged))
 
     def run_or_raise(self, stage: AnyStage, *, contents: bool = False) -> None:
-        """Find or compute the result, and raise the stage's own exception on failure.
+        """Find or compute the result. If the stage fails, raise the exception that it raised.
 
         With `contents`, a result is computed again if its files do not match their checksums.
         """
@@ -210,8 +210,8 @@ class Worker:
 def _compute(stage: Stage[T], run: Run) -> T:
     """Compute the result of a stage.
 
-    If a component forks, the copy of this process that returns from it ends here. Raises ComponentError for an
-    exception that is no Exception and would end the sweep, and if a file in the key has changed.
+    If a component forks, the forked copy of this process ends here. Raises ComponentError in place of a SystemExit or
+    another BaseException, which would end the sweep, and if a file in the key has changed.
     """
     process, exit_code = os.getpid(), 1
     try:
@@ -221,7 +221,9 @@ def _compute(stage: Stage[T], run: Run) -> T:
         raise
     except BaseException as ended:
         how = f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
-        raise ComponentError(f"a component {how}, expected an exception that says why{users_code(stage)}") from ended
+        raise ComponentError(
+            f"a component {how} instead of raising an exception that says why{users_code(stage)}"
+        ) from ended
     finally:
         if os.getpid() != process:
             if exit_code:
@@ -256,7 +258,7 @@ def read_kept(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], 
     Computes the result first if it is missing, and again if it is deleted before it is read, because another process
     may be pruning the store. Its requests then pass `gate`, as in a Worker.
 
-    Raises the stage's own exception, and StoreError if the result is deleted again and again.
+    Raises the exception of the stage, and StoreError if the result is deleted again and again.
     """
     for _ in range(_N_TRIES - 1):
         try:
@@ -269,7 +271,7 @@ def read_kept(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], 
 def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> StoredResult:
     """Return the stored result of a stage after comparing its checksums. Computes it first if it is missing or damaged.
 
-    Raises the stage's own exception, and StoreError if the result is deleted while it is looked up.
+    Raises the exception of the stage, and StoreError if the result is deleted while it is looked up.
     """
     entry = store.find(stage.kind, stage.key)
     if entry is None or entry.damages(set(entry.manifest.files) - entry.compared):
@@ -286,9 +288,9 @@ def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> Sto
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - a user's exception class with an error of its own must not end the sweep
+    except Exception:  # noqa: BLE001 - a bug in a user's exception class must not end the sweep
         text = "(its message cannot be shown)"
-    is_complete = isinstance(error, RagGridError) and text  # our own messages need no addition
+    is_complete = isinstance(error, RagGridError) and text  # messages of this project need no addition
     message = text if is_complete else f"{type(error).__name__}: {text}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
     return StageRun(stage.key, stage.kind, error=masked(f"{stage.title}: {message}"), trace=masked(trace))

@@ -1,11 +1,10 @@
-"""Axes of a cell: the option of every group, settings that most sweeps vary, and everything that was overridden."""
+"""Axes of a cell: the option of every group, settings that most sweeps vary, and all overrides."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 import yaml
 from hydra.core.utils import filter_overrides
@@ -19,7 +18,7 @@ from runner.pipeline.planned import Job
 from runner.results.cell_axes import level
 
 Config = Mapping[str, Json]
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def job_of(config: DictConfig) -> Job:
@@ -88,8 +87,8 @@ def _axis_fields() -> tuple[str, ...]:
 def _named_settings() -> tuple[str, ...]:
     """Return axes that every cell has, overridden or not, so that cells of several sweeps can be compared.
 
-    They are the numbers and words that most classes of a role have, such as a chunker's size, and those without a role,
-    such as top_k.
+    They are the numbers and words that most classes of a role have, such as a chunker's size, and settings without a
+    role, such as top_k.
     """
     groups = {folder.name for folder in files("conf").iterdir() if folder.is_dir()}
     shared = [f"{group}.{name}" for group in _axis_fields() if group in groups for name in _shared_by_classes(group)]
@@ -119,7 +118,7 @@ def _shared_by_classes(group: str) -> list[str]:
 
 
 def _select(config: Config, place: str) -> Json:
-    """Return the value at a dotted place; None if the place does not exist, as after a deletion."""
+    """Return the value at a dotted place. None if the place does not exist, for example after a deletion."""
     found: Json = config
     for name in place.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -127,6 +126,6 @@ def _select(config: Config, place: str) -> Json:
 
 
 def _axis_value(value: Json) -> Json:
-    """Return a value as an axis. A component is named by its class, so that it is readable as a parameter."""
+    """Return a value for an axis. For a component, this is the name of its class, which is short enough to read."""
     is_component = isinstance(value, Mapping) and "_target_" in value
     return value["_target_"].rpartition(".")[2] if is_component else level(value)

@@ -18,7 +18,7 @@ from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import key_of, refuse_secrets
 
 _MOST_OPTIONS = 4
-"""At most this many options of a group are listed in a message."""
+"""Most options of a group that a message lists."""
 
 
 def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
@@ -85,9 +85,9 @@ def _missing_field(key: str) -> str:
 
 
 def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
-    """Return advice about a key that not all jobs have, because `missing`, the key or a parent, does not exist.
+    """Return advice about a key that some jobs lack. `missing` is the key or the parent of it that does not exist.
 
-    Returns "" if nothing resembles it.
+    Returns "" if nothing resembles the key.
     """
     group, _, field = missing.partition(".")
     fields_of_options = dict(_fields_of_options(group))

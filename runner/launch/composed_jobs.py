@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 from hydra._internal.config_loader_impl import get_overrides_dirname
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import filter_overrides
@@ -44,7 +44,7 @@ class ComposedJob:
 class JobComposer:
     """Composes the jobs of a sweep. `master` is Hydra's configuration of the whole sweep."""
 
-    def __init__(self, config_loader: Any, master: DictConfig) -> None:
+    def __init__(self, config_loader: ConfigLoader, master: DictConfig) -> None:
         self._config_loader = config_loader
         self._master = master
         self._parse = cache(OverridesParser.create().parse_override)
@@ -67,7 +67,7 @@ class JobComposer:
     def _composition(self, options: Sequence[str]) -> "_Composition":
         key = tuple(options)
         if key not in self._composed:
-            is_whole_sweep = key == self._options_of_sweep  # no axis chooses options, so that Hydra composed it before
+            is_whole_sweep = key == self._options_of_sweep  # no axis chooses options: Hydra has composed it already
             config = copy.deepcopy(self._master) if is_whole_sweep else self._compose_by_hydra(options)
             self._composed[key] = _Composition(config)
         return self._composed[key]
@@ -100,12 +100,12 @@ class JobComposer:
 class _Composition:
     """A configuration that Hydra composed for some options.
 
-    It takes ownership of the configuration, because a copy would take a sixth of the time of a composition.
+    It changes the given configuration, because a copy would take a sixth of the time of a composition.
     """
 
     def __init__(self, config: DictConfig) -> None:
         self._hydra = config.hydra
-        self._task = _without_hydra(config)
+        self._task = _take_task_nodes(config)
         fill_open(self._task)
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
@@ -129,7 +129,7 @@ class _Composition:
             for key, old in before:
                 OmegaConf.update(self._task, key, old)
         for override in values:
-            unresolved = _with_value(unresolved, override.key_or_group.split("."), override.value())
+            unresolved = _replace_value(unresolved, override.key_or_group.split("."), override.value())
         return resolved, unresolved
 
     def _resolve(self, values: Sequence[Override]) -> dict[str, Json]:
@@ -205,11 +205,11 @@ def _yaml(part: dict[str, Json] | list[str], texts: dict[str, str]) -> str:
 
 
 def _mask(text: str) -> str:
-    """Mask secrets in settings that no check covers, such as Hydra's own. Configurations with a secret were refused."""
+    """Mask secrets in settings that no check covers, such as Hydra's. Secrets in other settings were refused before."""
     return without_secrets(text)
 
 
-def _without_hydra(config: DictConfig) -> DictConfig:
+def _take_task_nodes(config: DictConfig) -> DictConfig:
     """Return a configuration that takes over all nodes except `hydra`, which can still refer to them."""
     task = OmegaConf.create()
     with flag_override(task, "no_deepcopy_set_nodes", True):
@@ -231,9 +231,9 @@ def _unresolved_config(config: DictConfig) -> dict[str, Json]:
 
 
 def _sources(config: Mapping[str, Json]) -> dict[str, set[str]]:
-    """Map each top-level name to the names whose values it may use, including itself.
+    """Map each top-level name to the names that its value may depend on, including itself.
 
-    It follows interpolations transitively. A name with a complex interpolation may use all names.
+    Follows interpolations transitively. A name with a complex interpolation may depend on all names.
     """
     sources: dict[str, set[str]] = {}
     for name, part in config.items():
@@ -247,10 +247,10 @@ def _sources(config: Mapping[str, Json]) -> dict[str, set[str]]:
     return sources
 
 
-def _with_value(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
+def _replace_value(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
     """Return a copy with another value at a place. Unchanged parts are shared."""
     name, *below = place
-    return {**config, name: _with_value(config[name], below, value) if below else value}
+    return {**config, name: _replace_value(config[name], below, value) if below else value}
 
 
 def _value_at(config: DictConfig, key: str) -> Json:

@@ -1,6 +1,6 @@
 """Hydra launcher for the whole grid: composes all jobs first, plans them together, then runs the plan.
 
-Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...). They run cell by cell and share the store.
+Hydra's launchers work too (`hydra/launcher=basic`, `joblib`, ...). They run cell by cell and share the store.
 """
 
 import sys
@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -22,12 +21,10 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from components.errors import ConfigError
-from runner.launch.axis_values import check_axis
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
-from runner.launch.grid_sweeper import SweeperSettings, expand
-from runner.launch.installed_plugins import load_installed_plugins
+from runner.launch.grid_sweeper import SweeperSettings, check_axis, expand
+from runner.launch.hydra_startup import load_installed_plugins, skip_unused_maps
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
-from runner.launch.quick_defaults import skip_unused_maps
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
 from runner.pipeline.planned import Job
@@ -46,7 +43,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Store the context that Hydra passes. The task function is not called.
 
-        If it has an attribute `run_jobs`, this runs all jobs instead of `run_sweep`.
+        If the task function has an attribute `run_jobs`, this attribute runs all jobs instead of `run_sweep`.
         """
         self._config = config
         self._run_jobs = getattr(task_function, "run_jobs", run_sweep)
@@ -80,26 +77,19 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         return returned
 
 
-def _planning_launcher(launcher: Launcher, of_hydra: Mapping[str, Any]) -> Launcher:
-    """Return our launcher for a plan, or else the given one. Other launchers would plan each cell by itself."""
-    if not of_hydra["config"].run.plan_only or isinstance(launcher, GridLauncher):
-        return launcher
-    planner = GridLauncher()
-    planner.setup(**of_hydra)
-    return planner
-
-
 def make_grid_sweeper() -> type:
     """Create Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`).
 
-    All jobs are composed and checked before any is run. Under our launcher nothing is written before that. The class is
-    created late, because Hydra reloads its plugins on its first search for plugins, which invalidates earlier
+    All jobs are composed and checked before any is run. Under our launcher, nothing is written before that. The class
+    is created here, because Hydra reloads its plugins on its first search for plugins. That invalidates earlier
     subclasses.
     """
     Plugins.instance()
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 
     class GridSweeper(BasicSweeper):  # type: ignore[misc]
+        launcher: Launcher
+
         def __init__(
             self,
             max_batch_size: int | None,
@@ -113,14 +103,14 @@ def make_grid_sweeper() -> type:
             self._one_at_a_time = one_at_a_time
             self._max_cells = max_cells
 
-        def setup(self, **of_hydra: Any) -> None:
-            super().setup(**of_hydra)
-            self.launcher: Any = _planning_launcher(self.launcher, of_hydra)
+        def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+            super().setup(hydra_context=hydra_context, task_function=task_function, config=config)
+            if config.run.plan_only and not isinstance(self.launcher, GridLauncher):
+                self.launcher = GridLauncher()  # other launchers would plan each cell by itself
+                self.launcher.setup(hydra_context=hydra_context, task_function=task_function, config=config)
 
         def split_arguments(self, overrides: list[Override], max_batch_size: int | None) -> list[list[list[str]]]:
-            """Return batches of jobs. Hydra itself expands the values of each axis; the later of two overrides
-            counts.
-            """
+            """Return batches of jobs. Hydra expands the values of each axis. The later of two overrides counts."""
             axes: dict[str, list[str]] = {}
             with _hydra_errors():
                 for override in overrides:
@@ -130,13 +120,14 @@ def make_grid_sweeper() -> type:
                 jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time, max_cells=self._max_cells)
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
 
-        def sweep(self, arguments: list[str]) -> Any:
+        def sweep(self, arguments: list[str]) -> list[Sequence[JobReturn]]:
             """Check all jobs, then run them."""
             launcher = self.launcher
-            if not isinstance(launcher, GridLauncher):
-                _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
-                return super().sweep(arguments)
-            return launcher.launch_all(self._batches(arguments))
+            if isinstance(launcher, GridLauncher):
+                return launcher.launch_all(self._batches(arguments))
+            _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
+            returned: list[Sequence[JobReturn]] = super().sweep(arguments)
+            return returned
 
         def _batches(self, arguments: list[str]) -> list[list[list[str]]]:
             parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
@@ -153,8 +144,8 @@ def make_grid_sweeper() -> type:
 def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) -> None:
     """Check all cells that Hydra's other launchers will run.
 
-    Hydra writes configurations to disk before it runs them, and a refused configuration, which may contain a secret,
-    must not be written.
+    Hydra writes configurations to disk before it runs them. A refused configuration must not be written, because it may
+    contain a secret.
     """
     overrides = [each for batch in batches for each in batch]
     with _hydra_errors():
@@ -187,7 +178,10 @@ def register() -> None:
     name = "hydra_plugins.rag_grid"
     load_installed_plugins()
     sys.modules[name] = ModuleType(name)
-    nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
+    nodes: dict[type, object] = {
+        GridLauncher: {"_target_": f"{name}.GridLauncher"},
+        make_grid_sweeper(): SweeperSettings,
+    }
     for of_presets in (PackageAsGroup, PresetSearchPath):
         Plugins.instance().register(of_presets)
     for plugin, node in nodes.items():

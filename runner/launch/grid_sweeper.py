@@ -1,14 +1,17 @@
-"""Expands a sweep to jobs: its axes are crossed, advanced together, or varied one at a time around a base."""
+"""Checks the axes of a sweep and expands them to jobs: crossed, advanced together, or varied one at a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import product
-from math import prod
+from math import ceil, prod
+
+from hydra.core.override_parser.types import Override, RangeSweep, ValueType
 
 from components.errors import ConfigError
 
 Axes = Mapping[str, Sequence[str]]
-"""Overrides by key, e.g. {"top_k": ["top_k=2", "top_k=8"]}. A key that is not swept has a single override."""
+"""Overrides by key, e.g. {"top_k": ["top_k=2", "top_k=8"]}. A key with a fixed value has a single override."""
 
 Step = tuple[str, ...]
 
@@ -23,6 +26,38 @@ class SweeperSettings:
     coupled: list[list[str]] = field(default_factory=list)
     one_at_a_time: bool = False
     max_cells: int = 10_000
+
+
+def check_axis(override: Override, max_cells: int) -> None:
+    """Raise ConfigError for an axis without values, with more than `max_cells` values, or with an interval.
+
+    Called before Hydra expands the values: some would fail an assertion in Hydra, others would take it hours.
+    """
+    if override.value_type is ValueType.INTERVAL_SWEEP:
+        raise ConfigError(
+            [
+                f"{override.input_line}: got an interval, expected single values; list them, as in "
+                f"{override.get_key_element()}=64,128, or as range(64,129,step=64)"
+            ]
+        )
+    if override.value_type is ValueType.GLOB_CHOICE_SWEEP and not list(override.sweep_string_iterator()):
+        raise ConfigError(
+            [f"{override.input_line}: matches no option; only groups have options to choose from, such as retriever"]
+        )
+    if override.value_type is ValueType.RANGE_SWEEP:
+        n_values = _n_values(override)
+        if not n_values:
+            raise ConfigError([f"{override.input_line}: is an empty range; expected one such as range(2,9,step=2)"])
+        require_fewer_cells(n_values, max_cells)
+
+
+def _n_values(override: Override) -> int:
+    """Return the number of values of a range. 0 for a range that never begins or never ends."""
+    found = override.value()
+    assert isinstance(found, RangeSweep)
+    start, stop, step = Decimal(found.start or 0), Decimal(found.stop or 0), Decimal(found.step)
+    length = stop - start
+    return max(0, ceil(length / step)) if length.is_finite() and step else 0
 
 
 def expand(
@@ -40,7 +75,7 @@ def expand(
     steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
     keys = [key for group in groups for key in group]
     jobs = _one_at_a_time(steps) if one_at_a_time else product(*steps)
-    return [_in_order(axes, keys, [override for step in job for override in step]) for job in jobs]
+    return [_sort_overrides(axes, keys, [override for step in job for override in step]) for job in jobs]
 
 
 def require_fewer_cells(n_cells: int, max_cells: int) -> None:
@@ -59,8 +94,8 @@ def _one_at_a_time(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
     return [base, *([*base[:i], step, *base[i + 1 :]] for i, own in enumerate(steps) for step in own[1:])]
 
 
-def _in_order(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
-    """Sort overrides, which belong to `keys`, in the order of the axes: Hydra lets the last of several win."""
+def _sort_overrides(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
+    """Sort the overrides of `keys` in the order of the axes. If several set the same place, Hydra uses the last one."""
     by_key = dict(zip(keys, overrides, strict=True))
     return [by_key[key] for key in axes]
 
@@ -98,5 +133,5 @@ def _not_swept(name: str, n_values: Mapping[str, int]) -> str:
 
 
 def _name(key: str) -> str:
-    """Return the key as a user thinks of it, without Hydra's mark for adding a value."""
+    """Return the key as a user thinks of it, without the plus that marks an addition for Hydra."""
     return key.lstrip("+")

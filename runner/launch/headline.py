@@ -19,9 +19,9 @@ _OTHER_HINT = "(run.headline names another metric)"
 def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]]:
     """Return the metric that ranks the planned cells, "" for the default order, and a line that explains it.
 
-    There is no line if the user named the metric or the order is the default. The metric is that of `headline_of`, with
-    one exception. If less than half of the samples have gold, and the metric is one of retrieval, it is the first
-    metric of answers that at least half of the samples can have.
+    There is no line if the user named the metric or the order is the default. `headline_of` chooses the metric, with
+    one exception. A metric of retrieval is replaced if less than half of the samples have gold. The first metric of
+    answers that at least half of the samples can have then takes its place.
     """
     own = [cell.request.cell for cell in cells]
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
@@ -34,7 +34,7 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
         return name, [f"ranked by {name}: the questions list what an answer must contain {_OTHER_HINT}"]
     n_samples = sum(each.n_samples for each in data.values())
     n_gold = sum(_n_with_gold(each) for each in data.values())
-    if 2 * n_gold < n_samples and (answers := _of_answers(cells, next(iter(data.values())), store)):
+    if 2 * n_gold < n_samples and (answers := _answer_headline(cells, next(iter(data.values())), store)):
         few = f"only {n_gold:,} of {n_samples:,} samples have gold in the corpus, which {name} needs"
         return answers, [f"ranked by {answers}: {few} {_OTHER_HINT}"]
     return name, [f"ranked by {name}: no language model answers or judges {_OTHER_HINT}"]
@@ -44,7 +44,7 @@ def _n_with_gold(data: Data) -> int:
     return data.n_samples - int(data.notes.get("n_samples_without_gold_in_corpus") or 0)
 
 
-def _of_answers(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
+def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
     """Return the first metric of answers that half of the samples of a data set can have; "" without one."""
     if all(cell.request.cell.llm.answers_from is AnswersFrom.NOTHING for cell in cells):
         return ""
@@ -55,11 +55,12 @@ def _of_answers(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
 
 
 def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:
-    """Return `run.headline`, or if it is empty, "" for the default order, with two exceptions.
+    """Return `run.headline`. If it is empty, return "" for the default order, with two exceptions.
 
-    If no language model answers or judges, it is the first metric of retrieval, because the answers of a baseline say
-    little about a pipeline. This does not apply to given passages, for which retrieval metrics only measure the input.
-    If answers rank the cells, and the data set lists what they must contain (`has_answer_parts`), it is `contains_all`.
+    If no language model answers or judges, return the first metric of retrieval, because the answers of a baseline say
+    little about a pipeline. This does not apply to given passages: for them, retrieval metrics only measure the input.
+    If answers rank the cells, and the data set lists what they must contain (`has_answer_parts`), return
+    `contains_all`.
     """
     if named := cells[0].run.headline:
         return named

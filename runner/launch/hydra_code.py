@@ -1,4 +1,4 @@
-"""Refuses code and secrets in Hydra's own nodes, before Hydra imports the code or names a folder after the secret.
+"""Refuses code and secrets in Hydra's nodes, before Hydra imports the code or names a folder after the secret.
 
 Hydra builds callbacks, launchers and sweepers from `_target_`, and log handlers from `class` and `()`. A configuration
 may name our classes, classes that Hydra ships, and classes of packages in `run.plugins`.
@@ -16,12 +16,12 @@ from components.errors import ConfigError
 from components.json_value import Json
 from components.secrets.given import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
-from runner.engine.plugins.named_code import class_mistakes, package_of, remedy
+from runner.engine.plugins.named_code import class_errors, package_of, remedy
 from runner.engine.plugins.trusted import is_within
 from runner.launch.log_code import log_mistakes
 
 _BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
-"""Hydra inserts this sweeper by itself for our programs that run no cells."""
+"""Hydra inserts this sweeper for our programs that run no cells."""
 
 SHIPPED: Mapping[str, frozenset[str]] = {
     "launcher": frozenset(
@@ -58,10 +58,10 @@ LOGS = ("hydra_logging", "job_logging")
 _GUARDED = (*SHIPPED, *LOGS)
 
 _LATE = "${hydra.runtime.output_dir}"
-"""The only value that Hydra sets after composition and that its own logging refers to: an absolute path."""
+"""The only value that Hydra sets after composition and that its logging refers to: an absolute path."""
 
 _MADE_BY_HYDRA = ("runtime", "overrides")
-"""Nodes that no configuration sets. The overrides were searched for secrets before."""
+"""Nodes that Hydra fills, not a configuration. The overrides were searched for secrets before."""
 
 _DEEPEST = 50
 
@@ -69,9 +69,9 @@ _DEEPEST = 50
 def require_known_code(config: DictConfig) -> None:
     """Check the node `hydra` of a composed configuration.
 
-    Interpolations in the checked nodes are replaced by their values, so that Hydra builds what was checked. The
-    variables that the configuration names for keys count as secret from now on. Raises HydraException with every error.
-    If there is a secret, only secrets are reported, because other errors quote values.
+    Interpolations in the checked nodes are replaced by their values, so that Hydra builds what was checked. Variables
+    that the configuration names for API keys count as secrets from now on. Raises HydraException with every error. If a
+    node contains a secret, only secrets are reported, because other errors quote values.
     """
     _mark_variables(config)
     if secrets := list(_secret_mistakes(config)):
@@ -90,20 +90,20 @@ def require_known_code(config: DictConfig) -> None:
 
 
 def _mark_variables(config: DictConfig) -> None:
-    """Mark the variables that the configuration names for keys. Axes of a preset, in the sweeper's node, may
-    name some.
+    """Treat the variables that the configuration names for API keys as secrets. Axes of a preset, in the sweeper's
+    node, may name some too.
     """
     nodes = [config._get_node(name) for name in config if name != "hydra"]
-    for variable in named_variables([_as_written(node) for node in (*nodes, config.hydra._get_node("sweeper"))]):
+    for variable in named_variables([_raw_value(node) for node in (*nodes, config.hydra._get_node("sweeper"))]):
         mark_variable(variable)
 
 
-def _as_written(node: Any) -> Json:
+def _raw_value(node: Any) -> Json:
     """Return the value without resolving interpolations. `OmegaConf.to_container` is many times slower."""
     content = None if node is None else node._value()
     if isinstance(content, dict):
-        return {str(key): _as_written(below) for key, below in content.items()}
-    return [_as_written(below) for below in content] if isinstance(content, list) else content
+        return {str(key): _raw_value(below) for key, below in content.items()}
+    return [_raw_value(below) for below in content] if isinstance(content, list) else content
 
 
 def _secret_mistakes(config: DictConfig) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _secret_mistakes(config: DictConfig) -> Iterator[str]:
 
 
 def _plugins_of(config: DictConfig) -> tuple[str, ...]:
-    """Return the packages in `run.plugins`; none if the entry is malformed, which building reports."""
+    """Return the packages in `run.plugins`. () if the entry is malformed: building the cell reports that."""
     try:
         found = OmegaConf.select(config, "run.plugins" if "run" in config else "plugins")
     except OmegaConfBaseException:
@@ -154,7 +154,7 @@ class _Reader:
         self.has_resolved = False
 
     def plain(self, node: Any, place: str, depth: int = 0) -> Json:
-        """Return the value; None if it is missing or was refused."""
+        """Return the value. None if it is missing or was refused."""
         if node is None or node._is_none() or node._is_missing():
             return None
         if depth > _DEEPEST:
@@ -189,7 +189,7 @@ class _Reader:
 
 
 def _below(place: str, key: object) -> str:
-    """Append a key, which may be a number in YAML, to a place."""
+    """Append a key to a place. Keys may be numbers in YAML."""
     return f"{place}.{key}"
 
 
@@ -215,13 +215,13 @@ def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) 
         known = f"{', '.join(sorted(shipped))}, or a class of a package that run.plugins names"
         yield f"{place}._target_: got {target!r}, expected {known}{remedy(target)}"
     else:
-        yield from class_mistakes(target, f"{place}._target_", _base_of(name))
+        yield from class_errors(target, f"{place}._target_", _base_of(name))
 
 
 def _unlimited_sweepers(config: DictConfig) -> list[str]:
-    """Return an error for Hydra's own sweeper, which expands all cells before they are counted.
+    """Return an error for Hydra's basic sweeper, which expands all cells before they are counted.
 
-    Programs without an executor run no cells.
+    Programs without an executor may use it, because they run no cells.
     """
     if "executor" not in config or config.hydra.sweeper.get("_target_") != _BASIC_SWEEPER:
         return []

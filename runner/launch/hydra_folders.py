@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
@@ -31,13 +30,13 @@ def require_results_folder(config: DictConfig) -> None:
 
 
 def _run_mistakes(config: DictConfig) -> Iterator[str]:
-    written: Any = config.hydra.run._get_node("dir")._value()
+    written: object = config.hydra.run._get_node("dir")._value()
     if written != ".":
         yield f"hydra.run.dir: got {written!r}, which does not move results; set run.results_dir={written} instead"
 
 
 def _sweep_mistakes(config: DictConfig) -> Iterator[str]:
-    written: Any = config.hydra.sweep._get_node("dir")._value()
+    written: object = config.hydra.sweep._get_node("dir")._value()
     if str(written).startswith(_IN_RESULTS):
         return
     try:

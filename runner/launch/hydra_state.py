@@ -1,13 +1,13 @@
-"""Preserves Hydra's global state in the process, which a user's program may have set before it calls us."""
+"""Preserves Hydra's global state in the process. A user's program may have set it before it calls us."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from hydra._internal import hydra as hydra_app
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
@@ -23,12 +23,11 @@ _RUN_STATE = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
 
 @contextmanager
 def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
-    """Run Hydra over `conf` (with our presets, if it is the runner's) and `config_dir`, and restore its state at the
-    end.
+    """Run Hydra with the configuration in `conf` and `config_dir`, and restore its state at the end.
 
-    Raises ConfigError if the folder does not exist.
+    The presets are included for the default `conf`. Raises ConfigError if the folder does not exist.
     """
-    instances: dict[Any, Any] = Singleton._instances
+    instances: dict[type, object] = Singleton._instances
     before = {kind: instances.pop(kind) for kind in _RUN_STATE if kind in instances}
     try:
         setbase("1.3")
@@ -43,7 +42,7 @@ def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterato
 
 @contextmanager
 def composing_by_parts() -> Iterator[None]:
-    """Let Hydra objects that are created within the context compose by `PartsLoader`."""
+    """Make Hydra objects that are created within the context compose by `PartsLoader`."""
     original = hydra_app.ConfigLoaderImpl
     hydra_app.ConfigLoaderImpl = PartsLoader
     try:
@@ -56,8 +55,8 @@ def composing_by_parts() -> Iterator[None]:
 def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
     """Decide by these arguments whether a command is a sweep, without composing a configuration for `hydra.mode`.
 
-    That composition takes as long as everything else before the plan. With -m the command is a sweep anyway. Without
-    -m, only an override of Hydra's settings or a custom configuration could make it one. Hydra composes in these cases.
+    That composition takes as long as everything else before the plan. With -m, the command is a sweep. Without -m, it
+    is one only if an override of Hydra's settings or a custom configuration says so. Hydra still composes in that case.
     """
     is_sweep = "-m" in arguments or "--multirun" in arguments
     if not is_sweep and any(argument.startswith("-") or "hydra" in argument for argument in arguments):
@@ -71,7 +70,7 @@ def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
         Hydra.get_mode = look_for_mode
 
 
-def _search_path(config_dir: str | Path | None, conf: str) -> Any:
+def _search_path(config_dir: str | Path | None, conf: str) -> ConfigSearchPath:
     search_path = create_config_search_path(conf)
     if config_dir is not None:
         if not Path(config_dir).is_dir():

@@ -5,7 +5,7 @@ import logging.handlers
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.json_value import Json
-from runner.engine.plugins.named_code import class_mistakes, remedy
+from runner.engine.plugins.named_code import class_errors, remedy
 from runner.engine.plugins.trusted import is_within
 
 SHIPPED: Mapping[str, frozenset[str]] = {
@@ -33,10 +33,10 @@ _BASES: Mapping[str, type] = {
 }
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _MAKERS = ("()", "class")
-"""Keys that name a class. The first may name any callable."""
+"""Keys that name a class. The first one may name any callable."""
 
 _REFUSED = ("_target_", ".")
-"""Keys that are refused. The second sets attributes of the built object, such as the name of a file."""
+"""Keys that are refused. The second one sets attributes of the built object, such as the name of a file."""
 
 _FILE = "filename"
 _SUFFIX = ".log"
@@ -44,7 +44,7 @@ _SUFFIX = ".log"
 
 
 def log_mistakes(settings: Json, place: str, plugins: Sequence[str]) -> Iterator[str]:
-    """Yield errors of a resolved node such as `hydra.job_logging`; none if the node sets up nothing."""
+    """Yield errors of a resolved node such as `hydra.job_logging`. A node that sets up nothing has none."""
     yield from _value_mistakes(settings, place, 0)
     if not isinstance(settings, Mapping):
         return
@@ -65,7 +65,7 @@ def _maker_mistakes(
     if target in shipped:
         return
     if is_within(target, plugins):
-        yield from class_mistakes(target, place, _BASES[section])
+        yield from class_errors(target, place, _BASES[section])
         return
     known = ", ".join(sorted(shipped))
     yield f"{place}: got {target!r}, expected {known}, or a class of a package that run.plugins names{remedy(target)}"

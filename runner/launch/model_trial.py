@@ -1,4 +1,4 @@
-"""Tries one model: does it exist, how large is it, does it load, and does it process a line of text?"""
+"""Tries one model: checks that it exists and loads, reports its size, and processes a line of text."""
 
 import time
 from collections.abc import Iterator
@@ -22,9 +22,7 @@ _MEGABYTE = 1e6
 
 @dataclass(frozen=True)
 class Trial:
-    """The findings about a model, as lines (name, value). `mistake` is the error that prevents its use, ""
-    without one.
-    """
+    """Findings about a model, as lines (name, value). `mistake` is the error that prevents its use, "" if it works."""
 
     model: str
     lines: tuple[tuple[str, str], ...]
@@ -49,7 +47,7 @@ def try_model(component: object, *, download: bool) -> Trial:
 
 
 def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:
-    """Return the place and size of the model. Raises ComponentError if it is not on this machine."""
+    """Yield the place and size of the model. Raises ComponentError if it is not on this machine."""
     model = str(getattr(component, "model", ""))
     if hasattr(component, "class_path"):
         yield "class", component.class_path  # the class itself locates its model
@@ -76,7 +74,7 @@ def _size(files: ModelFiles) -> Iterator[tuple[str, str]]:
 
 
 def _first_output(component: object) -> str:
-    """Return the model's output for a line of text. Raises ComponentError without an output."""
+    """Return the model's output for a line of text. Raises ComponentError if it has none."""
     if isinstance(component, Embedder):
         return _try_embedder(component)
     if isinstance(component, Reranker):

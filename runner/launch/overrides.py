@@ -15,15 +15,15 @@ from components.text.brackets import depth_of_brackets
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
 _QUOTED_OR_NESTED = re.compile(r"['\"\[\]{}$\\]")
 _DEEPEST = 50
-"""At most this many nested brackets in an override: Hydra's parser recurses into each of them."""
+"""Most nested brackets in an override: Hydra's parser recurses into each of them."""
 
 
 def readable(arguments: Sequence[str]) -> list[str]:
     """Return the arguments, with quotes around values that Hydra's grammar does not allow, such as paths in Chinese.
 
-    A comma still separates values. Options, and values that Hydra can read, stay unchanged. Raises ConfigError for an
-    override without a key, for one that is nested too deeply to be parsed, and for one that contains a secret. Secrets
-    have to be refused first, because any later message may quote an override.
+    A comma still separates values. Options, and values that Hydra can read, stay unchanged. Raises ConfigError for
+    overrides that have no key, are nested too deeply to be parsed, or contain a secret. Secrets are refused first,
+    because any later message may quote an override.
     """
     refuse_secrets(arguments)
     mistakes = [
@@ -63,7 +63,7 @@ def refuse_strays(overrides: Sequence[str]) -> None:
 def refuse_secrets(arguments: Sequence[str]) -> None:
     """Raise ConfigError for overrides that contain secrets.
 
-    The variables that overrides name for keys count as secret from now on.
+    Variables that overrides name for API keys count as secrets from now on.
     """
     for variable in named_variables(dict(argument.split("=", 1) for argument in arguments if "=" in argument)):
         mark_variable(variable)

@@ -8,8 +8,10 @@ parts that were composed before.
 
 import copy
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -26,16 +28,21 @@ from omegaconf import DictConfig, flag_override
 from runner.console.private_parts import HYDRA, may_use_private_parts
 from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
-from runner.launch.search_places import read_as_data
 
 Pickles = dict[tuple[object, ...], bytes]
 
 _OF_PACKAGES = ("group", "pkg", "structured")
-"""Kinds of places whose files do not change."""
+"""Kinds of places that are part of a package: their files do not change."""
+
+_IMPORTING = ("pkg", "group")
+"""Kinds of places that Hydra finds by an import."""
+
+_KNOWN = frozenset({"conf", "sweeps", "runner", "hydra", "hydra_plugins"})
+"""Packages that this command has imported anyway."""
 
 
 class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
-    """Composes the same configurations as Hydra's own loader.
+    """Composes the same configurations as Hydra's loader.
 
     Files are assumed not to change during the loader's lifetime, and files of packages during the process. Nodes of
     Hydra's store may be registered again.
@@ -46,12 +53,12 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         self.repository = _CachingRepository(config_search_path)
 
     def load_configuration(
-        self, config_name: str | None, overrides: list[str], *arguments: Any, **options: Any
+        self, config_name: str | None, overrides: list[str], *arguments: object, **options: object
     ) -> DictConfig:
         """Compose a configuration: see Hydra.
 
-        Raises HydraException for code that Hydra would run and the user did not name (see `hydra_code`), for a folder
-        that is not used (see `hydra_folders`), and for an option that is not a name, such as `chunk=null`.
+        Raises HydraException for an option that is not a name, such as `chunk=null`. Also raises it for code that Hydra
+        would run although the user did not name it (see `hydra_code`), and for unused folders (see `hydra_folders`).
         """
         self._require_named_options(overrides)
         config: DictConfig = super().load_configuration(config_name, overrides, *arguments, **options)
@@ -103,16 +110,16 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
 
 
 class _CachingRepository(ConfigRepository):  # type: ignore[misc]
-    """Hydra's repository for many compositions, each of which modifies its input. Caches files and parts."""
+    """Hydra's repository, made for many compositions. Caches files and parts as bytes, because Hydra modifies them."""
 
     def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:
-        super().initialize_sources(read_as_data(config_search_path))
+        super().initialize_sources(_as_folders(config_search_path))
         places = tuple((source.scheme(), source.provider, source.path) for source in self.sources)
         is_packaged = all(scheme in _OF_PACKAGES for scheme, *_ in places)
         self.cache = _cache_of(places) if is_packaged else {}
 
     def __deepcopy__(self, memo: object) -> "_CachingRepository":
-        """Return a repository that may be given other sources. Parts composed from the current ones are shared."""
+        """Return a repository that can receive other sources. It shares the parts composed from the current sources."""
         return copy.copy(self)
 
     def load_config(self, config_path: str) -> ConfigResult | None:
@@ -137,13 +144,13 @@ def _cache_of(places: tuple[tuple[str, ...], ...]) -> Pickles:
     return cache
 
 
-def _registered_nodes(repo: dict[str, Any]) -> Iterator[ConfigNode]:
+def _registered_nodes(repo: Mapping[str, object]) -> Iterator[ConfigNode]:
     for found in repo.values():
         yield from _registered_nodes(found) if isinstance(found, dict) else [found]
 
 
 def _files_of_parts(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:
-    """Map each top-level name to the files that contribute to it, in the order in which they are merged."""
+    """Map each top-level name to the files that contribute to it, in the order of merging."""
     files: dict[str, list[ResultDefault]] = {}
     for each in defaults:
         names = [each.package.partition(".")[0]] if each.package else repo.load_config(each.config_path).config
@@ -164,3 +171,39 @@ def _fills_a_reference(later: Any, earlier: Any) -> bool:
 
 def _is_mapping(node: Any) -> bool:
     return isinstance(node, DictConfig) and not (node._is_none() or node._is_missing() or node._is_interpolation())
+
+
+def _as_folders(search_path: ConfigSearchPath) -> ConfigSearchPath:
+    """Replace packages of others in the search path by their folders: Hydra would import a package to read its files.
+
+    Raises HydraException for an unknown package.
+    """
+    changed = copy.deepcopy(search_path)
+    for element in changed.get_path():
+        if element.path:
+            element.path = _as_folder(element.path)
+    return changed
+
+
+def _as_folder(place: str) -> str:
+    kind, _, name = place.partition("://")
+    package, *below = name.replace("/", ".").strip(".").split(".")
+    if kind not in _IMPORTING or package in _KNOWN:
+        return place
+    folders = [Path(folder, *below) for folder in _folders_of(package)]
+    found = next((folder for folder in folders if folder.is_dir()), None)
+    if found is None:
+        raise HydraException(
+            f"hydra.searchpath: got {place}, expected a package with configuration files that Python finds; a "
+            "folder is given as file://FOLDER, or with --config-dir FOLDER"
+        )
+    return f"file://{found}"
+
+
+def _folders_of(package: str) -> list[str]:
+    """Return a package's folders, without importing it."""
+    try:
+        spec = find_spec(package) if package.isidentifier() else None
+    except ValueError:  # a module that was created by hand has no spec
+        return []
+    return list(spec.submodule_search_locations or ()) if spec else []

@@ -1,4 +1,4 @@
-"""Packages that most sweeps load before their first stage ends, for the fork server that workers are copied from."""
+"""Packages that most sweeps load before their first stage ends. The fork server loads them once for all workers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ PRELOADS: Sequence[Callable[[], object]] = (
     partial(import_module, "scipy.stats"),
     partial(import_module, "sklearn.utils.extmath"),
 )
-"""Loaders in order of importance: workers load by themselves what is missing when the first worker is started.
+"""Loaders in order of importance. The rest is skipped when the first worker starts: workers then load it themselves.
 
 Loaders must not start threads, as a parallel loop does, because the process could then not be forked.
 """

@@ -1,4 +1,4 @@
-"""Reads the comment at the top of a preset, and compares the paper's parts in it with the cells of a sweep.
+"""Reads the comment at the top of a preset, and compares the parts of the paper's pipeline with the cells of a sweep.
 
 The comment has a line that describes the preset, and sections. Each section is a line "# Name: ..." that indented lines
 continue. `Paper` lists the paper's parts as overrides, `Instead` the parts that the preset replaces, `Differs` the
@@ -22,7 +22,7 @@ _SECTIONS = ("Paper", "Instead", "Differs", "Needs")
 class PresetHead:
     """Parsed comment of a preset.
 
-    `about` is the first line without its `command`. `paper` and `instead` are empty for a preset without a paper.
+    The first line holds `about` and the `command`. `paper` and `instead` are empty for a preset without a paper.
     `differs` and `needs` are sentences, "" if missing.
     """
 

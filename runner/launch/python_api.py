@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from hydra.errors import HydraException
 from omegaconf import DictConfig
@@ -21,7 +21,7 @@ from runner.pipeline.planned import Job
 from runner.results.loaded_sweep import LoadedSweep, load
 
 _one_at_a_time = threading.RLock()
-"""Sweeps of several threads run one after another: Hydra and the command line are global to the process."""
+"""Makes sweeps of several threads run one after another: Hydra and the command line are global to the process."""
 
 
 def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> LoadedSweep:
@@ -64,7 +64,7 @@ class _Jobs:
         self.exit_code = start_sweep(jobs, sweep_id, overrides, keep)
         return self.exit_code
 
-    def __call__(self, config: DictConfig) -> Any:
+    def __call__(self, config: DictConfig) -> NoReturn:
         """Refuse other launchers, which call the task function for each job."""
         raise ConfigError(
             "hydra/launcher: got another launcher, expected grid: a program runs the whole sweep together"

@@ -31,7 +31,7 @@ from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN
 grid_launcher.register()
 
 _LONGEST_QUOTE = 300
-"""At most this many characters of a path are repeated in a message."""
+"""Most characters of a path that a message quotes."""
 
 
 @hydra.main(  # type: ignore[untyped-decorator]
@@ -132,7 +132,7 @@ def run_hydra() -> None:
         sys.argv[1:] = readable(multirun_first(sys.argv[1:]))
         _check_flags(sys.argv[1:])
     except FileNotFoundError:
-        say_error("the working directory was deleted: cd to one that exists")
+        say_error("the working directory was deleted: cd to another directory")
         sys.exit(EXIT_NOT_RUN)
     except ConfigError as error:
         say_error(error)

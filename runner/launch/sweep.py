@@ -74,7 +74,7 @@ def run_sweep(
     *,
     is_part: bool = False,
 ) -> int:
-    """Run a sweep: see `start_sweep`. Report its errors as one message, and return the exit code.
+    """Run a sweep as `start_sweep` does. Print an error as one message, and return the exit code.
 
     In addition to the codes of `start_sweep`, returns 1 if the run broke off, 2 if nothing was run, 3 if a budget was
     reached.
@@ -107,7 +107,7 @@ def start_sweep(
 
     `sweep_id` names the results folder. `overrides` are the overrides of the whole sweep, for the record. `keep` is
     called after the configuration and the data were accepted, because a refused configuration may contain a secret.
-    `is_part`: other processes run other cells of the sweep, and share its budget.
+    With `is_part`, other processes run other cells of the sweep, and share its budget.
     """
     try:
         requests = check_jobs(jobs)
@@ -318,9 +318,7 @@ class RunningSweep:
         }
 
     def _finished_cells(self) -> Iterator[CellResult]:
-        """Yield all finished cells of the sweep. Cells of other processes, which Hydra's own launchers start,
-        are read.
-        """
+        """Yield all finished cells of the sweep. Reads the cells of other processes, which Hydra's launchers start."""
         for folder in results.cell_folders(self._sweep_dir):
             yield self._done.get(folder.name) or ranked_part(results.read_cell(folder), self._headline)
 

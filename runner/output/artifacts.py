@@ -9,7 +9,7 @@ from urllib.request import url2pathname
 
 from components.errors import DataError
 from components.secrets.mask import masked
-from runner.engine.linking import link_or_copy
+from runner.engine.file_operations import link_or_copy
 
 Client = Any  # MLflow's client and what it returns: MLflow has no types, and is imported late
 

@@ -1,1 +1,1 @@
-"""The steps of the pipeline, one file each, and the cell that joins them."""
+"""The stages of a cell: a subpackage for each part of the pipeline, and the graph that joins them."""

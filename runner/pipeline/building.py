@@ -1,9 +1,9 @@
 """Builds typed components from a resolved configuration. Checks everything first, and reports all errors together.
 
 `_target_` names a component, an executor or a class of a package listed in `run.plugins`. A configuration runs no other
-code; `hydra_code` enforces the same for Hydra's own nodes. A node is compared with the dataclass that its `_target_`
-names, in both directions. A key that is not a field is an error, and so is a field that has neither key nor default.
-Values are coerced to the type of the field.
+code. `hydra_code` enforces the same for Hydra's nodes. A node is compared with the dataclass that its `_target_` names,
+in both directions. A key that is not a field is an error, and so is a field that has neither key nor default. Values
+are coerced to the type of the field.
 """
 
 import dataclasses
@@ -29,14 +29,14 @@ from runner.engine.plugins.plugin_loading import ensure_loaded
 from runner.engine.plugins.trusted import is_within
 from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell
-from runner.pipeline.combination_mistakes import combination_mistakes
+from runner.pipeline.unsuitable_parts import combination_mistakes
 
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Packages with the classes of a kind that is not a role of the pipeline."""
 _LONGEST_QUOTE = 300
-"""At most this many characters of a value are repeated in an error."""
-_OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose one that has them: embedder=bge-m3-heads"}
+"""Most characters of a value that an error quotes."""
+_OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose an embedder that has them: embedder=bge-m3-heads"}
 """Overrides to suggest for a kind that only a few options of a group implement."""
 _PRIMITIVES = (bool, int, float, str)
 _NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
@@ -102,7 +102,7 @@ class CellBuilder:
 def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> Built:
     """Build one component that satisfies the protocol `expected`. `path` is the place of the node.
 
-    `plugins` are packages whose classes the node may name besides ours: see `plugins_of`. Raises ConfigError.
+    The node may name classes of this project and of the packages in `plugins` (see `plugins_of`). Raises ConfigError.
     """
     builder = _Builder(plugins)
     component = builder.build(node, expected, path)
@@ -114,7 +114,7 @@ def build_component(node: Mapping[str, Json], expected: type, path: str, plugins
 def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
     """Return the packages that `run.plugins` of a configuration names.
 
-    Returns none if the entry is malformed, which building a cell reports.
+    Returns () if the entry is malformed: building the cell reports that.
     """
     run = config.get("run")
     plugins = run.get("plugins") if isinstance(run, Mapping) else ()
@@ -134,7 +134,7 @@ class _Builder:
         self._packages_refused: set[str] = set()
 
     def build(self, value: Json, expected: Annotation, path: str) -> Built:
-        """Return `value` as the type `expected`, or None after adding errors to `mistakes`."""
+        """Return `value` as the type `expected`. If it is invalid, return None and add the errors to `mistakes`."""
         try:
             return self._build(value, expected, path)
         except _Invalid:
@@ -180,7 +180,7 @@ class _Builder:
         return self._component(value, (expected, *others), path) if others else self._build(value, expected, path)
 
     def _one_of(self, value: Json, options: tuple[Annotation, ...], path: str) -> Json:
-        """Return a plain value unchanged."""
+        """Return a plain value unchanged if it has one of the types."""
         if type(value) in options:
             return self._primitive(value, type(value), path)
         raise self._refuse(path, value, " or ".join(_type_name(option) for option in options))
@@ -258,7 +258,7 @@ class _Builder:
         return found
 
     def _refuse_package(self, target: Json, allowed: Sequence[str], path: str) -> _Invalid:
-        """Report a class of an unknown package, once per package: its other classes have the same cause and remedy."""
+        """Report a class of an unknown package, once per package: its other classes need the same remedy."""
         package = package_of(target)
         if package in self._packages_refused:
             return _Invalid()
@@ -273,7 +273,7 @@ class _Builder:
             raise _Invalid
         try:
             return cls(**values)
-        except (TypeError, ValueError) as error:  # raised by a custom class: ours have a `check` instead
+        except (TypeError, ValueError) as error:  # of a custom class: classes of this project have a `check` instead
             self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {error}")
             raise _Invalid from error
 
@@ -298,7 +298,7 @@ def _types_of(cls: type) -> dict[str, Annotation]:
     return get_type_hints(cls)
 
 
-def _has_default(field: "dataclasses.Field[Any]") -> bool:
+def _has_default(field: "dataclasses.Field[object]") -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
@@ -340,7 +340,7 @@ def _names(kinds: Sequence[type]) -> str:
 
 
 def _hint(value: Json, path: str) -> str:
-    """Guess what a string in place of a number was meant to be: several values, or an interval."""
+    """Return a hint about a string in place of a number, which may be meant as several values or an interval."""
     if not isinstance(value, str) or not path:
         return ""
     if value.startswith("interval("):

@@ -18,7 +18,7 @@ from runner.pipeline.settings import ExperimentSettings, LanguageSettings, RunSe
 class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     """The components of one cell. Field names are the names of the configuration groups.
 
-    Each subpackage of the pipeline declares the components of its own steps. `repeat` and `judge_repeat` number draws:
+    Each subpackage of the pipeline declares the components of its steps. `repeat` and `judge_repeat` number draws:
     further answers of a model, or judgements of a judge, for the same input.
     """
 

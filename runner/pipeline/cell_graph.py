@@ -135,7 +135,7 @@ def _shown_retrieval(
 
 
 def _closed_book(data: Data) -> _Retrieval:
-    """Build the retrieval of a cell whose model answers from its own knowledge."""
+    """Build the retrieval of a closed-book cell, which has no hits and no passages."""
     scored = MetricInputs(data.samples, data.samples, data.corpus, None, NoCopies())
     return _Retrieval(no_passages(data), NothingRetrieved(), scored)
 
@@ -161,9 +161,10 @@ class _Recorder:
         return getattr(self._cell, name)
 
     def used(self) -> set[str]:
-        """Return the fields that were read, and those whose component is part of one that was read.
+        """Return the names of the fields that were read.
 
-        An example of the latter is a tokenizer inside the index of the retriever.
+        Includes a field if its component is part of a component that was read, such as the tokenizer inside the index
+        of the retriever.
         """
         # Search the component itself: `retriever.arms` are built from its fields and have no fields to search.
         inside = [part for name in self._read for part in parts_of(getattr(self._cell, name))]

@@ -11,8 +11,8 @@ from runner.engine.store import Store
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import Data, load_data
-from runner.pipeline.data_mistakes import data_mistakes
 from runner.pipeline.settings import RunSettings
+from runner.pipeline.unsuitable_parts import data_mistakes
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Job:
 
 @dataclass(frozen=True)
 class CellRequest:
-    """A job whose configuration was checked and built."""
+    """A job, and the cell that was built from its configuration."""
 
     cell: Cell
     job: Job
@@ -45,7 +45,8 @@ class PlannedCell:
     def axes(self) -> dict[str, Json]:
         """The axes that can change a result. An axis that this experiment does not use is None.
 
-        An axis in which equal requests differ is such an axis. `dataset.key` distinguishes data sets of the same name.
+        If equal requests differ in an axis, the experiment does not use it. `dataset.key` distinguishes data sets of
+        the same name.
         """
         others = [request.job.axes for request in self.same_as]
         counted = {
@@ -107,5 +108,5 @@ def plan_sweep(
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
     cells = tuple(planned.values())
-    wanted = [(cell.graph.result, 1 + len(cell.same_as)) for cell in cells]
-    return SweepPlan(cells, make_plan(wanted, store, requests[0].cell.run.fresh))
+    targets = [(cell.graph.result, 1 + len(cell.same_as)) for cell in cells]
+    return SweepPlan(cells, make_plan(targets, store, requests[0].cell.run.fresh))

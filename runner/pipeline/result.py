@@ -14,8 +14,8 @@ from components.fields import added_later
 from components.json_value import Json
 from components.records import Answer, AnswerState, ErrorClass, Sample, ScoreState
 from components.secrets.mask import current_mask
-from runner.engine.answers_without_secrets import safe_answer
 from runner.engine.ask import total
+from runner.engine.checked_answers import safe_answer
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -24,8 +24,7 @@ from runner.pipeline.answers.generating import Generation
 from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.retrieved import NothingRetrieved, Retrieved
-from runner.pipeline.scoring.judge_counts import judge_counts
-from runner.pipeline.scoring.judging import JudgedScores
+from runner.pipeline.scoring.judging import JudgedScores, judge_counts
 from runner.pipeline.scoring.score_stages import Scoring
 
 
@@ -105,8 +104,7 @@ class Result(Stage[CellSummary]):
     ) -> dict[str, Mapping[str, int | None]]:
         """Return the requests and tokens that the cell takes when nothing is cached.
 
-        Counts the answers, every judge ("judge/<name>"), and expanders and rerankers, as far as they ask a language
-        model.
+        Counts the answers, every judge ("judge/<name>"), and all steps of retrieval that ask a language model.
         """
         usage = {name: counts.usage for name, counts in asked.items()}
         if isinstance(self.answers, Answers):
@@ -119,7 +117,7 @@ class Result(Stage[CellSummary]):
         return usage
 
     def _prompts(self, run: Run, n_samples: int) -> pa.Array:
-        """Return the prompt of each sample, the last one of several requests; "" if no model was asked."""
+        """Return the prompt of each sample, from its last request. "" if no model was asked."""
         shown = [run.read(stage) for stage in self.prompts] + [run.read(stage).prompts for stage in self.generation]
         texts = ["\n\n".join(message.content for message in messages) for prompts in shown for messages in prompts]
         return pa.array(texts or [""] * n_samples, pa.large_string())

@@ -52,8 +52,8 @@ class Retrieved(StageGroup):
     ranks: HitRanks = added_later(HitRanks())
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:
-        """Return how well we could parse the replies of models that wrote documents, headers or queries, or ordered
-        hits.
+        """Return counts of readable replies, by step. The steps had models write documents, headers or queries, or
+        order hits.
         """
         orders = {name: run.read(stage) for name, stage in self.orders.items()}
         return {
@@ -75,7 +75,7 @@ class Retrieved(StageGroup):
         return run.read(self.copies).counts()
 
     def cut_texts(self, run: Run) -> list[Json]:
-        """Return how many texts were longer than the models read."""
+        """Return the counts of texts that were longer than the models read, one entry per model and kind of text."""
         return [run.read(stage) for stage in self.cut]
 
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
@@ -91,9 +91,9 @@ class Retrieved(StageGroup):
                 texts[sample].append(text)
         query = pa.array(["\n".join(own) for own in texts], pa.string())
         reported = {name: column for report in self.reports for name, column in report.columns(run).items()}
-        return {"query": query, **self._found(run, samples), **reported}
+        return {"query": query, **self._hit_columns(run, samples), **reported}
 
-    def _found(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
+    def _hit_columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         hits, chunks, context = run.read(self.hits), run.read(self.chunks), run.read(self.context)
         listed, table = run.read(self.listing), hit_table(hits, chunks)
         lengths = listed.documents["n_characters"].to_numpy()

@@ -1,7 +1,7 @@
 """Finds the samples for which a metric can have a value, before any work is done.
 
-Each metric excludes samples by its own rule, so we run it on a trial: nothing is retrieved, every answer is one word,
-and every request to a judge fails.
+Each metric excludes samples by a rule of its class, so we run it on a trial: nothing is retrieved, every answer is one
+word, and every request to a judge fails.
 """
 
 from collections.abc import Callable, Sequence
@@ -115,13 +115,13 @@ def _scores(
 
 
 def _score_answers(metric: AnswerMetric, samples: Sequence[Sample]) -> dict[str, Scores]:
-    # A metric with its own model loads it only for texts that are not empty.
+    # A metric with a model loads it only for texts that are not empty.
     answers = ["" if hasattr(metric, "model") else _WORD] * len(samples)
     references = [reference for sample in samples for reference in sample.references]
-    return metric.score_answers(samples, _in_form(metric, answers), _in_form(metric, references))
+    return metric.score_answers(samples, _split_into_units(metric, answers), _split_into_units(metric, references))
 
 
-def _in_form(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
+def _split_into_units(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
     return TextsWithUnits(texts, number_units(metric.form.units(texts))) if metric.form else TextsWithUnits(texts)
 
 

@@ -47,25 +47,26 @@ class MetricSettings:
 
     @cached_property
     def of_rankings(self) -> dict[str, RankingMetric]:
-        """Metrics that score rankings. Cached, as the next three are, because the cells of a sweep share these
-        settings.
+        """Metrics that score rankings.
+
+        The next three properties are cached too, because the cells of a sweep share these settings.
         """
-        return _of_kind(self.scores, RankingMetric)
+        return _select_kind(self.scores, RankingMetric)
 
     @cached_property
     def of_contexts(self) -> dict[str, ContextMetric]:
         """Metrics that score the content of the prompt."""
-        return _of_kind(self.scores, ContextMetric)
+        return _select_kind(self.scores, ContextMetric)
 
     @cached_property
     def of_answers(self) -> dict[str, AnswerMetric]:
-        """Metrics that score answers."""
-        return _of_kind(self.scores, AnswerMetric)
+        """Metrics that score answers without asking a judge."""
+        return _select_kind(self.scores, AnswerMetric)
 
     @cached_property
     def of_citations(self) -> dict[str, CitationMetric]:
         """Metrics that score the citations of answers."""
-        return _of_kind(self.scores, CitationMetric)
+        return _select_kind(self.scores, CitationMetric)
 
     def check(self) -> list[str]:
         """Return errors: metrics that two components compute, names that no file can have, components that score
@@ -86,7 +87,7 @@ class MetricSettings:
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """Metrics that ask a language model. Each has its `llm`; `llm` here is the one that they share."""
+    """Metrics that ask a language model. Each has a field `llm`, for which `llm` here is the shared model."""
 
     llm: LLM | None
     scores: Mapping[str, JudgedMetric]
@@ -96,7 +97,7 @@ class JudgeSettings:
         return [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
 
 
-def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
+def _select_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
     return {name: metric for name, metric in metrics.items() if isinstance(metric, kind)}
 
 

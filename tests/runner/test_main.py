@@ -66,4 +66,4 @@ def test_in_a_folder_that_was_removed(tmp_path: Path) -> None:
         text=True,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "the working directory was deleted: cd to one that exists\n"
+    assert done.stderr == "the working directory was deleted: cd to another directory\n"

@@ -37,8 +37,8 @@ def fork_or_spawn() -> BaseContext:
     """Return the fork context if a fork is safe, otherwise the spawn context.
 
     Forked workers have imported everything already and start immediately. A process with other threads must not fork,
-    because a lock that one of them holds would stay locked in the child. Nor must a process with CUDA or OpenMP:
-    OpenMP's threads are missing after a fork, and the first parallel loop would wait for them.
+    because a lock that one of them holds would stay locked in the child. A process with CUDA or OpenMP must not fork
+    either: OpenMP's threads are missing after a fork, and the first parallel loop would wait for them.
     """
     from threadpoolctl import threadpool_info
 

@@ -1,4 +1,4 @@
-"""Checks whether results may come from another host: everything that they depend on must be equal there."""
+"""Comparison of two hosts: results may come from another host only if everything that they depend on is equal there."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from runner.engine.stage import AnyStage
 
 
 def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
-    """Return the top-level packages of users that stages depend on: those of their components and of their imports."""
+    """Return the top-level packages of users that define the stages' components, and the packages that these import."""
     classes = {type(part) for stage in stages for part in stage.components()}
     used = {cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}
     known = [snapshot for package in used if (snapshot := loaded(package))]

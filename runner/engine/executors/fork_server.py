@@ -1,4 +1,4 @@
-"""A fork server: one process that loads what most workers need, and from which workers are forked.
+"""A fork server: one process that loads what most workers need, and then forks the workers.
 
 Otherwise each worker would load the same packages and vocabularies, which takes seconds of CPU time, and would start
 only after the configuration is read and the sweep is planned. The fork server is forked from the command as soon as the

@@ -1,9 +1,9 @@
-"""Files that a running sweep keeps in shared folders. Their names contain the process, so that any host can tell
-whether a live process needs them or a killed one left them.
+"""Files of a running sweep in shared folders. Their names contain the process, so that any host can tell whether a live
+process needs them or a killed one left them.
 
     results/<sweep>/.slurm-<process>.<number>   queue of the `slurm` executor
     results/.drivers/<process>                  heartbeat of a process with a queue: see `runner.engine.store.writers`
-    store/tmp/probe-<process>.<number>          file by which another host proves that its store is the same folder
+    store/tmp/probe-<process>.<number>          file that another host looks for: its store is then the same folder
 """
 
 import shutil
@@ -26,12 +26,12 @@ def drivers_in(results_dir: Path) -> Writers:
 
 def new_queue(sweep_dir: Path, drivers: Writers) -> Path:
     """Return a path for a queue. Raises OSError if the heartbeat cannot be written."""
-    return sweep_dir / _named(_QUEUE, drivers)
+    return sweep_dir / _new_name(_QUEUE, drivers)
 
 
 def new_probe(store: Store) -> Path | None:
     """Return a path for a probe. None for a store that is no shared folder. Raises OSError."""
-    return None if store.is_cache else store.root / "tmp" / _named(_PROBE, store.writers)
+    return None if store.is_cache else store.root / "tmp" / _new_name(_PROBE, store.writers)
 
 
 def clear_queues(results_dir: Path, drivers: Writers) -> None:
@@ -44,7 +44,7 @@ def clear_queues(results_dir: Path, drivers: Writers) -> None:
         if sweep_dir.is_symlink():
             continue
         all_queues = list(queues)
-        left = _left(all_queues, _QUEUE, drivers)
+        left = _abandoned(all_queues, _QUEUE, drivers)
         if left == all_queues:
             clear_logs(sweep_dir / "logs")
         for queue in left:
@@ -61,7 +61,7 @@ def clear_logs(logs: Path) -> None:
 
 def left_probes(store: Store) -> list[Path]:
     """Return the probes of killed processes."""
-    return _left((store.root / "tmp").glob(f"{_PROBE}*"), _PROBE, store.writers)
+    return _abandoned((store.root / "tmp").glob(f"{_PROBE}*"), _PROBE, store.writers)
 
 
 def clear_probes(store: Store) -> None:
@@ -75,10 +75,10 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _named(prefix: str, writers: Writers) -> str:
+def _new_name(prefix: str, writers: Writers) -> str:
     return f"{prefix}{writers.own_name}.{uuid.uuid4().hex[:8]}"
 
 
-def _left(paths: Iterable[Path], prefix: str, writers: Writers) -> list[Path]:
+def _abandoned(paths: Iterable[Path], prefix: str, writers: Writers) -> list[Path]:
     owners = {path: path.name.removeprefix(prefix).rpartition(".")[0] for path in paths}
     return [path for path, owner in owners.items() if owner and writers.has_ended(owner)]

@@ -53,7 +53,7 @@ class ThisProcess(Workers):
     def ended(self) -> Sequence[StageRun | Lost]:
         stage, self._stage = self._stage, None
         assert stage is not None, "a stage was submitted: there is always room"
-        with _reported_exit(stage):
+        with _report_exit(stage):
             return [self._worker.run(stage, lambda done, total: self._watch(stage, done, total))]
 
     def stop(self) -> None:
@@ -61,7 +61,7 @@ class ThisProcess(Workers):
 
 
 @contextmanager
-def _reported_exit(stage: AnyStage) -> Iterator[None]:
+def _report_exit(stage: AnyStage) -> Iterator[None]:
     """Report an `os._exit` by a user's component, which would end the command silently.
 
     A process that the component forks may exit.
@@ -71,14 +71,14 @@ def _reported_exit(stage: AnyStage) -> Iterator[None]:
         return
     exit_process, process = os._exit, os.getpid()
 
-    def report_exit(status: int) -> NoReturn:
+    def exit_with_message(status: int) -> NoReturn:
         if os.getpid() == process:
-            message = f"{stage.title}: a component ended the process with code {status} (os._exit), expected an "
-            sys.stderr.write(f"{message}exception that says why{names}\n")
+            message = f"{stage.title}: a component ended the process with code {status} (os._exit) instead of raising "
+            sys.stderr.write(f"{message}an exception that says why{names}\n")
             sys.stderr.flush()
         exit_process(status)
 
-    os._exit = report_exit
+    os._exit = exit_with_message
     try:
         yield
     finally:

@@ -1,5 +1,5 @@
-"""The executor that runs stages in worker processes of this machine. A worker that dies loses only its own stage and is
-replaced.
+"""The executor that runs stages in worker processes of this machine. A worker that dies loses only its current stage,
+and is replaced.
 """
 
 import gc
@@ -48,7 +48,7 @@ _DEFAULT_MAX_WORKERS = 2
 _OURS = ("components.", "runner.")
 
 _ONLY_CORES = (
-    "does not count with executor=processes, which divides only the cores of one machine: leave it out, or use "
+    "has no effect with executor=processes, which divides only the cores of one machine: leave it out, or use "
     "executor=ray or executor=slurm"
 )
 
@@ -100,7 +100,6 @@ class _StagesToSend:
         self._stages = stages
 
     def open(self) -> Stages:
-        """Return the stages."""
         return self._stages
 
     def __reduce__(self) -> tuple[type["_PickledStages"], tuple[bytes]]:
@@ -168,12 +167,11 @@ class _Place:
         self.tasks: Connection | None = None
 
     def start(self) -> None:
-        """Start the process."""
         with endings_deferred(kept_from_children=OF_TERMINALS):
             self._process, self.tasks = start_worker(_work, self._start_with)
 
     def take(self, stage: AnyStage) -> None:
-        """Assign the next stage."""
+        """Assign the next stage, which `begin` sends to the process."""
         self.stage, self.has_begun = stage, False
         self.models = stage.models or self.models  # loaded models stay until others are needed
 
@@ -252,9 +250,7 @@ class _Processes(Workers):
         return [place.stage for place in self._places if place.stage]
 
     def _must_wait_for_last_try(self, stage: AnyStage) -> bool:
-        """Return True if the stage must wait so that a last try runs alone: memory may have been too short for two
-        stages.
-        """
+        """Return True if the stage must wait, because a last try runs alone: it may need all memory of the machine."""
         last_tries = [key for key, n in self._n_losses.items() if n == N_LOSSES - 1]
         return bool(last_tries) and (stage.key not in last_tries or bool(self._running))
 
@@ -308,8 +304,8 @@ class _Processes(Workers):
 def _describe_end(exit_code: int) -> str:
     if exit_code >= 0:
         return (
-            f"the worker process ended with exit code {exit_code}: a component or a library under it ended its own "
-            "process (os._exit), expected an exception that says why"
+            f"the worker process ended with exit code {exit_code}: a component or a library under it ended the "
+            "process (os._exit) instead of raising an exception that says why"
         )
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":

@@ -24,7 +24,9 @@ N_LOSSES = 3
 
 @dataclass(frozen=True)
 class Lost:
-    """A stage whose worker died. `why` tells users how it died and what to do, and follows "TITLE: ".
+    """A stage that was lost because its worker died.
+
+    `why` tells users how the worker died and what to do. It follows "TITLE: " in a message.
 
     If we cannot tell which stage killed a worker, none is reported as lost.
     """
@@ -52,8 +54,9 @@ class Workers(Protocol):
     """Workers that an executor has started."""
 
     def room_for(self, stage: AnyStage) -> Room:
-        """Return whether the stage can start now. Equal for stages of one kind with equal models that are near to one
-        worker.
+        """Return how well the stage could start now.
+
+        Stages of one kind with equal models that are near to the same worker get the same answer.
         """
 
     def near(self, stage: AnyStage) -> Hashable:
@@ -74,7 +77,7 @@ class Workers(Protocol):
         return  # executors that start stages in `submit` have nothing left to start
 
     def ended(self) -> Sequence[StageRun | Lost]:
-        """Wait until a stage ends, and return the outcomes; or until there is more room, and return nothing.
+        """Wait until a stage ends, and return the outcomes. Returns nothing if only more room became available.
 
         Raises errors that a worker could not return as an outcome, such as a StoreError, and an error if no worker is
         left.
@@ -111,7 +114,7 @@ class Executor(Protocol):
 
 
 def components_of(stages: Stages) -> Iterator[object]:
-    """Yield the components of all stages. A component of several stages comes several times."""
+    """Yield the components of all stages. A component of several stages is yielded several times."""
     return (part for stage in stages.values() for part in stage.components())
 
 

@@ -38,26 +38,26 @@ _ANSWERS_WITHIN_S = 10.0
 class RayCluster(Executor):
     """Workers on the nodes of a Ray cluster, by default one per core.
 
-    `address` is "auto", "local" or HOST:PORT. "auto" means the cluster of RAY_ADDRESS, or the one that runs on this
-    machine. "local" starts a cluster on this machine that ends with the command. `resources` holds the resources of
-    kinds of stages, including fractions of GPUs.
+    `address` is "auto", "local" or HOST:PORT. "auto" means the cluster of RAY_ADDRESS, or a cluster that runs on this
+    machine. "local" starts a cluster on this machine that ends with the command. `resources` maps kinds of stages to
+    their resources, which may include fractions of GPUs.
     """
 
     address: str
     resources: Mapping[str, Resources] = field(default_factory=dict)
 
     def check(self) -> list[str]:
-        mistakes = unknown_kinds(self.resources)
+        errors = unknown_kinds(self.resources)
         if find_spec("ray") is None:
-            mistakes.append(str(MissingExtraError("ray", "ray", "executor=ray")))
+            errors.append(str(MissingExtraError("ray", "ray", "executor=ray")))
         if "@" in self.address:  # it would be written into the results
-            mistakes.append("address: holds a user name or password, expected HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
+            errors.append("address: holds a user name or password, expected HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
         elif not self.address.strip() or "://" in self.address:
-            mistakes.append(
+            errors.append(
                 f"address: got {self.address!r}, expected auto, local or HOST:PORT; a Ray client (ray://) is no node "
                 "of the cluster: run the command on a node"
             )
-        return mistakes
+        return errors
 
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
@@ -156,7 +156,7 @@ def _host_and_port(address: str) -> tuple[str, int] | None:
 
 
 def _resolve_address(address: str) -> str:
-    """Return HOST:PORT as far as a setting, the environment or a file of Ray gives it. "" if none does."""
+    """Return HOST:PORT from the setting, the environment or a file of Ray. "" if none of them has it."""
     if address != "auto":
         return address
     noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"  # by `ray start`
@@ -178,7 +178,7 @@ def _remedy(address: str) -> str:
     if address == _OWN:
         return "Use executor=processes for workers on this machine without Ray"
     return (
-        "Start a cluster (ray start --head) or name one that this machine is a node of (RAY_ADDRESS, "
+        "Start a cluster (ray start --head), or name the cluster of this machine (RAY_ADDRESS, "
         "executor.address=HOST:PORT); executor.address=local starts one only for this command"
     )
 

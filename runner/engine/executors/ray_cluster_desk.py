@@ -13,15 +13,14 @@ from typing import Any
 from components.errors import RagGridError
 from components.openai_server.breaker import Health
 from components.openai_server.gate import Account, Attempt, Gate, Tokens
+from runner.engine.executors.ray_cluster_actors import Actor, Call
 
 Line = tuple[int, str, str]
 """A log line of a worker: level, name of the logger, message."""
 
-DeskActor = Any  # Ray's untyped handle of a `Desk`
-
 
 class Desk:
-    """The actor. All its methods except `news` return immediately."""
+    """The class of the actor. All its methods except `news` return immediately."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -79,11 +78,11 @@ class Desk:
         self._has_news.set()
 
 
-def result_of(reference: Any) -> Any:  # Ray's return values are untyped
-    """Wait for the result of an actor's method and return it. Raises it if it is an error of ours."""
+def result_of(call: Call) -> Any:  # Ray's return values are untyped
+    """Wait for the result of an actor's method and return it. A result that is a RagGridError is raised."""
     import ray
 
-    result = ray.get(reference)
+    result = ray.get(call)
     if isinstance(result, RagGridError):
         raise result
     return result
@@ -93,7 +92,7 @@ def result_of(reference: Any) -> Any:  # Ray's return values are untyped
 class DeskGate:
     """The gate of a worker. It forwards calls to the desk, which takes less than a millisecond."""
 
-    desk: DeskActor
+    desk: Actor
 
     def __post_init__(self) -> None:
         self._healths: defaultdict[str, Health] = defaultdict(Health)
@@ -116,9 +115,9 @@ class DeskGate:
 
 
 class ToDesk(logging.Handler):
-    """Forwards warnings of a worker to the desk, except those of Ray."""
+    """Forwards warnings of a worker to the desk, except Ray's warnings."""
 
-    def __init__(self, desk: DeskActor) -> None:
+    def __init__(self, desk: Actor) -> None:
         super().__init__(logging.WARNING)
         self._desk = desk
 

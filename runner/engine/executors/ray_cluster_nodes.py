@@ -14,7 +14,7 @@ from runner.engine.store.part_files import keeping
 
 _BYTES_PER_GB = 10**9
 _ROUNDING = 1e-6
-"""Tolerance for fractions of GPUs, whose sums are not exact."""
+"""Tolerance for sums of fractions of GPUs, which are not exact."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,6 @@ class Acceptance:
             self.probe.path.write_text(self.probe.content, encoding="utf-8")
 
     def close(self) -> None:
-        """Remove the probe."""
         if self.probe:
             self.probe.path.unlink(missing_ok=True)
 
@@ -101,7 +100,7 @@ class Acceptance:
         if not found.has_store:
             return (
                 f"{not_used(node)}: run.store_dir {self._store.root} is not the same folder on node {node.address}. "
-                "Choose one that all nodes share at the same path, such as a folder on NFS"
+                "Choose a folder that all nodes share at the same path, such as one on NFS"
             )
         return ""
 

@@ -73,7 +73,7 @@ class Places:
         """
         self.all: list[RayPlace] = []
         self.arriving: dict[Call, RayPlace] = {}
-        """Workers that are not ready, by the call that is waited for."""
+        """Workers that are not ready, by the call that each is running."""
         self.refusals: dict[str, str] = {}
         self._resources = resources
         self._most = n_workers or len(stages)
@@ -98,7 +98,7 @@ class Places:
             self.end(place)
 
     def close(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, and remove the probe that accepts nodes."""
         for place in list(self.all):
             self.end(place)
         self._acceptance.close()
@@ -173,12 +173,12 @@ class Places:
         try:
             found = ray.get(call)
         except ray.exceptions.RayTaskError as error:
-            self._refuse(place.node, _not_started(place.node, error.cause))
+            self._refuse(place.node, _start_error(place.node, error.cause))
         except ray.exceptions.RayError as error:
             self.end(place)
             self._n_deaths[place.node.node_id] += 1
             if self._n_deaths[place.node.node_id] == _N_STARTS:
-                self._refuse(place.node, _not_started(place.node, error))
+                self._refuse(place.node, _start_error(place.node, error))
         else:
             if found is None:
                 place.is_ready = True
@@ -188,14 +188,14 @@ class Places:
                 self.arriving[place.actor.settle_in.remote(self._pickled_work, self._desk, place.room.cpus)] = place
 
     def end(self, place: RayPlace) -> None:
-        """Kill a worker."""
+        """Kill a worker, ready or not, and release its resources."""
         end_actor(place.actor)
         self.all.remove(place)
         self.arriving = {call: each for call, each in self.arriving.items() if each is not place}
 
     def _refuse(self, node: Node, why: str) -> None:
         self.refusals.setdefault(node.node_id, why)
-        for place in self._on(node):
+        for place in self._places_on(node):
             if not place.is_ready:
                 self.end(place)
 
@@ -210,19 +210,19 @@ class Places:
     def _usable(self) -> Iterator[Node]:
         return (node for node_id, node in self.nodes.items() if node_id not in self.refusals)
 
-    def _on(self, node: Node) -> list[RayPlace]:
+    def _places_on(self, node: Node) -> list[RayPlace]:
         return [place for place in self.all if place.node.node_id == node.node_id]
 
     def _free(self, node: Node) -> Resources:
-        return without(node.has, (place.room for place in self._on(node)))
+        return without(node.has, (place.room for place in self._places_on(node)))
 
     def _replace_idle(self, need: Resources) -> None:
         """End idle workers, first those without models, until a node has room for another worker, and start it."""
         for node in self._usable():
             idle_here = sorted(
-                (place for place in self._on(node) if place.is_idle), key=lambda place: len(place.models)
+                (place for place in self._places_on(node) if place.is_idle), key=lambda place: len(place.models)
             )
-            busy = (place.room for place in self._on(node) if place not in idle_here)
+            busy = (place.room for place in self._places_on(node) if place not in idle_here)
             if fits(need, without(node.has, busy)):
                 for place in [*idle_here, *(place for place in self.all if place.is_idle and place not in idle_here)]:
                     if self._could_start(need):
@@ -241,8 +241,8 @@ class Places:
 def _describe_missing(kind: str, need: Resources) -> str:
     needed = ", ".join(f"{name}: {value:g}" for name, value in vars(need).items() if value)
     return (
-        f"executor.resources.{kind}: got {{{needed}}}, which no node of the Ray cluster has; start one that has (see "
-        "`ray status`), or request less"
+        f"executor.resources.{kind}: got {{{needed}}}, which no node of the Ray cluster has (see `ray status`); "
+        "start a larger node, or request less"
     )
 
 
@@ -254,6 +254,6 @@ def _describe_reduced(requested: Mapping[str, int], most: int) -> str:
     )
 
 
-def _not_started(node: Node, error: Exception) -> str:
+def _start_error(node: Node, error: Exception) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"{not_used(node)}: no worker could be started there: {lines[0]} {lines[-1] if lines[1:] else ''}".strip()

@@ -9,9 +9,10 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from runner.engine.executors.ray_cluster_actors import Actor
     from runner.engine.outcome import StageRun
 
 
@@ -32,20 +33,20 @@ class Whereabouts:
 
 
 class RayWorker:
-    """A worker process that holds the stages, and the models until other models are needed."""
+    """A worker process that holds the stages, and keeps its models until other models are needed."""
 
     def __init__(self, folder: str) -> None:
-        """`folder` is the working directory of the command, to which relative paths refer."""
+        """`folder` is the working directory of the command. Relative paths start there."""
         if os.path.isdir(folder):  # noqa: PTH112 - a node that shares only the store may lack it
             os.chdir(folder)
 
     def look_around(self, packages: tuple[str, ...], probe: Probe | None) -> Whereabouts:
-        """Return the facts about this node. `packages` are the user's packages, whose code counts."""
+        """Return the facts about this node. Results depend on the code of the user's `packages`."""
         from runner.engine.environment import versions_of_results
 
         return Whereabouts(versions_of_results(packages), probe is None or _holds(probe))
 
-    def settle_in(self, pickled_work: bytes, desk: Any, n_threads: int) -> None:
+    def settle_in(self, pickled_work: bytes, desk: "Actor", n_threads: int) -> None:
         """Unpickle the stages and the store, and forward warnings from now on. Libraries use `n_threads` threads.
 
         Raises StoreError.

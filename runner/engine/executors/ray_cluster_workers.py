@@ -24,7 +24,7 @@ _LOOK_S = 1.0
 
 _WARN_AFTER_S = 10.0
 _WAIT_FOR_NODES_S = 60.0
-"""Seconds that a stage waits for a node after all nodes have left."""
+"""Seconds to wait for a node after all nodes have left."""
 
 
 class RayWorkers(Workers):

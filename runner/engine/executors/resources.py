@@ -17,10 +17,10 @@ def resources_of(stage: AnyStage, by_kind: ByKind) -> Resources:
 def unknown_kinds(by_kind: ByKind) -> list[str]:
     """Return one error per name that is no kind of stage."""
     known = set(_kinds_below(Stage)) if by_kind else set()
-    return [_unknown(kind, known) for kind in by_kind if kind not in known]
+    return [_unknown_kind_error(kind, known) for kind in by_kind if kind not in known]
 
 
-def _unknown(kind: str, known: set[str]) -> str:
+def _unknown_kind_error(kind: str, known: set[str]) -> str:
     near = difflib.get_close_matches(kind, sorted(known), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known kinds: {', '.join(sorted(known))}"
     return f"resources.{kind}: no stage has this kind; {hint}"

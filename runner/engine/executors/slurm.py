@@ -23,7 +23,7 @@ _DEFAULT_WORKERS, _DEFAULT_LOCAL_WORKERS = 4, 2
 
 
 class Cluster(Enum):
-    """Where jobs run. `LOCAL` runs processes of this host in place of jobs, to try out the executor."""
+    """The system that runs jobs. `LOCAL` runs processes of this host in place of jobs, to try out the executor."""
 
     SLURM = "slurm"
     LOCAL = "local"
@@ -59,25 +59,25 @@ class Slurm(Executor):
     resources: Mapping[str, Resources] = field(default_factory=dict)
 
     def check(self) -> list[str]:
-        mistakes = unknown_kinds(self.resources)
+        errors = unknown_kinds(self.resources)
         if find_spec("submitit") is None:
-            mistakes.append(str(MissingExtraError("submitit", "slurm", "executor=slurm")))
+            errors.append(str(MissingExtraError("submitit", "slurm", "executor=slurm")))
         elif self.cluster is Cluster.SLURM and not shutil.which("sbatch"):
-            mistakes.append(
+            errors.append(
                 "cluster: slurm requires sbatch, which this host lacks: run the command on a host that submits jobs, "
                 "or try it out with executor.cluster=local"
             )
         for name in ("time_min", "cpus_per_worker", "array_parallelism", "start_timeout_s", "silence_s"):
             if not getattr(self, name) > 0:
-                mistakes.append(f"{name}: got {getattr(self, name)}, expected more than 0")
+                errors.append(f"{name}: got {getattr(self, name)}, expected more than 0")
         for name in ("gpus_per_worker", "mem_gb", "max_resubmissions"):
             if getattr(self, name) < 0:
-                mistakes.append(f"{name}: got {getattr(self, name)}, expected at least 0")
-        return [*mistakes, *self._missing_resources(), *self._secrets()]
+                errors.append(f"{name}: got {getattr(self, name)}, expected at least 0")
+        return [*errors, *self._missing_resources(), *self._secrets()]
 
     def _missing_resources(self) -> list[str]:
-        """Return errors for stages that no worker has the resources for. A job without memory limit has all memory of
-        its host.
+        """Return errors for stages that need more resources than a worker has. A job without memory limit has all
+        memory of its host.
         """
         most = {"cpus": self.cpus_per_worker, "gpus": self.gpus_per_worker, "memory_gb": self.mem_gb or float("inf")}
         names = {"cpus": "cpus_per_worker", "gpus": "gpus_per_worker", "memory_gb": "mem_gb"}

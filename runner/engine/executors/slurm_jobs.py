@@ -155,7 +155,7 @@ class State:
 
 
 class SlurmJob:
-    """One job."""
+    """A submitted Slurm job, or the local process in place of one."""
 
     def __init__(self, submitted: Submitted, squeue: Squeue | None, keeps_accounts: bool) -> None:
         """`squeue` is None for a local process. With `keeps_accounts`, Slurm's accounts are asked first."""
@@ -166,7 +166,7 @@ class SlurmJob:
 
     @property
     def log(self) -> Path:
-        """File with its stderr."""
+        """Path of the file that receives the job's stderr. It may not exist yet."""
         return Path(self._submitted.paths.stderr)
 
     def last_lines(self) -> str:
@@ -181,10 +181,10 @@ class SlurmJob:
         """Return its state. It may be some time old unless `now` is set."""
         if self._squeue is None:
             return State(str(self._submitted.state))
-        word = self._accounted(now=now) if self._keeps_accounts else _UNKNOWN
+        word = self._state_in_accounts(now=now) if self._keeps_accounts else _UNKNOWN
         return State(self._squeue.word(self.name) if word == _UNKNOWN else word)
 
-    def _accounted(self, *, now: bool) -> str:
+    def _state_in_accounts(self, *, now: bool) -> str:
         words = self._submitted.watcher.get_state(self.name, mode="force" if now else "standard").split()
         return words[0].rstrip("+").upper() if words else _UNKNOWN  # "CANCELLED by 1000"
 
@@ -192,14 +192,13 @@ class SlurmJob:
         """End the job, or remove it from Slurm's queue."""
         if self._squeue is None:
             with suppress(ProcessLookupError):
-                os.kill(
-                    int(self.name), signal.SIGTERM
-                )  # it forwards the signal; after SIGINT it would print a traceback
+                # The process forwards the signal. After SIGINT, it would print a traceback.
+                os.kill(int(self.name), signal.SIGTERM)
         else:
             self._submitted.cancel(check=False)
 
     def wait_for_end(self) -> None:
-        """Wait for the end of a local process. Slurm cleans up its own jobs.
+        """Wait for the end of a local process. Returns immediately for a Slurm job, which Slurm cleans up.
 
         A process that was just starting its child could not forward the signal, so it is signalled again.
         """

@@ -19,7 +19,10 @@ class DriverPulse:
     """The driver's side: writes heartbeats until it is stopped."""
 
     def __init__(self, folder: Path, silence_s: float) -> None:
-        """Starts immediately. Workers presume the driver dead after `silence_s` without a heartbeat. Raises OSError."""
+        """Write the first heartbeat and start the thread that writes the others. Raises OSError.
+
+        Workers presume the driver dead after `silence_s` without a heartbeat.
+        """
         self._path = _path(folder)
         self._every_s = silence_s / BEATS_PER_SILENCE
         self._is_stopped = threading.Event()
@@ -43,7 +46,7 @@ class DriverPulse:
 
 
 class DriverWatch:
-    """A worker's side: checks whether the file changes, using only the clock of its own host."""
+    """A worker's side: checks whether the file changes, using only the clock of the worker's host."""
 
     def __init__(self, folder: Path, silence_s: float) -> None:
         self._path = _path(folder)
@@ -53,7 +56,7 @@ class DriverWatch:
 
     @property
     def every_s(self) -> float:
-        """Seconds between useful checks."""
+        """Interval of the driver's heartbeats in seconds: checking more often is useless."""
         return self._silence_s / BEATS_PER_SILENCE
 
     def is_over(self) -> bool:

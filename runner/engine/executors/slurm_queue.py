@@ -5,7 +5,7 @@
     taken/<number>.<worker>
     journals/<worker>.runs     tasks that a worker began, and their outcomes
 
-Files are looked up by name and reopened for each look. A network file system guarantees that an opened file shows what
+Files are looked up by name and reopened for each check. A network file system guarantees that an opened file shows what
 its writer had closed, but the listing of a folder may be half a minute old (NFS).
 """
 
@@ -35,9 +35,9 @@ class SlurmTask:
 
 
 class Wait:
-    """Pauses between looks: a twentieth of the time waited so far, from a millisecond to a second.
+    """Pauses between checks: a twentieth of the time waited so far, from a millisecond to a second.
 
-    Looking then costs little, and news arrives soon. A hundred idle workers look a hundred times a second in all.
+    Checks then cost little, and find news soon. A hundred idle workers make a hundred checks per second in all.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Wait:
         return time.monotonic() - self._since
 
     def pause(self) -> None:
-        """Sleep until the next look."""
+        """Sleep until the next check."""
         time.sleep(min(max(self.seconds / 20, 0.001), 1.0))
 
 
@@ -113,14 +113,14 @@ class Offers:
         self._is_written = False
 
     def __iter__(self) -> Iterator[SlurmTask]:
-        """Yield the tasks that no worker is known to have taken."""
+        """Yield the tasks that no worker has reported as taken."""
         return iter(list(self._waiting.values()))
 
     def put(self, key: str, n_holders: int = 0) -> SlurmTask:
         """Add a task, which workers see after the next `write`. Raises OSError."""
         self._n_put += 1
         task = SlurmTask(self._n_put, key, n_holders)
-        _file_of(self._folder, task.number).touch()
+        _path_of_waiting(self._folder, task.number).touch()
         self._change(task)
         return task
 
@@ -149,7 +149,7 @@ class Offers:
 
     def is_taken_by(self, number: int, worker: str) -> bool:
         """Return True if a worker has taken a task, even if it died before reporting that."""
-        return _taken(self._folder, number, worker).exists()
+        return _path_of_taken(self._folder, number, worker).exists()
 
     def write(self) -> None:
         """Publish the waiting tasks to the workers. Raises OSError."""
@@ -177,10 +177,10 @@ class Taker:
         self._known_as_taken = {line["began"] for line in self._journal.new_lines() if "began" in line}
 
     def take(self, waited_s: float) -> SlurmTask | None:
-        """Take a waiting task. None if there is none. Raises OSError.
+        """Take a waiting task. Returns None without a suitable task. Raises OSError.
 
-        Tasks whose models this worker holds, or that need none, come first. Then come tasks whose models no worker
-        holds. A task whose models other workers hold is taken only after some time.
+        Tasks that need no model, or only models that this worker holds, come first. Then come tasks with models that no
+        worker holds. Tasks with models that other workers hold are taken only after some time.
         """
         offered = self._read_offers()
         for task in sorted(offered, key=self._n_elsewhere):  # a stable sort
@@ -214,9 +214,9 @@ class Taker:
         return -1 if self._models[task.key] <= self._loaded else task.n_holders
 
     def _claim(self, number: int) -> bool:
-        taken = _taken(self._folder, number, self._worker)
+        taken = _path_of_taken(self._folder, number, self._worker)
         try:
-            _file_of(self._folder, number).rename(taken)
+            _path_of_waiting(self._folder, number).rename(taken)
         except FileNotFoundError:
             # A network file system may have repeated a successful rename whose reply was lost.
             return taken.exists()
@@ -226,9 +226,9 @@ class Taker:
 _WAITING = "waiting.json"
 
 
-def _file_of(folder: Path, number: int) -> Path:
+def _path_of_waiting(folder: Path, number: int) -> Path:
     return folder / "tasks" / str(number)
 
 
-def _taken(folder: Path, number: int, worker: str) -> Path:
+def _path_of_taken(folder: Path, number: int, worker: str) -> Path:
     return folder / "taken" / f"{number}.{worker}"

@@ -61,9 +61,9 @@ class Left(StrEnum):
 class Assignment:
     """Input of a job: the `folder` of the queue and the name of the worker in it.
 
-    `work` holds the pickled stages, store and gate, which only the worker process unpickles. `versions` are those of
-    the driver, including the user's `packages`. `store_probe` is a file in the driver's store; None if the store is no
-    shared folder. Libraries use at most `n_threads`.
+    `work` holds the pickled stages, store and gate, which only the worker process unpickles. `versions` are the
+    driver's versions, including the user's `packages`. `store_probe` is a file in the driver's store; None if the store
+    is no shared folder. Libraries use at most `n_threads`.
     """
 
     folder: Path
@@ -156,8 +156,8 @@ def _refusal(assignment: Assignment) -> str:
     probe = assignment.store_probe
     if probe and not probe.exists():
         return (
-            f"{not_used}: run.store_dir {probe.parents[1]} is not the same folder there. Choose one that all hosts "
-            "share at the same path"
+            f"{not_used}: run.store_dir {probe.parents[1]} is not the same folder there. Choose a folder that all "
+            "hosts share at the same path"
         )
     return ""
 

@@ -1,4 +1,4 @@
-"""The workers of the `slurm` executor as the schedule sees them: what each has taken, and what became of it."""
+"""The workers of the `slurm` executor as the scheduler sees them: the tasks that they took, and the outcomes."""
 
 import logging
 import pickle
@@ -29,7 +29,7 @@ from runner.engine.store import Store
 log = logging.getLogger(__name__)
 
 _TASKS_PER_WORKER = 2
-"""One task that a worker runs and one that waits, so that a worker need not wait for the driver."""
+"""A worker runs one task while another waits for it, so that it need not wait for the driver."""
 
 _MIN_LOOK_S, _MAX_LOOK_S = 0.05, 1.0
 """Shortest and longest interval between checks whether the workers are alive."""
@@ -43,7 +43,7 @@ _Ended = list[StageRun | Lost]
 
 
 class _Worker:
-    """A job as far as the driver knows it.
+    """A job, with the facts that the driver knows about it.
 
     `tasks` maps the worker's processes to their tasks. A dead process stays until its death is reported.
     """
@@ -71,7 +71,7 @@ class _Worker:
 
 
 class SlurmWorkers(Workers):
-    """Slurm jobs and the queue from which they take stages."""
+    """Slurm jobs, and the queue that hands them stages."""
 
     def __init__(
         self, settings: Slurm, stages: Stages, store: Store, gate: Gate | None, n_workers: int, sweep_dir: Path
@@ -242,7 +242,7 @@ class SlurmWorkers(Workers):
         return []
 
     def _check_start(self, worker: _Worker) -> _Ended:
-        """Check a worker whose first heartbeat is still missing."""
+        """Check a worker that has not sent its first heartbeat."""
         state, limit_s = worker.job.state(), self._settings.start_timeout_s
         if state.is_over:
             why = _job_error(worker.job, f"ended ({state.word}) without a heartbeat")
@@ -333,8 +333,8 @@ def _describe_death(exit_code: int, job: SlurmJob) -> str:
     log_of_it = f"the log of its job {job.name} is {job.log}"
     if exit_code >= 0:
         return (
-            f"the worker process ended with exit code {exit_code}: a component or a library under it ended its own "
-            f"process, expected an exception that says why; {log_of_it}"
+            f"the worker process ended with exit code {exit_code}: a component or a library under it ended the "
+            f"process instead of raising an exception that says why; {log_of_it}"
         )
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":

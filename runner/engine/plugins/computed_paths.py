@@ -1,23 +1,23 @@
-"""Detection of paths that a module computes: no string constant names the files at such paths."""
+"""Detection of paths that a module computes, so that no string constant in it names the file."""
 
 import ast
 import re
 from functools import lru_cache
 
 _PLACES = re.compile(rb"\b(?:Path|PurePath|__file__|__path__|__spec__|resources|dirname|getcwd|open)\b")
-"""Names used to build paths. Without one of these, slashes in a module are arithmetic or URLs."""
+"""Names used to build paths. In a module without any of them, slashes are arithmetic or URLs."""
 
 _LISTING = frozenset({"fwalk", "glob", "iglob", "iterdir", "listdir", "rglob", "scandir", "walk"})
 _CHANGING = frozenset({"with_stem", "with_suffix"})
 _NAMING = frozenset({"Path", "PurePath", "get_data", "joinpath", "open", "with_name"})
-"""Calls whose arguments name a file."""
+"""Calls that take the name of a file."""
 _OF_PACKAGES = frozenset({"open_binary", "open_text", "read_binary", "read_text"})
 """Functions of importlib.resources. Methods of a path with these names take at most an encoding."""
 
 
 @lru_cache(4096)
 def computes_paths(text: bytes) -> bool:
-    """Return True for a module that may open files whose names it computes, lists or receives as arguments.
+    """Return True for a module that may compute the names of the files it opens, list them, or receive them.
 
     May also return True for other modules. Text that is not Python computes nothing.
     """
@@ -63,7 +63,7 @@ def _ends_in_constant(call: ast.Call) -> bool:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Return True for a constant, the module's own file, or a path whose computation is found at its own node."""
+    """Return True for a constant, for `__file__`, and for an expression that `_is_computed` checks separately."""
     return isinstance(node, ast.Constant | ast.BinOp | ast.Call | ast.JoinedStr) or _name(node) == "__file__"
 
 

@@ -27,14 +27,14 @@ _RESULTS = ("store.json", "sweep.json")
 _LOADS_BY_PATH = re.compile(rb"\b(?:exec|run_path|spec_from_file_location|SourceFileLoader|load_source)\s*\(")
 
 Stamp = tuple[int, int, int]
-"""Size, modification time and change time in ns. A content does not change without them."""
+"""Size, modification time and change time in ns. If the content changes, so does at least one of them."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
     """One file.
 
-    `text` is None for data and compiled code, and in processes other than the one that read it. `named` are the files
+    `text` is None for data and compiled code, and in all processes that did not read the file. `named` are the files
     that it names, as listed in the snapshot. `is_read` marks files that code may read at any time: data, and code
     loaded by its path.
     """
@@ -58,8 +58,8 @@ class SourceFile:
 
     @property
     def has_changed(self) -> bool:
-        """True if the content of the file differs now. False if its folder does not exist, which is then on another
-        machine.
+        """True if the content of the file differs now. False if its folder does not exist here: the folder is then on
+        another machine.
         """
         path = Path(self.path)
         try:
@@ -114,9 +114,8 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
                 names.add(known[real])
             elif not _LEFT_OUT.fullmatch(path.name):
                 name = f"{package}/{_name_of(places, constant, path)}"
-                while (
-                    name in files or name in data
-                ):  # the same constant in another module, or relative to the working directory
+                # Another module may have the same constant, or it is relative to the working directory.
+                while name in files or name in data:
                     name += "'"
                 known[real] = name
                 names.add(name)

@@ -13,11 +13,11 @@ def package_of(target: Json) -> str:
 
 
 def remedy(target: Json) -> str:
-    """Return the advice for a class of an unknown package."""
+    """Return the end of an error message about a class of an unknown package, with the advice to name the package."""
     return f"; for your own code name its package: run.plugins=[{package_of(target) or 'my_package'}]"
 
 
-def class_mistakes(target: str, place: str, *bases: type) -> Iterator[str]:
+def class_errors(target: str, place: str, *bases: type) -> Iterator[str]:
     """Import a class of a package in `run.plugins`. Yields an error if that fails or the class is not derived from
     `bases`.
     """
@@ -26,7 +26,7 @@ def class_mistakes(target: str, place: str, *bases: type) -> Iterator[str]:
     expected = " or ".join(f"{base.__module__}.{base.__qualname__}" for base in bases)
     try:
         found = getattr(import_module(module), name)
-    except Exception as error:  # noqa: BLE001 - a module of a user's may raise anything
+    except Exception as error:  # noqa: BLE001 - a user's module may raise anything
         yield f"{place}: got {target!r}, which cannot be imported ({type(error).__name__}: {error})"
         return
     if not (isinstance(found, type) and issubclass(found, bases)):

@@ -72,9 +72,9 @@ def _joined_names(node: ast.AST) -> Iterator[list[str]]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield [node.value]
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        yield _at_end(_chain(node))
+        yield _trailing_strings(_chain(node))
     elif isinstance(node, ast.Call):
-        yield _at_end(node.args)
+        yield _trailing_strings(node.args)
 
 
 def _chain(node: ast.expr) -> list[ast.expr]:
@@ -85,7 +85,7 @@ def _chain(node: ast.expr) -> list[ast.expr]:
     return [node, *operands]
 
 
-def _at_end(nodes: list[ast.expr]) -> list[str]:
+def _trailing_strings(nodes: list[ast.expr]) -> list[str]:
     parts = list[str]()
     for node in reversed(nodes):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):

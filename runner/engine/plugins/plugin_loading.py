@@ -14,7 +14,6 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
@@ -34,13 +33,13 @@ class _State:
 
     def __init__(self) -> None:
         self.snapshots: dict[str, Snapshot] = {}
-        """Snapshots by the top-level package that was named."""
+        """Snapshots by the top-level package that a run named."""
         self.files: dict[str, SourceFile] = {}
         """Files of all snapshots, by module."""
         self.packages: frozenset[str] = frozenset()
         """Top-level packages that the snapshots cover."""
         self.imported: dict[str, str] = {}
-        """Digests of the files from which modules of these packages were imported, as far as we imported them."""
+        """Digests of the imported files of these packages, by module. Only imports through this module are included."""
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
         self.are_edits_refused = False
 
@@ -68,7 +67,7 @@ def load_plugins(packages: Iterable[str]) -> list[str]:
     `let_edits_in`.
 
     Drops the modules of packages that this process imported from other files, or may have. They are imported again when
-    needed. Returns those top-level packages. Raises ComponentError if the program's own file is among them.
+    needed. Returns those top-level packages. Raises ComponentError if the file of the program is among them.
     """
     tops = _top_levels(packages)
     _state.are_edits_refused = True
@@ -102,10 +101,10 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     covered = {name for each in changed for name in each.packages}
     files = {name: file for each in snapshots for name, file in each.files.items()}
     stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
-    stale = {name for name in _with_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
+    stale = {name for name in _add_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
     if "__main__" in stale:
         raise ComponentError(
-            _changed_program(next(filter(None, (_find_changed(name, files) for name in sorted(stale))), None))
+            _changed_program_message(next(filter(None, (_find_changed(name, files) for name in sorted(stale))), None))
         )
     _require_no_compiled(stale, {**_state.files, **files})
     _state.add(changed)
@@ -117,7 +116,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     return sorted(stale)
 
 
-def _with_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
+def _add_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
     """Return packages, all that import them, and all that these import.
 
     Importers hold names of the earlier code. Imported packages may hold its values, for example in a registry or a
@@ -150,9 +149,9 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
     for file in known.read_by(cls if as_model else None):
         if file.has_changed:
             raise ComponentError(
-                f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran, whose code may read it, so the "
-                "result fits neither version. Give the same command again; all other results are cached. If the code "
-                "itself writes this file, let it write to a hidden folder (.cache) or outside its package"
+                f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran. Its code may read this file, so "
+                "the result fits neither version. Give the same command again; all other results are cached. If the "
+                "code itself writes this file, let it write to a hidden folder (.cache) or outside its package"
             )
 
 
@@ -162,9 +161,7 @@ def let_edits_in() -> None:
 
 
 def snapshot_of(cls: type) -> Snapshot:
-    """Return the code from which a class was created. For a package that no run has named, the files as they
-    are now.
-    """
+    """Return the code that defined a class. For a package that no run has named, return the current files."""
     found = _state.by_class.get(cls)
     if found is None:
         top = top_level(cls.__module__)
@@ -179,10 +176,10 @@ def loaded(package: str) -> Snapshot | None:
 
 
 class CodeOfUsers:
-    """The code behind components, for a worker. Unpickled before the components, it ensures that they are created from
-    it.
+    """The code behind components, for a worker.
 
-    Unpickling raises ComponentError if other code is already imported.
+    Unpickle it before the components: it ensures that they are created from this code. Unpickling raises ComponentError
+    if other code is already imported.
     """
 
     def __init__(self, components: Iterable[object]) -> None:
@@ -190,7 +187,7 @@ class CodeOfUsers:
         found = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
         for cls, known in found.items():
             if hasattr(classes[cls], "answers_from"):
-                known.model_code(cls)  # a worker has no source texts in which to find it
+                known.model_code(cls)  # computed here, because a worker has no source texts
         self._snapshots = tuple({known.name: known for known in found.values()}.values())
 
     def __reduce__(self) -> tuple[Callable[..., "CodeOfUsers"], tuple[object, ...]]:
@@ -202,11 +199,11 @@ def _receive(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
         path = getattr(sys.modules.get(name), "__file__", None)
         if path and not (_digest(path) == file.digest and _is_as_started(top_level(name))):
-            raise ComponentError(_changed(name, path))
+            raise ComponentError(_change_message(name, path))
     files = {name: file for snapshot in new for name, file in snapshot.files.items()}
     for package in filter(_is_imported, {top_level(name) for name in files}):
         if changed_file := _find_changed(package, files):
-            raise ComponentError(_changed(package, changed_file.path))
+            raise ComponentError(_change_message(package, changed_file.path))
     _state.add(new)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
@@ -228,9 +225,7 @@ def _are_untouched(snapshot: Snapshot) -> bool:
 
 
 def _find_changed(package: str, files: Mapping[str, SourceFile]) -> SourceFile | None:
-    """Return a file that may have changed since a package's modules read it during their import. None if there
-    is none.
-    """
+    """Return a file that may have changed since a package's modules read it during their import. None without one."""
     read = {name: file for name, file in files.items() if top_level(name) == package and file.is_read}
     if package not in _state.packages:
         return next((file for file in read.values() if _was_clock_set() or not _is_older(file.stamp[2])), None)
@@ -308,34 +303,35 @@ def _digest(path: str) -> str:
         return ""
 
 
-def _changed(module: str, path: str) -> str:
+def _change_message(module: str, path: str) -> str:
     return (
         f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was imported, so "
         "results would fit neither version. Give the same command again; all computed results are cached"
     )
 
 
-def _changed_program(read: SourceFile | None) -> str:
-    """The error for a program whose classes may be older than its files; `read` is the file that tells, if it is one
-    that code reads and does not import.
+def _changed_program_message(read: SourceFile | None) -> str:
+    """Return the error for a program if its classes may be older than its files.
+
+    `read` is the changed file if code reads it without importing it, otherwise None.
     """
     if read is None:
-        return "__main__: the program's file, or one that it imports, changed since it was started. Start it again"
+        return "__main__: the program's file, or a file that it imports, changed since it was started. Start it again"
     return (
-        f"{read.path}: changed since the program was started, whose code names it and may have read it before. Start "
-        "the program again. If it writes this file itself, define the component in a module of its own, and name that "
-        "module in run.plugins in the place of __main__"
+        f"{read.path}: changed since the program was started. Its code names this file and may have read it before. "
+        "Start the program again. If it writes this file itself, define the component in a separate module, and name "
+        "that module in run.plugins in the place of __main__"
     )
 
 
-def _new(module: str, path: str) -> str:
+def _new_file_message(module: str, path: str) -> str:
     return (
         f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is new, or "
         "outside the package's folder. Move it into that folder if necessary, and give the same command again"
     )
 
 
-def _unknown(package: str, path: str, importer: str) -> str:
+def _unknown_file_message(package: str, path: str, importer: str) -> str:
     return (
         f"{path}: {importer} imports it, but it was not found when the code of {importer} was read for this run: "
         f"{importer} changes sys.path, or computes the name. An edit would not be noticed. Import it as a module of "
@@ -344,7 +340,7 @@ def _unknown(package: str, path: str, importer: str) -> str:
 
 
 class _Finder(MetaPathFinder):
-    """Finder for modules of the packages that runs have named. It finds what the other finders would find."""
+    """Finder for modules of the packages that runs have named. It returns the specs of the other finders."""
 
     asks_others = True
 
@@ -369,11 +365,11 @@ class _Finder(MetaPathFinder):
             return
         spec = next(_specs(self, package, None, None), None)
         if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_users(package):
-            raise ComponentError(_unknown(package, spec.origin, importer))
+            raise ComponentError(_unknown_file_message(package, spec.origin, importer))
 
 
 def _importer() -> str:
-    """Return the top-level package of the code that is importing now. "" if there is none."""
+    """Return the top-level package of the code that is importing now. "" if no such code exists."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
         frame.f_globals.get("__name__") == __name__ or top_level(str(frame.f_globals.get("__name__"))) == "importlib"
@@ -382,7 +378,9 @@ def _importer() -> str:
     return top_level(str(frame.f_globals.get("__name__", ""))) if frame else ""
 
 
-def _specs(finder: _Finder, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> Iterator[Any]:
+def _specs(
+    finder: _Finder, fullname: str, path: Sequence[str] | None, target: ModuleType | None
+) -> Iterator[ModuleSpec]:
     for other in sys.meta_path:
         if other is not finder and hasattr(other, "find_spec") and (spec := other.find_spec(fullname, path, target)):
             yield spec
@@ -402,7 +400,7 @@ class _PluginLoader(SourceFileLoader):
         return code
 
     def exec_module(self, module: ModuleType) -> None:
-        """Record the snapshot from which the module's classes are created."""
+        """Execute the module, and record its snapshot as the code of its classes."""
         super().exec_module(module)
         _note_classes(module)
 
@@ -420,5 +418,5 @@ def _check(module: str, path: str, digest: str) -> None:
         _state.imported[module] = digest
         return
     if _state.are_edits_refused:
-        raise ComponentError(_changed(module, path) if file else _new(module, path))
+        raise ComponentError(_change_message(module, path) if file else _new_file_message(module, path))
     _state.drop(top_level(module))

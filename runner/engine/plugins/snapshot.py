@@ -19,7 +19,7 @@ from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
-"""This project's packages, whose versions a test guards."""
+"""Packages of this project. A test guards their versions, so they need no snapshot."""
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -56,8 +56,9 @@ class Snapshot:
         return sorted({top_level(name) for name in self.files})
 
     def read_by(self, cls: type | None = None) -> list[SourceFile]:
-        """Return the files that code may read at any time. With a class, only those that replies of that model depend
-        on.
+        """Return the files that code may read at any time.
+
+        With the class of a model, return only files that the replies of this model depend on.
         """
         names = self.model_code(cls).modules if cls else self.files
         return [file for name in names if (file := self.files[name]).is_read]
@@ -78,12 +79,12 @@ class Snapshot:
             reached = self._reachable({parent.__module__ for parent in cls.__mro__})
             reached |= self._data_at_computed_paths(reached)
             self.models[name] = ModelCode(
-                _digest(self._without_empty(reached, cls.__module__)),
+                _digest(self._drop_empty(reached, cls.__module__)),
                 {each: self.files[each].digest for each in sorted(reached)},
             )
         return self.models[name]
 
-    def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
+    def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Return the files without those that do nothing, except the module of the class."""
         return {
             name: self.files[name]
@@ -115,7 +116,10 @@ class Snapshot:
 
 
 def _digest(files: Mapping[str, SourceFile]) -> str:
-    """Return the hash of files. A single file counts without its name, which keeps keys from before names counted."""
+    """Return the hash of files and their names. "" without files.
+
+    A single file counts without its name, which keeps keys from before names counted.
+    """
     if len(files) == 1:
         return next(iter(files.values())).digest
     listed = [[name, files[name].digest] for name in sorted(files)]
@@ -137,11 +141,11 @@ def installed_digest(package: str) -> str:
 def take_snapshot(
     package: str, plugins: Collection[str] = (), read: dict[str, Mapping[str, SourceFile]] | None = None
 ) -> Snapshot:
-    """Return the code of a top-level package as it is on the disk now. `plugins` are top-level packages that count as
-    user code although they are installed; code that imports by computed names may import all of them. Nothing is
-    imported. `read` holds the files of packages that were read before, and is added to: snapshots that share it agree.
+    """Return the code of a top-level package as it is on the disk now. Imports nothing.
 
-    Raises ComponentError for a file that cannot be read.
+    `plugins` are top-level packages that count as user code although they are installed. Code that imports by computed
+    names may import all of them. `read` holds the files of packages that were read before. This function adds to it,
+    so that snapshots that share it agree. Raises ComponentError for a file that cannot be read.
     """
     read = {} if read is None else read
     files: dict[str, SourceFile] = {}

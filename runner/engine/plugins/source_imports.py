@@ -25,7 +25,7 @@ _DYNAMIC = frozenset(
         "subprocess",  # may run another file of the package
     }
 )
-"""Names whose use means that a file may import any module of its package."""
+"""A file that uses one of these names may import any module of its package."""
 
 _GAP = r"(?:[^\S\r\n]|\\\r?\n)"
 _MENTIONED = re.compile(rf"\b(?:from|import){_GAP}+((?:[\w.,]|{_GAP})+)")
@@ -46,7 +46,7 @@ def top_level(module: str) -> str:
 class Imports:
     """Dotted names that a module may import, absolute. Not all of them need be modules.
 
-    `of_packages` are packages of which any direct submodule may be imported (`from package import *`). `is_dynamic`
+    The module may import any direct submodule of the packages in `of_packages` (`from package import *`). `is_dynamic`
     means that it may import anything. `does_nothing` means that it has no statement but a docstring.
     """
 
@@ -118,7 +118,10 @@ def _named_in(value: object) -> set[str]:
 
 
 def _through_attributes(node: ast.AST, bound: Mapping[str, str]) -> str:
-    """Return the dotted name of `package.module.NAME`, whose module another file may have imported. "" for others."""
+    """Return the dotted name of an attribute such as `package.module.NAME`. "" for others.
+
+    The file itself may import only `package`, if another file imports the module.
+    """
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -1,4 +1,4 @@
-"""Packages whose code this process may import because a user named them to it.
+"""Packages that this process may import because a user named them.
 
 Results, stores and exported folders name packages too, but may come from anyone. That is no reason to import them.
 """
@@ -21,7 +21,7 @@ VARIABLE = "RAG_GRID_PLUGINS"
 
 OPTION = "--plugins"
 OURS = ("components", "runner.engine.executors")
-"""Packages of our own components."""
+"""Packages with the components and executors of this project."""
 
 _SCRIPT = "rag-grid-analysis"
 _ROOT = Path(__file__).resolve().parents[3]
@@ -59,7 +59,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
         OPTION,
         action=_Trust,
         metavar="PACKAGE",
-        help=f"packages of your own that may be imported, separated by commas (default: ${VARIABLE})",
+        help=f"your packages that may be imported, separated by commas (default: ${VARIABLE})",
     )
 
 
@@ -97,10 +97,10 @@ def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[
 def code_of_fields(node: Json, place: str) -> Iterator[str]:
     """Yield the code that fields of our components name in a configuration, with its place.
 
-    See `components.fields.naming_code`. Imports only our own components.
+    See `components.fields.naming_code`. Imports only components of this project.
     """
     if isinstance(node, Mapping):
-        yield from _named_by(node, place)
+        yield from _code_of_component(node, place)
         for name, value in node.items():
             yield from code_of_fields(value, f"{place}.{name}".lstrip("."))
     elif isinstance(node, list | tuple):
@@ -108,7 +108,7 @@ def code_of_fields(node: Json, place: str) -> Iterator[str]:
             yield from code_of_fields(value, f"{place}[{number}]")
 
 
-def _named_by(node: Mapping[str, Json], place: str) -> Iterator[str]:
+def _code_of_component(node: Mapping[str, Json], place: str) -> Iterator[str]:
     target = node.get("_target_")
     if not isinstance(target, str) or not is_within(target, OURS):
         return

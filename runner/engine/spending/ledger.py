@@ -1,4 +1,4 @@
-"""Spending of a sweep and its running attempts, in a file that all its processes share."""
+"""The budget of a sweep, and its spending and running attempts in a file that all its processes share."""
 
 import time
 from dataclasses import dataclass, fields
@@ -7,11 +7,25 @@ from pathlib import Path
 from components.errors import BudgetReached
 from components.openai_server.gate import Tokens
 from components.prices import Price
-from runner.engine.spending.budget import Budget
 from runner.engine.spending.shared_numbers import SharedNumbers
 
 _WAIT_S = 0.05
 _GRACE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that all processes of a sweep may request and pay. None means no limit.
+
+    Tokens of prompts and completions count together. The cost is in the currency of the price lists.
+    """
+
+    max_requests: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+
+
+NO_BUDGET = Budget()
 
 
 @dataclass
@@ -54,9 +68,9 @@ class _Totals(Spent):
 class Ledger:
     """Spending so far, and the decision whether another attempt fits the budget.
 
-    An attempt reserves the most that it may take until it ends, so that no budget is overdrawn as far as text lengths
-    predict. Amounts reserved by a killed process or by an unanswered attempt count against the budget, because they may
-    have been charged.
+    An attempt reserves the most that it may take until it ends, estimated from text lengths, so that no budget is
+    overdrawn. Amounts reserved by a killed process or by an unanswered attempt count against the budget, because they
+    may have been charged.
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:
@@ -66,7 +80,7 @@ class Ledger:
         self._has_begun = False
 
     def begin(self) -> None:
-        """Create the file, so that its removal is seen by `spent` too. Raises StoreError."""
+        """Create the file, so that `spent` notices if it is removed. Raises StoreError."""
         with self._numbers.changed():
             self._has_begun = True
 
@@ -111,7 +125,7 @@ class Ledger:
         return 0.0
 
     def settle(self, most: Tokens, used: Tokens | None, price: Price | None) -> None:
-        """Record the end of an admitted attempt and the tokens that it `used`. None if it ended without an answer."""
+        """Record the end of an admitted attempt. `used` are its tokens, None if it ended without an answer."""
         with self._numbers.changed() as numbers:
             totals = _Totals(*numbers)
             _release(totals, most, price)
@@ -136,7 +150,7 @@ class Ledger:
             numbers[:] = vars(totals).values()
 
     def _exceeded_budget(self, spent: Spent, n_requests: float, n_tokens: float, cost: float) -> str:
-        """Return the budget that these additional amounts would exceed. "" if they fit."""
+        """Return the setting of the budget that these additional amounts would exceed. "" if they fit."""
         budget = self._budget
         if budget.max_requests is not None and spent.n_requests + n_requests > budget.max_requests:
             return f"run.max_requests={budget.max_requests}"

@@ -12,15 +12,12 @@ from components.openai_server.breaker import Health
 from components.openai_server.gate import Account, Attempt, Tokens
 from components.openai_server.pace import Pace
 from components.prices import NO_PRICES, Prices
-from runner.engine.spending.budget import NO_BUDGET, Budget
-from runner.engine.spending.ledger import Ledger, Spent
+from runner.engine.spending.ledger import NO_BUDGET, Budget, Ledger, Spent
 from runner.engine.spending.shared_numbers import SharedNumbers
 
 
 class SharedGate:
-    """Gate that every attempt to ask a model passes. See `components.openai_server.gate.Gate`. Can be sent to
-    processes.
-    """
+    """Gate that every attempt to ask a model passes. See `components.openai_server.gate.Gate`. Can be pickled."""
 
     def __init__(
         self, limits: Path, ledger: Path | None = None, budget: Budget = NO_BUDGET, prices: Prices = NO_PRICES
@@ -75,7 +72,7 @@ class SharedGate:
 
     @contextmanager
     def _before_the_next_attempt(self) -> Iterator[None]:
-        """Leave a StoreError to the next `admit`: raised here, it would take the place of a reply that was paid for."""
+        """Let the next `admit` raise a StoreError. Raised here, it would replace a reply that was paid for."""
         try:
             yield
         except StoreError as error:

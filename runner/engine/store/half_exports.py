@@ -41,12 +41,12 @@ class HalfExport:
 
     @property
     def new(self) -> Path:
-        """The export being written."""
+        """Folder of the export being written."""
         return self.folder / _NEW
 
     @property
     def old(self) -> Path:
-        """The previous export, if it had to be moved away first."""
+        """Folder of the previous export, if it had to be moved away first."""
         return self.folder / _OLD
 
     @property
@@ -104,7 +104,7 @@ class HalfExports:
     def left(self) -> list[HalfExport]:
         """Return the unfinished exports of processes that have ended. Raises OSError.
 
-        Those of other hosts are included if their folder is visible from here.
+        An export of another host is included if its folder is visible from here.
         """
         found = []
         for record in sorted(self._records.glob("*")):
@@ -129,9 +129,8 @@ class HalfExports:
                 for path in (half.new, half.old):
                     if path.exists():
                         shutil.rmtree(path)
-                (half.folder / _OWNER).unlink(
-                    missing_ok=True
-                )  # last, because only its presence permits removing the rest
+                # Last, because only its presence permits removing the rest.
+                (half.folder / _OWNER).unlink(missing_ok=True)
                 half.folder.rmdir()
             half.record.unlink(missing_ok=True)
         except FileNotFoundError:  # another process is removing it too
@@ -142,7 +141,7 @@ class HalfExports:
         return True
 
 
-def of_others(out: Path) -> list[tuple[Path, str]]:
+def unfinished_beside(out: Path) -> list[tuple[Path, str]]:
     """Return unfinished exports beside `out`, each with the store that has its record.
 
     The store is "" for an export of an earlier version, which left no record.
@@ -173,5 +172,5 @@ def _name_beside(out: Path) -> str:
 
 
 def _name_pattern(out: Path) -> "re.Pattern[str]":
-    """Return the pattern of hidden names beside an export. `tempfile` generated those of earlier versions."""
+    """Return the pattern of hidden names beside an export, including the `tempfile` names of earlier versions."""
     return re.compile(rf"\.{re.escape(out.name[:_LONGEST])}\.[a-z0-9_]{{8}}")

@@ -42,7 +42,7 @@ class _Sign:
 
 
 class Heartbeat:
-    """Heartbeats of one process."""
+    """Heartbeats of one process, at most one per folder. One thread touches all files."""
 
     def __init__(self) -> None:
         self._reset()
@@ -69,9 +69,8 @@ class Heartbeat:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             with suppress(PermissionError):  # another user created it, with the same permissions
-                folder.chmod(
-                    stat.S_IMODE(folder.parent.stat().st_mode)
-                )  # all who can write beside it can write heartbeats
+                # Users who can write beside the folder can then write heartbeats.
+                folder.chmod(stat.S_IMODE(folder.parent.stat().st_mode))
         self._signs[folder] = _create_sign(folder / _new_name())
         if self._thread is None or interval_s < self._interval_s:
             self._stop_thread()
@@ -106,7 +105,7 @@ class Heartbeat:
         self._reset()
 
     def end(self) -> None:
-        """Remove the files."""
+        """Stop the thread and remove all files, so that waiting processes notice the end immediately."""
         with self._changing:
             self._stop_thread()
             while self._signs:
@@ -153,7 +152,7 @@ def _new_name() -> str:
 
 
 def _create_sign(path: Path) -> _Sign:
-    """Create a locked file with the identifier of this kernel, to which the lock is known. Raises OSError."""
+    """Create a locked file with the identifier of this kernel: only the same kernel sees the lock. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
         path.chmod(shared_mode(path.parent))
@@ -179,8 +178,8 @@ def locked(descriptor: int, *, shared: bool = False) -> bool:
     """Lock an open file until the process ends. Returns False if another process holds it or the system has no such
     locks.
 
-    The lock also ends when the process closes any descriptor of that file, so a process must not open its own file
-    again.
+    The lock also ends when the process closes any descriptor of that file. A process must therefore not open a file
+    again that it has locked.
     """
     if sys.platform == "win32":
         return False

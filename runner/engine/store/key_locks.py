@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 _WARN_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _LOOK_EVERY_S = 1.0
-_IF_STOPPED = "; if that one was stopped (Ctrl-Z), let it go on, or end it, so that its requests are paid for only once"
+_IF_STOPPED = "; if that process was stopped (Ctrl-Z), continue or end it, so that its requests are paid for only once"
 
 _CLAIM = re.compile(r"[^/\0\n]+")
 _LONGEST_CLAIM = 255
@@ -56,8 +56,9 @@ def leased(path: Path, writers: Writers, what: str, *, from_stopped: bool = True
 
 @contextmanager
 def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
-    """Hold a lock while the context lasts if it is free. Yields False, without waiting, if it is not. Raises
-    StoreError.
+    """Hold a lock while the context lasts if it is free. Yields False without waiting if another process holds it.
+
+    Raises StoreError.
     """
     with keeping("a lock", path):
         claim = _new_claim(writers)
@@ -120,7 +121,7 @@ def _writer(claim: str) -> str:
 
 
 def _read_claim(path: Path) -> str:
-    """Return the claim in a lock. "" for a file whose creator has not written into it. Raises OSError."""
+    """Return the claim in a lock. "" for a file that its creator has not written yet. Raises OSError."""
     try:
         return os.readlink(path)  # noqa: PTH115 - the target is not a path
     except OSError as error:
@@ -145,7 +146,7 @@ def _try_to_take(path: Path, claim: str) -> bool:
 def _holds(path: Path, claim: str) -> bool:
     """Return True if the lock has this claim.
 
-    A network file system that repeats a request may report that the link which it has just created exists.
+    A network file system that repeats a request may report that the link exists, although it has just created it.
     """
     try:
         return _read_claim(path) == claim

@@ -24,7 +24,7 @@ class Leased:
 
 
 class Leases:
-    """Leases in one store."""
+    """Leases of all runs in one store."""
 
     def __init__(self, folder: Path, writers: Writers, remote: Remote = NO_REMOTE) -> None:
         """The first lease creates the folder."""
@@ -52,7 +52,7 @@ class Leases:
                 self._writers.clear_away()
 
     def of_live_runs(self) -> Leased:
-        """Return the current leases of live runs. Removes those of dead runs if this process may write."""
+        """Return the current leases of live runs. Removes leases of dead runs if this process may write."""
         keys: set[str] = set()
         n_runs = 0
         for path in sorted(self._folder.glob("*.json")):

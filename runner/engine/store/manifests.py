@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from components.json_value import Json
 from components.secrets.mask import current_mask, masked_values
@@ -26,7 +25,7 @@ _MOST_BYTES = 1 << 62
 
 @dataclass(frozen=True)
 class Manifest:
-    """Facts about a result that need no reading of its parts.
+    """Facts about a result that are available without reading its parts.
 
     `partial` marks a result with failed requests, or one computed from such a result. Only the run that computed it,
     `run_id`, may use it. `made_with` holds the versions of packages and of this project. The description of the stage
@@ -56,12 +55,12 @@ class Manifests:
         """
         self._unreadable.discard(place)
         try:
-            with open(folder / MANIFEST, encoding="utf-8", opener=_without_waiting) as file:
+            with open(folder / MANIFEST, encoding="utf-8", opener=_open_without_waiting) as file:
                 raw = json.loads(file.read())
             del raw["made_from"]
             files = named_files(raw)
             del raw["files"]
-            versions = raw.pop("made_with")  # nearly always equal to those of other results: share them
+            versions = raw.pop("made_with")  # shared, because most results have the same versions
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
             is_of_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
@@ -79,7 +78,7 @@ class Manifests:
         return place in self._unreadable
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_without_waiting(path: str, flags: int) -> int:
     """Open a file. A FIFO without a writer opens as an empty file instead of blocking."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
@@ -95,7 +94,7 @@ def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
     return path
 
 
-def named_files(manifest: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
+def named_files(manifest: Mapping[str, Json]) -> dict[str, tuple[str, int]]:
     """Return the [SHA-256, bytes] of the files in a manifest.
 
     Raises one of `NOT_A_MANIFEST`, also for an invalid file name: a path must not lead readers outside the result's

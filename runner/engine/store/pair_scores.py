@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from runner.engine.store.mirror import NO_MIRROR, Mirror
+from runner.engine.store.remote import NO_MIRROR, Mirror
 from runner.engine.store.stored_blocks import read_blocks, write_block
 
 _BLOCK = "scores"

@@ -17,9 +17,6 @@ import pyarrow.parquet as pq
 from components.errors import StoreError
 
 if sys.platform != "win32":
-    pass
-
-if sys.platform != "win32":
     import resource
 
 Part = Any
@@ -110,9 +107,9 @@ def _file_size_is_limited() -> bool:
 
 @contextmanager
 def keeping(what: str, place: Path) -> Iterator[None]:
-    """Turn an OSError of writing `what` into a StoreError with the reason and the remedy.
+    """Turn an OSError while writing `what` into a StoreError with the reason and the remedy.
 
-    The sweep must then stop, because the store could not hold later results either.
+    The sweep must then stop, because later results could not be stored either.
     """
     try:
         yield

@@ -68,7 +68,7 @@ class _File:
 
 
 class ReceivedNumbers:
-    """Numbers in a workspace: that of one stage, or one that several stages share."""
+    """Numbers in the workspace of one stage, or in a workspace that several stages share."""
 
     def __init__(self, folder: Path, owner: str = "") -> None:
         """The first numbers create the folder. `owner` is the stage that drops them in a shared folder; ""

@@ -1,4 +1,4 @@
-"""Protocol of a remote store, for which the folder of a store is a cache."""
+"""Protocols of a remote store, for which a local folder is the cache, and of the mirrors of its subfolders."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -6,7 +6,32 @@ from pathlib import Path
 from typing import Protocol
 
 from runner.engine.store.manifests import Files
-from runner.engine.store.mirror import NO_MIRROR, Mirror
+
+
+class Mirror(Protocol):
+    """Synchronization of one folder. All methods may raise StoreError."""
+
+    def bring(self) -> None:
+        """Download files that others sent. Files of the last few seconds may be missing."""
+
+    def send(self) -> None:
+        """Schedule the upload of new files. They are sent within a few seconds."""
+
+    def send_now(self) -> None:
+        """Upload all new files and return when all are sent."""
+
+
+class NoMirror:
+    """Mirror of a folder that all processes share: it has nothing to do."""
+
+    def bring(self) -> None: ...
+
+    def send(self) -> None: ...
+
+    def send_now(self) -> None: ...
+
+
+NO_MIRROR = NoMirror()
 
 
 class Remote(Protocol):
@@ -23,9 +48,7 @@ class Remote(Protocol):
         """Return (kind, key) of all results, or of the results of one kind unless `kind` is ""."""
 
     def is_current(self, folder: Path) -> bool:
-        """Return True if the files in a result's folder are still those of the remote, as far as known without a
-        request.
-        """
+        """Return True if a result's folder still agrees with the remote, as far as known without a request."""
 
     def fetch(self, kind: str, name: str, folder: Path) -> bool:
         """Download a result's manifest and small files into a new folder. False if the remote has no sound result."""
@@ -37,7 +60,7 @@ class Remote(Protocol):
         """Download a file into its result's folder. False if that is impossible. Raises OSError if the disk refuses."""
 
     def publish(self, kind: str, name: str, folder: Path) -> bool:
-        """Upload the result in a folder. False if another process was first, whose result stays."""
+        """Upload the result in a folder. False if another process was first: its result stays."""
 
     def give_up(self, folder: Path) -> None:
         """Mark a result as damaged: the next published one replaces it, unless it was replaced before."""

@@ -24,8 +24,8 @@ from runner.console.written_files import sync
 from runner.engine.store.claims import Claims
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.mirror import NO_MIRROR, Mirror
 from runner.engine.store.part_files import keeping
+from runner.engine.store.remote import NO_MIRROR, Mirror
 from runner.engine.store.writers import Writers
 
 _SYNC_EVERY_S = 1.0
@@ -114,10 +114,9 @@ class Replies:
         return self.add_all([replace(answer, request_id=key)])[0]
 
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Write answers, whose `request_id` are their keys, and return them `as_read`. Failed answers are not written.
+        """Write answers under their `request_id` and return them `as_read`. Failed answers are not written.
 
-        The disk is synced about once a second. Raises StoreError: further requests would be paid and their replies
-        lost.
+        The disk is synced about once a second. Raises StoreError, so that no further replies are paid and lost.
         """
         read = list(map(as_read, answers))
         kept = [each for each in read if each.state is not AnswerState.ERROR]
@@ -173,8 +172,9 @@ class Replies:
                     self._merge_into_one(chosen)
 
     def _worth_merging(self, names: Iterable[str]) -> list[str]:
-        """Return the names without files larger than all smaller ones together. A large file is not copied for a few
-        replies.
+        """Return the names of the files to merge, sorted.
+
+        A file that is larger than all smaller ones together is left out, so that it is not copied for a few replies.
         """
         sizes = sorted(((self._folder / name).stat().st_size, name) for name in names)
         chosen: list[str] = []
@@ -274,7 +274,7 @@ def _line(answer: Answer) -> bytes:
 
 
 def _body(line: bytes) -> bytes | None:
-    """Return the JSON of a line whose checksum matches. None for a line without checksum, incomplete or damaged."""
+    """Return the JSON of a line. None if the line is incomplete or damaged, or has no checksum."""
     head, body = line[:_N_CHECKSUM], line[_N_CHECKSUM:].rstrip(b"\n")
     return b"{" + body if body and head == _CHECKSUM % crc32(body) else None
 

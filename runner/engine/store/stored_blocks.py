@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.console.written_files import sync
 from runner.engine.store.part_files import Part, checksum, file_name, keeping, read_part, write_part
+
+D = TypeVar("D", bound=np.generic)
 
 log = logging.getLogger(__name__)
 
@@ -38,17 +40,17 @@ def write_block(folder: Path, name: str, value: Part) -> Path:
 
 
 def read_block(folder: Path, name: str) -> Part | None:
-    """Return the block of that name. None if there is no sound one."""
+    """Return the block of that name. None if no undamaged block exists."""
     return next(read_blocks(folder, name), None)
 
 
 def has_block(folder: Path, name: str) -> bool:
-    """Return True if a block of that name exists, sound or not."""
+    """Return True if a block of that name exists, damaged or not."""
     return any(folder.glob(f"{name}.*.*"))
 
 
 def read_blocks(folder: Path, name: str) -> Iterator[Part]:
-    """Yield all sound blocks of that name. Blocks with different contents may share a name."""
+    """Yield all undamaged blocks of that name. Blocks with different contents may share a name."""
     for path in sorted(folder.glob(f"{name}.*.*")):
         if _is_sound(path):
             yield read_part(path)
@@ -57,32 +59,31 @@ def read_blocks(folder: Path, name: str) -> Iterator[Part]:
             path.unlink(missing_ok=True)
 
 
-def joined_blocks(path: Path, blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Join arrays of one type and row length in one file, and return it memory-mapped, so that memory never holds the
-    whole.
+def joined_blocks(path: Path, blocks: Sequence[NDArray[D]]) -> NDArray[D]:
+    """Join arrays of one type and row length in one file, and return it memory-mapped.
 
-    Raises StoreError.
+    Memory never holds the whole array. Raises StoreError.
     """
     firsts = accumulate(map(len, blocks), initial=0)
     return _write_array(path, sum(map(len, blocks)), zip(firsts, blocks, strict=False))
 
 
-def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[Any]]]) -> NDArray[Any]:
-    """Join blocks whose rows are not contiguous, as `joined_blocks` does. Needs at least one row. Raises StoreError.
+def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[D]]]) -> NDArray[D]:
+    """Join blocks with rows from all over an array, as `joined_blocks` does. Needs at least one row. Raises StoreError.
 
     Each block comes with the ascending positions of its rows among all `n_rows`.
     """
     return _write_array(path, n_rows, (run for rows, block in blocks for run in _runs(rows, block)))
 
 
-def _runs(rows: NDArray[np.int32], block: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+def _runs(rows: NDArray[np.int32], block: NDArray[D]) -> Iterator[tuple[int, NDArray[D]]]:
     """Yield runs of contiguous rows, each with the position of its first row."""
     starts = np.flatnonzero(np.diff(rows, prepend=-2) != 1).tolist()
     for first, last in pairwise([*starts, len(rows)]):
         yield int(rows[first]), block[first:last]
 
 
-def _write_array(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[Any]]]) -> NDArray[Any]:
+def _write_array(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[D]]]) -> NDArray[D]:
     """Write runs of rows to one file, each at the position of its first row, and map the file.
 
     Rows are written, not assigned to a memory map. A full disk then raises an error; a mapped page without room would
@@ -99,7 +100,7 @@ def _write_array(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[Any]
             file.seek(begin + first * rows.dtype.itemsize * math.prod(rows.shape[1:]))
             file.write(np.ascontiguousarray(rows).data)
     with keeping("intermediate results", path.parent):
-        whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        whole: NDArray[D] = np.load(path, mmap_mode="r", allow_pickle=False)
         return whole
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import DamagedEntryError
-from runner.engine.linking import link_or_copy
+from runner.engine.file_operations import link_or_copy
 from runner.engine.store.manifests import Manifest
 from runner.engine.store.part_files import Part, checksum, part_name, read_part
 from runner.engine.store.remote import NO_REMOTE, Remote

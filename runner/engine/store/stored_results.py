@@ -12,7 +12,7 @@ from pathlib import Path
 from components.errors import StoreError
 from components.json_value import Json
 from runner.console.written_files import sync
-from runner.engine.linking import link_or_copy
+from runner.engine.file_operations import link_or_copy
 from runner.engine.store.claims import Claims
 from runner.engine.store.half_exports import HalfExports
 from runner.engine.store.key_locks import leased, left_locks
@@ -29,7 +29,7 @@ from runner.engine.store.writers import Writers
 
 FORMAT = 3
 _OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
-"""Errors of a rename to a path at which a folder exists."""
+"""Errors of a rename to the path of an existing folder."""
 
 
 def check_format(found: int, place: object) -> None:
@@ -269,8 +269,9 @@ class Store:
             write_part(path, value)
 
     def _publish(self, temporary: Path, own: StoredResult) -> StoredResult:
-        """Publish a result and return the one that stays: `own`, or the sound one of an earlier writer. Raises
-        OSError.
+        """Publish a result. Returns the result that stays: `own`, or an undamaged result of an earlier writer.
+
+        Raises OSError.
         """
         while not self._remote.publish(own.manifest.kind, own.folder.name, temporary):
             if first := self._fetch(own.folder):
@@ -278,8 +279,9 @@ class Store:
         return self._move_in(temporary, own)
 
     def _move_in(self, temporary: Path, own: StoredResult) -> StoredResult:
-        """Move a result to its folder. Returns the one that stays: `own`, or a sound one already there. Raises
-        OSError.
+        """Move a result to its folder. Returns the result that stays: `own`, or an undamaged result that was there.
+
+        Raises OSError.
         """
         own.folder.parent.mkdir(parents=True, exist_ok=True)
         while True:
@@ -366,7 +368,7 @@ class Store:
 
     @property
     def limits(self) -> Path:
-        """Folder in which all users of the store record how many requests servers received within this minute."""
+        """Folder with the rate limits: all users of the store record there how many requests servers received."""
         return self.root / "limits"
 
     def replies(self, key: str) -> Replies:
@@ -427,5 +429,5 @@ class Store:
         self._remove(folder, None)
 
     def is_there(self, entry: StoredResult) -> bool:
-        """Return True if a result that was found is still at its place: other processes may be pruning."""
+        """Return True if a result still exists after it was found. Other processes may be pruning the store."""
         return self._manifests.read(entry.folder, entry.folder) == entry.manifest

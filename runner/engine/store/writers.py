@@ -20,21 +20,21 @@ LEASE_S = 20.0
 """The lease period in seconds. Longer than pauses of healthy processes, and than the delay of network file systems."""
 
 LOOKS_PER_LEASE = 8
-"""Least number of looks per lease period by a waiter.
+"""Fewest checks per lease period by a process that waits for another one.
 
-A waiter that looks less often cannot tell whether it was stopped together with the other process, and never presumes it
-dead.
+If it checked less often, it could not tell whether both processes were stopped together, and would never presume the
+other one dead.
 """
 
 _BEATS_PER_LEASE = 4
 _SURELY_DEAD_S = 3600.0
-"""A process is dead without watching if its file is this much older than one just touched."""
+"""A process is presumed dead without watching it if its file is this much older than a file just touched."""
 
 
 @dataclass
 class _Seen:
-    """The last change of a file by the file system's clock, and the interval in which we saw no change, by our
-    clock.
+    """The last change of a file by the file system's clock, and the interval without a visible change since then, by
+    the clock of this process.
     """
 
     changed_ns: int
@@ -46,9 +46,9 @@ class Writers:
     """Processes that write into one store."""
 
     def __init__(self, folder: Path, lease_s: float = LEASE_S, *, may_write: bool = True) -> None:
-        """The first of them creates the folder. All users of a store must have the same `lease_s`.
+        """The first writer creates the folder. All users of a store must have the same `lease_s`.
 
-        Without `may_write`, this process has no heartbeat and compares files with its own clock.
+        Without `may_write`, this process has no heartbeat and compares files with the clock of its host.
         """
         self._folder = folder
         self.lease_s = lease_s
@@ -57,7 +57,7 @@ class Writers:
 
     @property
     def own_name(self) -> str:
-        """Name of this process, whose heartbeat starts with the first access. Raises OSError."""
+        """Name of this process. The first access starts its heartbeat. Raises OSError."""
         return heartbeat.name_in(self._folder, self.lease_s / _BEATS_PER_LEASE, self)
 
     @property
@@ -70,8 +70,9 @@ class Writers:
         return self._is_gone(name, if_stopped=True)
 
     def has_ended(self, name: str) -> bool:
-        """Return True if `is_gone`, except for a stopped process (Ctrl-Z) of this host, which may continue. Raises
-        OSError.
+        """Return True if `is_gone`, but False for a stopped process (Ctrl-Z) of this host, which may continue.
+
+        Raises OSError.
         """
         return self._is_gone(name, if_stopped=False)
 
@@ -95,10 +96,10 @@ class Writers:
             os.close(file)
 
     def is_silent(self, path: Path, changed_ns: int, *, is_watched: bool = False) -> bool:
-        """Return True if a file has not changed for a lease period since `changed_ns`, its last change by its own
-        clock.
+        """Return True if a file has not changed for a lease period.
 
-        A very old file counts as unchanged without waiting, unless `is_watched`.
+        `changed_ns` is its last change by the file system's clock. A very old file counts as unchanged without waiting,
+        unless `is_watched`.
         """
         now = time.monotonic()
         seen = self._seen.setdefault(path, _Seen(changed_ns, now, now))

@@ -32,12 +32,10 @@ class PromptsCodec:
     """Stores the messages of each sample as a row."""
 
     def encode(self, result: Sequence[Messages]) -> Parts:
-        """Return the table of messages."""
         rows = [[vars(message) for message in messages] for messages in result]
         return {"prompts": pa.table({"messages": pa.array(rows, _MESSAGES)})}
 
     def decode(self, parts: Parts) -> Sequence[Messages]:
-        """Return the messages of every sample."""
         rows: list[list[Json]] = parts["prompts"]["messages"].to_pylist()
         return [tuple(Message(**message) for message in messages) for messages in rows]
 
@@ -46,7 +44,6 @@ class AnswersCodec:
     """Stores one row per sample, in order."""
 
     def encode(self, result: Sequence[Answer]) -> Parts:
-        """Return the table of answers."""
         columns: dict[str, Json] = {
             field.name: [getattr(answer, field.name) for answer in result] for field in fields(Answer)
         }
@@ -57,7 +54,6 @@ class AnswersCodec:
         return {"answers": pa.table(columns)}
 
     def decode(self, parts: Parts) -> Sequence[Answer]:
-        """Return the answers."""
         rows: list[Json] = parts["answers"].to_pylist()
         return [
             Answer(
@@ -94,7 +90,7 @@ def usage_of(answers: Sequence[Answer]) -> dict[str, int | None]:
 
 @dataclass(frozen=True, eq=False)
 class Prompts(Stage[Sequence[Messages]]):
-    """The messages for every sample. They are stored, so that the plan can count the open requests."""
+    """The messages for every sample. They are stored, so that the plan can count the requests without a reply."""
 
     kind: ClassVar[str] = "prompts"
     version: ClassVar[int] = 1
@@ -107,7 +103,6 @@ class Prompts(Stage[Sequence[Messages]]):
     examples: tuple[ChosenExamples, ...] = added_later(())
 
     def make(self, run: Run) -> Sequence[Messages]:
-        """Render the prompts."""
         samples = run.read(self.samples).samples
         render = renderer(run, self.prompt, self.passages, self.examples)
         return [render(*own) for own in zip(samples, self.passages.read(run), strict=True)]
@@ -171,7 +166,6 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
     passages: PromptPassages
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Compute the answers."""
         samples = run.read(self.samples).samples
         requests = [
             Request(sample.id, (), sample, passages)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerParts:
-    """Components that answer."""
+    """Components of a cell that build the prompts and answer them."""
 
     context: ContextBuilder
     prompt: Prompt

@@ -1,4 +1,7 @@
-"""Checks messages, few-shot examples and earlier turns before a model reads them. A wrong prompt raises no error."""
+"""Checks messages, few-shot examples and earlier turns before a model reads them, and answers before they are stored.
+
+Without a check, a wrong prompt raises no error, and answers in another order would belong to other samples.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,8 +10,9 @@ from numpy.typing import NDArray
 
 from components.clusters import clusters_of
 from components.protocols import Examples, History
-from components.records import Documents, Message, Sample
+from components.records import Answer, AnswerTask, Documents, GeneratedAnswer, Message, Sample
 from runner.engine.broken_contracts import broken_contract
+from runner.engine.checked_answers import answer_error
 
 _ROLES = ("system", "user", "assistant")
 
@@ -95,6 +99,33 @@ def _mistake_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[
                 f"got a sample with {len(turns[row])} earlier turns as turn {n_before + 1}, expected {n_before} of them"
             )
     return ""
+
+
+def checked_generation(
+    answers: list[GeneratedAnswer], tasks: Sequence[AnswerTask], generator: object
+) -> list[GeneratedAnswer]:
+    """Return `answers` if they answer the tasks in order. Raises ComponentError, which names the class."""
+    if not isinstance(answers, list) or len(answers) != len(tasks):
+        found = f"{len(answers)} answers" if isinstance(answers, list) else type(answers).__name__
+        raise broken_contract(
+            generator, f"returned {found}, expected a list of one GeneratedAnswer per task ({len(tasks)})"
+        )
+    for own, task in zip(answers, tasks, strict=True):
+        if mistake := _mistake_of_answer(own, task.sample.id):
+            raise broken_contract(generator, mistake)
+        checked_messages(own.prompt, task.sample, generator)
+    return answers
+
+
+def _mistake_of_answer(answer: object, sample_id: str) -> str:
+    """Describe a contract violation; "" without one."""
+    if not isinstance(answer, GeneratedAnswer) or not isinstance(answer.answer, Answer):
+        return f"got {type(answer).__name__} for sample {sample_id!r}, expected a GeneratedAnswer with an Answer"
+    if error := answer_error(answer.answer):
+        return f"Answer.{error}"
+    if answer.answer.request_id != sample_id:
+        return f"got the answer {answer.answer.request_id!r} at the place of sample {sample_id!r}, expected its id"
+    return "" if isinstance(answer.path, str) else f"got {type(answer.path).__name__} as the path, expected a string"
 
 
 def _describe(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Answers that take several requests each, and the way in which each was generated."""
+"""Answers that take several requests each, with a record of how each was generated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from runner.engine.codecs import Codec, Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec, Messages, PromptsCodec, tokens_without_passages
-from runner.pipeline.answers.checked_generation import checked_generation
+from runner.pipeline.answers.checked_prompts import checked_generation
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer
 from runner.pipeline.answers.prompt_passages import PromptPassages
 from runner.pipeline.corpus.loaded_data import SampleSet
@@ -20,9 +20,9 @@ from runner.pipeline.corpus.loaded_data import SampleSet
 
 @dataclass(frozen=True)
 class Generation:
-    """The output of a generator: answers, messages of the last request, and ways of generation (`paths`), per sample.
+    """The output of a generator: one answer, the messages of the last request, and one of `paths` per sample.
 
-    `usage` counts the requests and their tokens.
+    A path describes how the answer was generated. `usage` counts the requests and their tokens.
     """
 
     answers: Sequence[Answer]
@@ -32,10 +32,9 @@ class Generation:
 
 
 class GenerationCodec:
-    """Stores answers and prompts in their own formats, and paths and usage as JSON."""
+    """Stores answers and prompts as `AnswersCodec` and `PromptsCodec` do, and paths and usage as JSON."""
 
     def encode(self, result: Generation) -> Parts:
-        """Return all four parts."""
         return {
             **AnswersCodec().encode(result.answers),
             **PromptsCodec().encode(result.prompts),
@@ -44,7 +43,6 @@ class GenerationCodec:
         }
 
     def decode(self, parts: Parts) -> Generation:
-        """Return the generation."""
         return Generation(AnswersCodec().decode(parts), PromptsCodec().decode(parts), parts["paths"], parts["usage"])
 
 
@@ -99,7 +97,7 @@ class GeneratedInSteps(Stage[Generation]):
         ]
         render = renderer(run, self.prompt, self.passages, self.examples)
         ask = run.ask(self.llm, "answers")
-        generated = self.generator.generate(tasks, render, _from_draw(ask, self.draw * self.generator.n_draws))
+        generated = self.generator.generate(tasks, render, _shift_draws(ask, self.draw * self.generator.n_draws))
         generated = checked_generation(generated, tasks, self.generator)
         return Generation(
             [each.answer for each in generated],
@@ -109,8 +107,8 @@ class GeneratedInSteps(Stage[Generation]):
         )
 
 
-def _from_draw(ask: Ask, first: int) -> Ask:
-    """Shift the draws of requests, so that they differ from earlier ones."""
+def _shift_draws(ask: Ask, first: int) -> Ask:
+    """Shift the draws of requests, so that they differ from the draws of earlier answers."""
     return lambda requests: ask([replace(request, draw=first + request.draw) for request in requests])
 
 
@@ -140,6 +138,6 @@ def draw_mistakes(generator: Generator, llm: LLM) -> list[str]:
     if generator.n_draws == 1 or getattr(llm, "temperature", None) != 0:
         return []
     return [
-        f"llm.temperature: got 0, at which all {generator.n_draws} draws of {type(generator).__name__} are the "
-        "same answer; expected more, e.g. llm.temperature=0.7"
+        f"llm.temperature: got 0, so that all {generator.n_draws} draws of {type(generator).__name__} are the same "
+        "answer; expected more, e.g. llm.temperature=0.7"
     ]

@@ -1,4 +1,4 @@
-"""Conversations whose history contains the model's own answers. They are answered turn by turn.
+"""Conversations with the answers of the model as history. They are answered turn by turn.
 
     samples ─┬─ turns 1 ── prompts ── answers ─┬───────────────────────────────────────────┐
              ├─ turns 2 ───────────────────────┴─ prompts ── answers ─┬────────────────────┼─ conversations
@@ -26,7 +26,7 @@ from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 
 @dataclass(frozen=True)
 class TurnSet(SampleSet):
-    """The samples of one turn, with the model's own answers as history.
+    """The samples of one turn, with the model's answers to earlier turns as history.
 
     `rows` are their positions among all samples. Samples with a failed earlier answer are left out.
     """
@@ -35,14 +35,12 @@ class TurnSet(SampleSet):
 
 
 class TurnSetCodec:
-    """Stores samples and labels in their own format, and rows as JSON."""
+    """Stores samples and labels as `SamplesCodec` does, and rows as JSON."""
 
     def encode(self, result: TurnSet) -> Parts:
-        """Return all three parts."""
         return {**SamplesCodec().encode(result), "rows": list(result.rows)}
 
     def decode(self, parts: Parts) -> TurnSet:
-        """Return the turns."""
         read = SamplesCodec().decode(parts)
         return TurnSet(read.samples, read.labels, tuple(parts["rows"]))
 

@@ -51,17 +51,17 @@ def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[
 def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple[ChosenExamples, ...]) -> Render:
     """Return a function that renders the prompt of a sample, without passages in a closed book.
 
-    Each example of the sample becomes a chat turn before the question. The turn has the last message of the example's
-    own prompt, with its gold as passages, and its reference.
+    Each example of the sample becomes a chat turn before the question. The turn consists of the last message of the
+    example's prompt, with the example's gold as passages, and of its reference.
     """
 
-    def alone(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
+    def render_question(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
         is_closed_book = isinstance(passages, NoPassages)
         messages = prompt.render_closed_book(sample) if is_closed_book else prompt.render(sample, own)
         return checked_messages(messages, sample, prompt)
 
     if not examples:
-        return alone
+        return render_question
     (chosen,) = examples
     pool, documents = run.read(chosen.pool).samples, run.read(chosen.documents)
     position = {document_id: place for place, document_id in enumerate(documents.ids)}
@@ -69,14 +69,14 @@ def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple
     @cache
     def turn(place: int) -> tuple[Message, Message]:
         example = pool[place]
-        asked = alone(example, gold_passages(example, documents, position))[-1]
+        asked = render_question(example, gold_passages(example, documents, position))[-1]
         return asked, Message("assistant", example.references[0])
 
     own = zip(run.read(chosen.samples).samples, run.read(chosen).tolist(), strict=True)
     places = {sample.id: row for sample, row in own}
 
     def with_examples(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
-        *before, asked = alone(sample, own)
+        *before, asked = render_question(sample, own)
         return (*before, *(message for place in places[sample.id] for message in turn(place)), asked)
 
     return with_examples

@@ -21,7 +21,7 @@ class RetrievedPassages(StageGroup):
     merges: bool = added_later(False)
     """True if neighbouring chunks are merged into one passage."""
     facts: tuple[ChunkFacts, ...] = added_later(())
-    """Facts about the chunks, if any are known."""
+    """Facts about the chunks, if the chunker knows any. At most one stage."""
 
     def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
         """Yield the passages in each sample's prompt, in order.

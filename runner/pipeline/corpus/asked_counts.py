@@ -24,7 +24,7 @@ class ReplyOutcome(Protocol):
 
 @dataclass(frozen=True)
 class AskedCounts:
-    """`replies` come from `reply_counts`. `usage` counts the requests and their tokens."""
+    """Counts of one step. `replies` come from `reply_counts`, and `usage` counts the requests and their tokens."""
 
     replies: Mapping[str, Json]
     usage: Mapping[str, int | None]
@@ -77,7 +77,7 @@ def counts_of_step(step: str, asked: Iterable[Asked]) -> dict[str, AskedCounts]:
 def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
     """Return errors for models of a step (named by its axis) that are not language models.
 
-    `writes` names the text that they are to write.
+    `writes` names the texts that the step needs, such as "headers".
     """
     return [
         f"{step}: got {type(llm).__name__} to write {writes}, expected a language model: for the cell (llm=openai "

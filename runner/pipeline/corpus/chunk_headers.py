@@ -24,7 +24,7 @@ from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
 
 PURPOSE = "headers"
 HEADER = "header"
-"""Name of headers by a language model in the counts of judges."""
+"""Name of the counts of headers by a language model, which are listed with the counts of judges."""
 
 _LINE_END, _GAP = "\n", "\n\n"
 """Texts below a header, and between chunks."""
@@ -32,7 +32,7 @@ _LINE_END, _GAP = "\n", "\n\n"
 
 @dataclass(frozen=True, eq=False)
 class ChunkHeaders(Stage[Sequence[str]]):
-    """A header per chunk."""
+    """The header of each chunk, from a component that asks no model. "" for a chunk without a header."""
 
     kind: ClassVar[str] = "chunk_headers"
     version: ClassVar[int] = 1
@@ -146,7 +146,7 @@ class HeadedChunks(Stage[Spans]):
         above = np.array([len(header) for header in _header_texts(run, self.headers)], dtype=np.int64)
         lengths = above + chunks.end - chunks.start
         ends = np.cumsum(lengths + len(_GAP))
-        # position of the first chunk of each chunk's document
+        # For each chunk, the position of the first chunk in its document.
         first = np.searchsorted(chunks.document, chunks.document)
         before = np.concatenate([[0], ends])[first]
         start = ends - lengths - len(_GAP) - before
@@ -161,7 +161,7 @@ def _header_texts(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
 
 
 class Searched(NamedTuple):
-    """A data set whose corpus is searched, and its chunks."""
+    """The data set with the corpus to search, and the chunks of this corpus."""
 
     data: Data
     chunks: Stage[Spans]
@@ -193,6 +193,6 @@ def header_counts(run: Run, asked: Sequence[AskedHeaders]) -> dict[str, AskedCou
 
 
 def header_mistakes(header: Header) -> list[str]:
-    """Return errors for writers whose model is not a language model."""
+    """Return errors for writers that would ask something else than a language model."""
     models = [writer.llm for writer in header.writers if isinstance(writer, AskingHeaderWriter)]
     return model_mistakes(HEADER, "headers", models)

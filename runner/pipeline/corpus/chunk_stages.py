@@ -154,7 +154,6 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
     chunks: Stage[Spans]
 
     def make(self, run: Run) -> Sequence[Mapping[str, str]]:
-        """Look up the facts."""
         chunks = run.read(self.chunks)
         facts = list(self.chunker.facts(run.read(self.corpus), chunks))
         if len(facts) != len(chunks) or not all(isinstance(own, Mapping) for own in facts):

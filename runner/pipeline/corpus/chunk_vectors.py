@@ -45,7 +45,6 @@ class NoDocuments(StageGroup):
     """Input of an embedder that learns nothing from a corpus. Its vectors are the same in any corpus."""
 
     def read(self, run: Run) -> Passages:
-        """Return no passages."""
         return Passages(())
 
 
@@ -62,11 +61,10 @@ class FittedEmbedder(Stage[EmbedderState]):
     documents: DocumentPassages | NoDocuments
 
     def server_requests(self, run: Run) -> ServerRequests | None:
-        """Return one request for one word."""
+        """Return the single request that fitting sends, which has one word."""
         return to_embed(self.embedder, [["a"]], None) if isinstance(self.embedder, AsksInBatches) else None
 
     def make(self, run: Run) -> EmbedderState:
-        """Fit the embedder."""
         return self.embedder.fit(self.documents.read(run))
 
 

@@ -36,15 +36,15 @@ class CorpusBlock(StageGroup):
         return np.flatnonzero(partition.block == self.number)
 
     def read(self, run: Run) -> Documents:
-        """Return the documents."""
         return _documents_at(run.read(self.corpus), self.rows(run))
 
 
 @dataclass(frozen=True)
 class DocumentsBelow(StageGroup):
-    """Documents whose ids begin with a prefix, of a corpus that is known only after it was computed.
+    """The documents of a corpus with ids that begin with a prefix, as one block. "" selects all documents.
 
-    For "" these are all documents: such a corpus is a single block.
+    Used for a derived corpus, which cannot be partitioned before it is computed, and for stages that need all documents
+    together.
     """
 
     corpus: Stage[Documents]
@@ -55,7 +55,6 @@ class DocumentsBelow(StageGroup):
         return np.arange(*first_and_last(run.read(self.corpus).ids, self.prefix))
 
     def read(self, run: Run) -> Documents:
-        """Return the documents."""
         return _documents_at(run.read(self.corpus), self.rows(run))
 
 
@@ -84,7 +83,7 @@ def whole_corpora(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
 
 
 def _blocks(data: Data) -> tuple[CorpusBlock, ...]:
-    """Return the blocks of a loaded corpus; () for a derived corpus, whose content is not known in advance."""
+    """Return the blocks of a loaded corpus. () for a derived corpus, because its content is not known in advance."""
     if not isinstance(data.corpus, Corpus):
         return ()
     return tuple(
@@ -105,7 +104,7 @@ class ChunkBlock(StageGroup):
 class ChunksOfBlock(Stage[Spans]):
     """The chunks of a corpus that belong to the documents of a block, as spans of these documents.
 
-    For chunks that are not cut block by block.
+    Used for chunks that are not cut block by block.
     """
 
     kind: ClassVar[str] = "chunks_of_block"
@@ -140,13 +139,13 @@ def joined_spans(run: Run, blocks: Sequence[ChunkBlock]) -> Spans:
     """Join the chunks of all blocks as spans of the corpus."""
     if len(blocks) == 1:
         return run.read(blocks[0].spans)
-    columns = list(_in_corpus(run, blocks))
+    columns = list(_corpus_columns(run, blocks))
     document, start, end = (np.concatenate(column) for column in zip(*columns, strict=True))
     order = np.argsort(document, kind="stable")
     return Spans(document[order], start[order], end[order])
 
 
-def _in_corpus(run: Run, blocks: Sequence[ChunkBlock]) -> Iterator[tuple[NDArray[np.int32], ...]]:
+def _corpus_columns(run: Run, blocks: Sequence[ChunkBlock]) -> Iterator[tuple[NDArray[np.int32], ...]]:
     for block in blocks:
         spans = run.read(block.spans)
         yield block.documents.rows(run)[spans.document].astype(np.int32), spans.start, spans.end

@@ -19,12 +19,10 @@ class TermTableCodec:
     """Stores arrays, and the vocabulary as a table."""
 
     def encode(self, result: TermTable) -> Parts:
-        """Return the parts."""
         vocabulary = pa.table({"term": pa.array(result.vocabulary, pa.string())})
         return {**Columns(TermTable).encode(result), "vocabulary": vocabulary}
 
     def decode(self, parts: Parts) -> TermTable:
-        """Return the term table."""
         arrays = {name: parts[name] for name in ("offsets", "ids", "start", "end")}
         return TermTable(**arrays, vocabulary=parts["vocabulary"]["term"].to_pylist())
 
@@ -78,7 +76,6 @@ class QueryWords(Stage[TermTable]):
     queries: Stage[Queries]
 
     def make(self, run: Run) -> TermTable:
-        """Split every query."""
         return build_term_table(run.read(self.queries).texts, self.tokenizer)
 
 

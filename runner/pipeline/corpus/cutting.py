@@ -1,4 +1,4 @@
-"""Stages that cut a corpus: by a chunker alone, by vectors of its sentences, or into small chunks of larger ones."""
+"""Stages that cut a corpus: by a chunker, by vectors of its sentences, or into small chunks of larger chunks."""
 
 from dataclasses import dataclass
 from typing import ClassVar

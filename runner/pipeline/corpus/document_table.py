@@ -1,4 +1,4 @@
-"""Stores documents in a Parquet table, whose texts stay on disk for a large corpus."""
+"""Stores documents in a Parquet table. The texts of a large corpus stay on disk."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ class DocumentColumn(LazySequence[T]):
     """A column of a Parquet file. It caches the row groups that were read last."""
 
     def __init__(self, path: Path, name: str, convert: Callable[..., T]) -> None:
-        """Convert values of PyArrow by `convert`."""
+        """Open the file. `convert` turns each value of PyArrow into an item."""
         self._name, self._convert = name, convert
         self._file = pq.ParquetFile(path, pre_buffer=False)
         self._groups: OrderedDict[int, list[T]] = OrderedDict()

@@ -30,7 +30,7 @@ class FoundCopies(Stage[GoldCopies]):
 
 @dataclass(frozen=True, eq=False)
 class NoCopies(Stage[GoldCopies]):
-    """No copies: only the gold itself counts."""
+    """An empty result in place of copies: only the gold itself counts."""
 
     kind: ClassVar[str] = "no_gold_copies"
     version: ClassVar[int] = 1
@@ -38,5 +38,4 @@ class NoCopies(Stage[GoldCopies]):
     codec: ClassVar[Codec[GoldCopies]] = Columns(GoldCopies)
 
     def make(self, run: Run) -> GoldCopies:
-        """Return no copies."""
         return no_copies()

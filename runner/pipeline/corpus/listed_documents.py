@@ -19,7 +19,7 @@ class DocumentList:
     documents: pa.Table
 
     def positions(self, samples: Sequence[Sample]) -> dict[str, int]:
-        """Return the positions of the samples' gold documents, as far as they are in the corpus."""
+        """Return the positions of the samples' gold documents. Documents outside the corpus are left out."""
         import pyarrow.compute as pc
 
         gold = list(dict.fromkeys(unit.document_id for sample in samples for unit in sample.gold))

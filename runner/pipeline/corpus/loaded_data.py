@@ -1,4 +1,4 @@
-"""Loads the data set, and separates its corpus from its samples, so that each has a key of its own content."""
+"""Loads the data set, and separates its corpus from its samples: the key of each then depends only on its content."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,12 +34,11 @@ _N_HASH = 16
 class BenchmarkCodec:
     """Stores documents as a table and samples as JSON.
 
-    `content` has hashes of both. So a result that depends on one of them stays cached if only the other changes.
-    `hashes` has one per document.
+    The part `content` has hashes of both, so that a result that depends on one of them stays cached if only the other
+    changes. The part `hashes` has one hash per document.
     """
 
     def encode(self, result: Benchmark) -> Parts:
-        """Return documents, samples, notes, labels and content."""
         documents = result.documents
         samples = encode_samples(result.samples)
         questions = [sample.question for sample in result.samples]
@@ -63,7 +62,6 @@ class BenchmarkCodec:
         }
 
     def decode(self, parts: Parts) -> Benchmark:
-        """Return the benchmark."""
         return Benchmark(documents_of(parts), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"]))
 
 
@@ -91,11 +89,9 @@ class CorpusCodec:
     """Stores documents as one table. Texts may stay on disk."""
 
     def encode(self, result: Documents) -> Parts:
-        """Return the table."""
         return {"documents": documents_part(result)}
 
     def decode(self, parts: Parts) -> Documents:
-        """Return the documents."""
         return documents_of(parts)
 
 
@@ -111,14 +107,12 @@ class SamplesCodec:
     """Stores samples and labels as JSON."""
 
     def encode(self, result: SampleSet) -> Parts:
-        """Return samples and labels."""
         return {
             "samples": encode_samples(result.samples),
             "labels": [list(item) for item in result.labels.items()],
         }
 
     def decode(self, parts: Parts) -> SampleSet:
-        """Return the samples with their labels."""
         return SampleSet(decode_samples(parts["samples"]), dict(parts["labels"]))
 
 
@@ -134,11 +128,9 @@ class SourceCodec:
     """Stores documents as a table, and counts as JSON."""
 
     def encode(self, result: SourceDocuments) -> Parts:
-        """Return both parts."""
         return {"documents": documents_part(result.documents), "counts": dict(result.counts)}
 
     def decode(self, parts: Parts) -> SourceDocuments:
-        """Return the documents and counts."""
         return SourceDocuments(documents_of(parts), parts["counts"])
 
 
@@ -202,7 +194,7 @@ _BY_CONTENT = "its content hash identifies it, however it was loaded"
 
 @dataclass(frozen=True, eq=False)
 class Corpus(Stage[Documents]):
-    """The documents alone. Data sets with the same texts share this stage, even with other questions."""
+    """The documents of a data set. Data sets with the same texts share this stage, even with other questions."""
 
     kind: ClassVar[str] = "corpus"
     version: ClassVar[int] = 2

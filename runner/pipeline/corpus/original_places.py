@@ -1,7 +1,8 @@
 """Stages that map results in refined texts to places of the original texts.
 
-A hit whose chunk comes from several places of the original text becomes several consecutive hits, and a chunk of a
-prompt becomes several chunks. So gold, coverage, copies of gold and all results are the same as without a refiner.
+A chunk may come from several places of the original text. A hit then becomes several consecutive hits, and a chunk of a
+prompt becomes several chunks. Gold, coverage, copies of gold and all results thus refer to the original texts, as they
+do without a refiner.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,7 +102,7 @@ def _expand(chunks: NDArray[np.int32], places: ChunkOrigins) -> tuple[NDArray[np
 class RefinedGold(Stage[SampleSet]):
     """The samples with their gold as places of the refined texts, for arms that pick the gold itself.
 
-    Gold whose text was removed is left out.
+    Gold is left out if its text was removed.
     """
 
     kind: ClassVar[str] = "refined_gold"

@@ -84,7 +84,7 @@ class CorpusPartition(Stage[Partition]):
 
 
 def kept_blocks(kept: Iterable[Parts]) -> Iterator[Blocks]:
-    """Yield the blocks of cached partitions. Unreadable ones are only not reused."""
+    """Yield the blocks of cached partitions. Skips unreadable partitions, which costs only their reuse."""
     for parts in kept:
         with suppress(DamagedEntryError, KeyError):
             numbers, block = parts["numbers"], parts["block"]
@@ -141,7 +141,7 @@ def partition_documents(
 
 
 def _reusable_blocks(numbers: NDArray[np.uint64], known: Iterable[Blocks], size: int) -> list[NDArray[np.int64]]:
-    """Return the rows of known blocks whose documents are all here, except blocks above `size`, largest first."""
+    """Return the rows of each known block, largest first. Skips blocks above `size` and blocks that lack a document."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     found: dict[bytes, NDArray[np.int64]] = {}
@@ -157,7 +157,7 @@ def _reusable_blocks(numbers: NDArray[np.uint64], known: Iterable[Blocks], size:
 
 
 def _rows_of_blocks(block: NDArray[np.int32]) -> list[NDArray[np.int64]]:
-    """Return the rows of each block, ascending; empty for a number without rows."""
+    """Return the rows of each block, ascending. A block number that does not occur has no rows."""
     ends = np.cumsum(np.bincount(block))
     return np.split(np.argsort(block, kind="stable"), ends)[:-1]  # the part after the last end is empty
 

@@ -24,26 +24,24 @@ from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
-from runner.pipeline.corpus.checked_origins import check_origins
+from runner.pipeline.corpus.checked_spans import check_origins
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
 from runner.pipeline.corpus.partition import first_and_last
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "refining"
 REFINER = "refiner"
-"""Name of a refiner that asks a language model in the counts of judges."""
+"""Name of the counts of a refiner that asks a language model. They are listed with the counts of judges."""
 
 
 class RefinedCorpusCodec:
     """Stores documents as a table, their origins as arrays, and counts as JSON."""
 
     def encode(self, result: RefinedDocuments) -> Parts:
-        """Return all parts."""
         origins = Columns(Origins).encode(result.origins)
         return {**CorpusCodec().encode(result), **origins, "counts": dict(result.counts)}
 
     def decode(self, parts: Parts) -> RefinedDocuments:
-        """Return the documents with their origins."""
         documents = CorpusCodec().decode(parts)
         return RefinedDocuments(**vars(documents), origins=Columns(Origins).decode(parts), counts=parts["counts"])
 
@@ -61,7 +59,6 @@ class RefinedCorpus(Stage[RefinedDocuments]):
     prefixes: tuple[str, ...]
 
     def make(self, run: Run) -> RefinedDocuments:
-        """Refine the documents."""
         documents = run.read(self.corpus)
         refined = []
         for own in _corpora(documents, self.prefixes):
@@ -96,7 +93,7 @@ def _check_refinement(refined: RefinedDocuments, documents: Documents, refinemen
         raise broken_contract(
             refinement,
             f"got {len(refined.texts)} refined texts for {len(documents)} documents, expected one for each in their "
-            'order, "" for one that is left out',
+            'order, "" for a document that is left out',
         )
     for own, text in zip(documents.ids, refined.texts, strict=True):
         if not isinstance(text, str):
@@ -127,12 +124,10 @@ class AskedCorpusCodec:
     """Stores a refined corpus as `RefinedCorpusCodec` does, with replies and usage as JSON."""
 
     def encode(self, result: AskedDocuments) -> Parts:
-        """Return all parts."""
         counts = {"replies": dict(result.replies), "usage": dict(result.usage)}
         return {**RefinedCorpusCodec().encode(result), **counts}
 
     def decode(self, parts: Parts) -> AskedDocuments:
-        """Return the documents with replies and usage."""
         refined = RefinedCorpusCodec().decode(parts)
         return AskedDocuments(**vars(refined), replies=parts["replies"], usage=parts["usage"])
 
@@ -159,7 +154,6 @@ class AskedCorpus(Stage[AskedDocuments]):
         return self.n_documents
 
     def make(self, run: Run) -> AskedDocuments:
-        """Ask about every document."""
         documents = run.read(self.corpus)
         ask = run.ask(self.refinement.llm, PURPOSE)
         refined, asked = self.refinement.refine_by_asking(documents, ask)
@@ -198,7 +192,8 @@ class RefinerReport(StepReport):
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return the counts of all refinements, and `n_samples_without_gold`.
 
-        The latter are samples with gold in the corpus whose text was removed. Copies of the gold may remain.
+        `n_samples_without_gold` counts samples that had gold in the corpus, until the text of all of it was removed.
+        Copies of the gold may remain.
         """
         counts: Counter[str] = Counter()
         for stage in self.refined:
@@ -239,6 +234,6 @@ def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, AskedCo
 
 
 def refiner_mistakes(refiner: Refiner) -> list[str]:
-    """Return errors for steps whose model is not a language model."""
+    """Return errors for steps that would ask something else than a language model."""
     models = [step.llm for step in refiner.steps if isinstance(step, AskingRefinement)]
     return model_mistakes(REFINER, "documents", models)

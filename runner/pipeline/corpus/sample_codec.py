@@ -27,7 +27,7 @@ def _encode(sample: Sample) -> dict[str, Json]:
 
 
 def decode_samples(raw: Sequence[Mapping[str, Json]]) -> tuple[Sample, ...]:
-    """Return the samples."""
+    """Return the samples of `encode_samples`. Fields that were added since they were stored have their defaults."""
     return tuple(_sample(item) for item in raw)
 
 

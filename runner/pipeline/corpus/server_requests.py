@@ -15,7 +15,7 @@ def to_embed(
 ) -> ServerRequests:
     """Count the requests for vectors of texts, which are passed to the embedder in these blocks.
 
-    `prefix` precedes each text. If the texts are only some of the texts, the counts are multiplied by `times`.
+    `prefix` precedes each text. If the blocks hold only a part of the texts, `times` extrapolates the counts to all.
     """
     n_requests = n_bytes = 0
     for texts in blocks:
@@ -30,7 +30,7 @@ def to_embed(
 def not_received(
     embedder: AsksInBatches, texts: Sequence[str], received: Received, *, are_queries: bool
 ) -> Sequence[str]:
-    """Return the texts whose vectors an interrupted stage has not received yet."""
+    """Return the texts that still have to be requested, without the texts that an interrupted stage has received."""
     if not isinstance(embedder, KeysRequests):
         return texts
     keys = embedder.request_keys(texts, are_queries=are_queries)

@@ -15,7 +15,7 @@ LINE = "line"
 
 
 class StepReport(StageGroup):
-    """A frozen dataclass of the stages that it reads. `step` is the name of the step's axis."""
+    """Base of reports: a frozen dataclass of the stages that the report reads. `step` is the axis of the step."""
 
     step: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""Corpora side by side: each has its own index, and a query searches one of them.
+"""Corpora side by side: each has a separate index, and a query searches one of them.
 
 A sub-corpus contains the documents whose ids have the same prefix (`Sample.corpus_prefix`). It is a range, because
 documents and chunks are sorted.
@@ -39,7 +39,6 @@ class OneCorpus(StageGroup):
     """A single corpus: all documents are searched together."""
 
     def ranges(self, run: Run) -> list[SubCorpus]:
-        """Return the single corpus."""
         return [SubCorpus()]
 
 
@@ -87,14 +86,14 @@ SearchedCorpora = OneCorpus | SearchedSideBySide
 
 
 def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
-    """Return how the corpus of a data set is indexed."""
+    """Return the corpora of a data set that are indexed separately, or its single corpus."""
     if not any(data.corpus_prefixes):
         return OneCorpus()
     return SideBySide(data.corpus_prefixes, data.corpus, chunks)
 
 
 def searched(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
-    """Return how the queries search the corpora."""
+    """Return the corpora with the queries that search each of them."""
     return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
 
 

@@ -19,7 +19,7 @@ from runner.pipeline.corpus.loaded_data import Data
 
 @dataclass(frozen=True)
 class DocumentPassages(StageGroup):
-    """Whole documents."""
+    """Whole documents as passages, for embedders that learn from a corpus."""
 
     corpus: Stage[Documents]
     terms: tuple[Stage[TermTable], ...] = ()
@@ -33,7 +33,7 @@ class DocumentPassages(StageGroup):
 
 @dataclass(frozen=True)
 class ChunkPassages(StageGroup):
-    """Chunks of the corpus."""
+    """Chunks of the corpus as passages, in the order of the corpus."""
 
     corpus: Stage[Documents]
     chunks: Stage[Spans]
@@ -75,7 +75,7 @@ def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequenc
 
 @dataclass(frozen=True)
 class QueryPassages(StageGroup):
-    """Queries."""
+    """Queries as passages, without titles."""
 
     queries: Stage[Queries]
     terms: tuple[Stage[Terms], ...] = ()
@@ -86,7 +86,7 @@ class QueryPassages(StageGroup):
 
 
 def _first_terms(terms: Sequence[Terms]) -> Terms | None:
-    """Return the terms for the component's tokenizer, None without one."""
+    """Return the terms for the component's tokenizer. None without a tokenizer."""
     return terms[0] if terms else None
 
 

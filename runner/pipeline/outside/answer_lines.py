@@ -76,8 +76,8 @@ def read_lines(file: Path) -> list[ScoreLine]:
 def clusters_of_lines(lines: Sequence[ScoreLine]) -> NDArray[np.int64]:
     """Return the group of dependent lines of each line, int64[n_lines].
 
-    `cluster` names a line's group. Lines without it are connected by their relevant documents. A line with neither is a
-    group of its own.
+    `cluster` names a line's group. Lines without it are connected by their relevant documents. A line with neither
+    forms a group alone.
     """
     return connected([_ties(line) for line in lines])
 

@@ -1,4 +1,4 @@
-"""RAGQuestEval scores for answers of another judge."""
+"""RAGQuestEval scores for the question-by-question answers that another system's judge gave."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ class CascadeReport(StepReport):
     chunks: Stage[Spans]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """Return `n_pairs` by step."""
+        """Return `n_pairs`: the number of hits that each step scored, over all queries, by the name of the step."""
         return {"n_pairs": {name: int(np.count_nonzero(head.chunk >= 0)) for name, head in self._heads(run).items()}}
 
     def columns(self, run: Run) -> Mapping[str, pa.Array]:

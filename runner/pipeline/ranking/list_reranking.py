@@ -36,7 +36,7 @@ class HitOrders:
 
 @dataclass(frozen=True, eq=False)
 class AskedHitOrders(Stage[HitOrders]):
-    """The order in which a language model puts the first `reranker.depth` hits of each query."""
+    """The order that a language model gives to the first `reranker.depth` hits of each query."""
 
     kind: ClassVar[str] = "hit_orders"
     in_words: ClassVar[str] = "reranking by a language model"
@@ -100,7 +100,6 @@ class ReorderedHits(Stage[Hits]):
     orders: AskedHitOrders
 
     def make(self, run: Run) -> Hits:
-        """Reorder the hits."""
         chunks, places = run.read(self.hits).chunk, run.read(self.orders).places
         head = np.take_along_axis(chunks, np.maximum(places, 0), axis=1)
         ordered = np.concatenate([np.where(places >= 0, head, -1), chunks[:, places.shape[1] :]], axis=1)
@@ -109,7 +108,10 @@ class ReorderedHits(Stage[Hits]):
 
 
 RERANKER = "reranker"
-"""Name of a reranker that asks a language model in the counts of judges. A step of a cascade is "reranker/<step>"."""
+"""Name of the counts of a reranker that asks a language model. They are listed with the counts of judges.
+
+A step of a cascade is "reranker/<step>".
+"""
 
 
 def asked_orders(rankings: Mapping[str, Stage[Hits]]) -> dict[str, AskedHitOrders]:
@@ -122,5 +124,5 @@ def require_one_query_each(reranker: object, n_queries: int, n_samples: int) -> 
     if n_queries != n_samples:
         raise ComponentError(
             f"{type(reranker).__name__}: got {n_queries} queries for {n_samples} samples; the first variant of the "
-            "expander must write one query per sample, by which the hits are scored"
+            "expander must write one query per sample, because the hits are scored by it"
         )

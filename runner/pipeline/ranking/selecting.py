@@ -55,9 +55,9 @@ class SelectionSplit(Stage[NDArray[np.bool_]]):
         first = dict(zip(reversed(group.tolist()), reversed([sample.id for sample in samples]), strict=True))
         chosen: list[int] = []
         for own in self._groups_by_set(samples, group, present).values():
-            n_wanted, n_chosen = self.share * sum(own.values()), 0
+            n_needed, n_chosen = self.share * sum(own.values()), 0
             for cluster in sorted(own, key=lambda cluster: self._draw(first[cluster]))[:-1]:
-                if n_chosen < n_wanted:
+                if n_chosen < n_needed:
                     chosen.append(cluster)
                     n_chosen += own[cluster]
         held_out: NDArray[np.bool_] = np.isin(group, chosen)
@@ -89,7 +89,7 @@ def set_of(sample: Sample) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ReportedSamples(Stage[SampleSet]):
-    """All samples. Those that chose are marked, and count in no aggregate."""
+    """All samples. Samples that helped to choose a reranker are marked, and count in no aggregate."""
 
     kind: ClassVar[str] = "reported_samples"
     version: ClassVar[int] = 1
@@ -138,7 +138,7 @@ class ChosenByScores(Stage[Chosen]):
             raise ComponentError(
                 f"reranker=selected: none of the {len(samples)} samples can be scored by {self.name} on the part that "
                 "chooses; expected two or more labelled samples of a set that do not depend on one another (see "
-                "`runner.datasets describe`), or a reranker that is named"
+                "`runner.datasets describe`), or name a reranker"
             )
         sets = np.array([set_of(sample) for sample in samples])
         overall = self._best(values, can_choose)
@@ -146,7 +146,7 @@ class ChosenByScores(Stage[Chosen]):
         for name in dict.fromkeys(sets.tolist()):
             own = can_choose & (sets == name)
             of_sets[name] = self._best(values, own) if own.any() else {**overall, "values": {}, "n": 0}
-        # in the order in which it is read from its file
+        # Sorted, as it will be when it is read from its file.
         return {"overall": overall, "sets": dict(sorted(of_sets.items()))}
 
     def _values(self, run: Run) -> dict[str, NDArray[np.float64]]:
@@ -174,7 +174,6 @@ class SelectedHits(Stage[Hits]):
     chosen: ChosenByScores
 
     def make(self, run: Run) -> Hits:
-        """Select the hits."""
         names = names_by_sample(run.read(self.chosen.samples).samples, run.read(self.chosen))
         rankings = {name: run.read(stage) for name, stage in self.candidates.items()}
         first = next(iter(rankings.values()))
@@ -227,6 +226,6 @@ def selection_mistakes(reranker: RerankerSelection, metrics: Mapping[str, Rankin
     if reranker.metric in names:
         return []
     return [
-        f"reranker.metric: got {reranker.metric!r}, expected one of the cell's that score rankings: "
+        f"reranker.metric: got {reranker.metric!r}, expected a metric of the cell that scores rankings: "
         f"{', '.join(names) or 'it has none'}"
     ]

@@ -29,11 +29,11 @@ _BLOCK = 32_768
 
 @dataclass(frozen=True, eq=False)
 class CutTexts(Stage[Json]):
-    """How many texts an embedder truncates.
+    """Counts of the texts that an embedder truncates.
 
-    The entry has its `model`, the kind of `texts` ("chunks" or "queries"), their number `n`, the number of truncated
-    ones `n_cut`, the `limit` and the `longest` in tokens, and the numbers of all and of cut tokens. Nothing is counted
-    for a model without a limit.
+    The entry has its `model`, the kind of `texts` ("chunks" or "queries"), their number `n`, and the number `n_cut` of
+    truncated texts. It also has the `limit` and the `longest` in tokens, and the numbers of all tokens and of the
+    tokens cut off. Nothing is counted for a model without a limit.
     """
 
     kind: ClassVar[str] = "cut_texts"
@@ -62,7 +62,7 @@ class CutTexts(Stage[Json]):
 
 @dataclass(frozen=True, eq=False)
 class CutPairs(Stage[Json]):
-    """How many pairs of a query and a chunk a reranker truncates: see `CutTexts`, with "pairs" as `texts`."""
+    """Counts of the pairs of a query and a chunk that a reranker truncates: see `CutTexts`. `texts` is "pairs"."""
 
     kind: ClassVar[str] = "cut_pairs"
     version: ClassVar[int] = 1
@@ -123,5 +123,5 @@ def cut_texts(
 
 
 def model_name(component: object) -> str:
-    """Return the name of a component's model for readers."""
+    """Return the name of a component's model. Without a model, the name of its class."""
     return str(getattr(component, "model", type(component).__name__))

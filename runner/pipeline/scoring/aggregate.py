@@ -51,8 +51,8 @@ def aggregate(
 ) -> dict[str, dict[str, dict[str, Json]]]:
     """Return `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`.
 
-    The samples that count form `n_clusters` groups of dependent samples (`interval.groups`), from which `method`
-    computed the interval. The value is None if n is 0. Interval and method are None if there are too few groups.
+    The samples that count form `n_clusters` groups of dependent samples (`interval.groups`). `method` computed the
+    interval from these groups. The value is None if n is 0. Interval and method are None if there are too few groups.
     Entries of the topic x task matrix also have `pooled`, `pooled_low` and `pooled_high`.
 
     `overall` is the micro mean. `macro`, if there are several subsets, is the mean over subsets, each with the same

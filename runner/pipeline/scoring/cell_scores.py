@@ -74,7 +74,7 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[S
 
 
 def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, answered: CellAnswers) -> list[Stage[Scoring]]:
-    """Return the scores of the answers. Each metric with a model has its own stage, so that adding one is cheap."""
+    """Return the scores of the answers. Each metric with a model has a separate stage, so that adding one is cheap."""
     metrics = cell.metrics.of_answers
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]

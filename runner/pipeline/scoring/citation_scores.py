@@ -102,5 +102,4 @@ class UncitedAnswers(Stage[Sequence[Answer]]):
     answers: Stage[Sequence[Answer]]
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Remove the citation marks."""
         return [replace(answer, text=without_citations(answer.text)) for answer in run.read(self.answers)]

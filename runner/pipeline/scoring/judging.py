@@ -1,15 +1,17 @@
-"""Stages that ask judges: once per question before they see an answer, then for each answer."""
+"""Stages that ask judges, first about each question and then about each answer, and counts of unreadable replies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
 
 from components.fields import runtime_only
+from components.json_value import Json
 from components.metrics.interval import Intervals
 from components.protocols import Ask, JudgedMetric, JudgePreparation
 from components.records import Answer, JudgeInput, ScoreState
+from runner.console.unread_replies import reasons_of
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, StageGroup, Work
@@ -18,6 +20,9 @@ from runner.pipeline.answers.answer_stages import NoAnswers
 from runner.pipeline.answers.prompt_passages import PromptPassages
 from runner.pipeline.corpus.loaded_data import Samples, SampleSet
 from runner.pipeline.scoring.score_stages import SCORING, Scoring, rows_to_score, scoring, spread
+
+_JUDGE, _STATE = "judge/", "score_state/"
+_JUDGED = {ScoreState.VALUE, ScoreState.UNPARSABLE, ScoreState.FAILED}
 
 
 def purpose_of(metric: JudgedMetric) -> str:
@@ -38,7 +43,7 @@ class JudgeDecisions:
 
 @dataclass(frozen=True, eq=False)
 class PreparedJudge(Stage[JudgeDecisions]):
-    """The decisions of a judge from questions and references alone, shared by all answers."""
+    """The decisions of a judge from questions and references, before it sees answers. All answers share them."""
 
     kind: ClassVar[str] = "judge_preparation"
     in_words: ClassVar[str] = "preparing to judge"
@@ -63,7 +68,6 @@ class PreparedJudge(Stage[JudgeDecisions]):
         return self.metric.n_rounds_to_prepare
 
     def make(self, run: Run) -> JudgeDecisions:
-        """Ask the judge."""
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         decisions = dict(self.metric.prepare(run.read(self.samples).samples, ask))
         return JudgeDecisions(decisions, dict(ask.usage))
@@ -77,7 +81,7 @@ class JudgedAnswers(StageGroup):
 
     @property
     def is_there(self) -> bool:
-        """Return False in a cell without a generator."""
+        """False in a cell without a generator, which has no answers to judge."""
         return not isinstance(self.answers, NoAnswers)
 
     def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
@@ -128,7 +132,6 @@ class JudgedScores(Stage[Scoring]):
         return n_judged * self.metric.n_requests_per_sample(self.n_passages)
 
     def make(self, run: Run) -> Scoring:
-        """Ask the judge."""
         samples = run.read(self.samples).samples
         texts, rows, states = self.judged.read(run, len(samples))
         # held-out samples count nowhere, and requests cost money
@@ -140,7 +143,7 @@ class JudgedScores(Stage[Scoring]):
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
         prepared = run.read(self.preparation)
-        judgements = self.metric.judge(inputs, prepared.decisions, _of_draw(ask, self.draw))
+        judgements = self.metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))
         scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
         remarks = [""] * len(samples)
         for row, remark in zip(rows, judgements.remarks, strict=True):
@@ -151,7 +154,7 @@ class JudgedScores(Stage[Scoring]):
         return replace(result, scores=table, usage=usage)
 
 
-def _of_draw(ask: Ask, draw: int) -> Ask:
+def _set_draw(ask: Ask, draw: int) -> Ask:
     """Request this draw of every reply."""
     return lambda requests: ask([replace(request, draw=draw) for request in requests])
 
@@ -187,3 +190,27 @@ def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) 
         judging.n_samples,
         judging.n_passages,
     )
+
+
+def judge_counts(tables: Iterable[pa.Table]) -> dict[str, dict[str, Json]]:
+    """Return `{judge: {n_judged, n_unparsable, reasons, commonest}}` of tables of scores with a judge.
+
+    `n_judged` counts the samples to which a metric of the judge applies, including failed requests. `n_unparsable`
+    counts the samples without a readable reply. These leave metrics with few samples, or with none. `reasons` and
+    `commonest` explain them (see `reasons_of`).
+    """
+    counts: dict[str, dict[str, Json]] = {}
+    for table in tables:
+        states = [table[name].to_pylist() for name in table.column_names if name.startswith(_STATE)]
+        for name in (name for name in table.column_names if name.startswith(_JUDGE)):
+            of_samples = [set(own) for own in zip(*states, strict=True)]
+            unparsable = [ScoreState.UNPARSABLE in own for own in of_samples]
+            unread = (reason for reason, is_it in zip(table[name].to_pylist(), unparsable, strict=True) if is_it)
+            reasons, commonest = reasons_of(unread)
+            counts[name.removeprefix(_JUDGE)] = {
+                "n_judged": sum(not own.isdisjoint(_JUDGED) for own in of_samples),
+                "n_unparsable": sum(unparsable),
+                "reasons": reasons,
+                "commonest": commonest,
+            }
+    return counts

@@ -37,8 +37,8 @@ def pooled_entries(
     half = ndtri((1 + confidence) / 2) * found.error
     value, low, high = found.value, found.value - half, found.value + half
     if is_share:
-        # Clipped, not computed on the logit scale: the error of the model does not shrink towards 0 and 1 as that of a
-        # share.
+        # Clipped, not computed on the logit scale: the error of the model does not shrink towards 0 and 1, unlike the
+        # error of a share.
         value, low, high = (np.clip(each, 0.0, 1.0) for each in (value, low, high))
     for name, *numbers in zip(known, value.tolist(), low.tolist(), high.tolist(), strict=True):
         entries[name] = dict(zip(("pooled", "pooled_low", "pooled_high"), numbers, strict=True))

@@ -51,7 +51,7 @@ def scoring(
         for name, score in scores.items():
             _require_finite(metric, name, score, samples)
             _require_shares(metric, name, score, samples)
-        flat |= {name: Scored(metric, _of_reported(score, samples)) for name, score in scores.items()}
+        flat |= {name: Scored(metric, _drop_held_out(score, samples)) for name, score in scores.items()}
     return Scoring(aggregate(flat, samples, interval), _score_table(flat), {})
 
 
@@ -96,8 +96,8 @@ def _has_value(scores: Scores) -> NDArray[np.bool_]:
     return np.array([state is ScoreState.VALUE for state in scores.states], dtype=bool)
 
 
-def _of_reported(scores: Scores, samples: Sequence[Sample]) -> Scores:
-    """Remove the values of samples by which something was chosen. They would bias a mean in favour of the choice."""
+def _drop_held_out(scores: Scores, samples: Sequence[Sample]) -> Scores:
+    """Remove the values of samples that helped to choose something. They would bias a mean in favour of the choice."""
     held_out = np.array([sample.held_out for sample in samples], dtype=bool)
     if not held_out.any():
         return scores
@@ -160,7 +160,7 @@ def mark_gold_outside_corpus(scores: Mapping[str, Scores], samples: Sequence[Sam
 
 def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState]]:
     """Return the positions of the answers that can be scored, and the state of every answer."""
-    # A cell without a model, such as one of retrieval alone, has no answers by design. None is missing from its means.
+    # A cell without a model has no answers by design, so none is missing from its means.
     exclusions = {AnswerState.ERROR: ScoreState.ANSWER_ERROR, AnswerState.NOT_ASKED: ScoreState.NOT_APPLICABLE}
     rows = [row for row, answer in enumerate(answers) if answer.state not in exclusions]
     return rows, [exclusions.get(answer.state, ScoreState.VALUE) for answer in answers]

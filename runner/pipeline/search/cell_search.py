@@ -97,7 +97,7 @@ def _rankings(
             elif isinstance(arm, SparseArm):
                 search = sparse_hits(arm, data, chunks, variant, retriever.depth)
             else:
-                assert isinstance(arm, EncodedArm), "an arm that picks is the only one"
+                assert isinstance(arm, EncodedArm), "a picking arm is the only arm of a retriever"
                 search = encoded_hits(arm, data, chunks, variant, retriever.depth)
             rankings.append(RankingOfArm(names, Ranking(filtered_hits(search, variant, allowed, chunks), variant)))
     return tuple(rankings)

@@ -38,7 +38,7 @@ from runner.pipeline.search.searching import Search
 
 
 def dimension_mistakes(retriever: Retriever) -> list[str]:
-    """Return errors for indexes with more dimensions than the vectors, as far as these are known in advance."""
+    """Return errors for indexes with more dimensions than the vectors, if the embedder knows its dimensions."""
     mistakes = []
     for arm in retriever.arms:
         if isinstance(arm, DenseArm | EncodedDenseArm) and isinstance(arm.vector_index, ShortensVectors):
@@ -77,7 +77,6 @@ class QueryVectors(Stage[Vectors]):
         return to_embed(self.embedder, [texts], getattr(self.embedder, "query_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
-        """Embed all queries."""
         queries = self.queries.read(run)
         vectors = self.embedder.embed_queries(queries, run.read(self.state))
         return checked_vectors(vectors, len(queries), self.embedder)
@@ -96,7 +95,6 @@ class BuiltVectorIndex(Stage[Parts]):
     corpora: SubCorpora
 
     def make(self, run: Run) -> Parts:
-        """Build the index."""
         vectors = run.read(self.vectors)
         parts = self.corpora.ranges(run)
         return sub_corpora.join([self.index.build(vectors[part.chunks], self._place(run, part)) for part in parts])
@@ -141,7 +139,6 @@ class DenseHits(Search):
     corpora: SearchedCorpora
 
     def make(self, run: Run) -> Hits:
-        """Search for all queries."""
         return self.search(run, self.depth, ALL)
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:

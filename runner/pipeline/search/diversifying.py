@@ -72,7 +72,7 @@ def _check_hits(diversity: object, before: Hits, after: Hits) -> Hits:
 
 @dataclass(frozen=True)
 class DiversityReport(StepReport):
-    """Report of how many hits were left out."""
+    """Report of the number of hits that were left out."""
 
     step: ClassVar[str] = "diversity"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.engine.store.part_files import read_part
+from runner.engine.store.part_files import Part, read_part
 from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.loaded_data import Data
@@ -67,7 +67,7 @@ class EncodedChunks(Stage[Encodings]):
 
     def _block(self, run: Run, chunks: Passages, rows: slice) -> Encodings:
         names = {field.name: f"{rows.start}-{rows.stop}-{field.name}" for field in fields(Encodings)}
-        stored: dict[str, Any] = {field: read_block(run.workspace, name) for field, name in names.items()}
+        stored: dict[str, Part] = {field: read_block(run.workspace, name) for field, name in names.items()}
         if any(part is None for part in stored.values()):
             encodings = _check_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
             require_equal_files(type(self.encoder))
@@ -90,9 +90,9 @@ def _blocks(lengths: NDArray[np.int32]) -> Iterator[slice]:
         first = last
 
 
-def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings]) -> NDArray[Any]:
+def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings]) -> Part:
     """Join the arrays of all blocks. Offsets continue from the end of the previous block."""
-    parts: list[NDArray[Any]] = [getattr(block, field) for block in blocks]
+    parts: list[NDArray[np.generic]] = [getattr(block, field) for block in blocks]
     if field not in _OFFSETS:
         return joined_blocks(run.workspace / f"{field}.npy", parts)
     return np.cumsum([0, *np.concatenate([np.diff(part) for part in parts])], dtype=np.int64)
@@ -127,7 +127,6 @@ class EncodedQueries(Stage[Encodings]):
     queries: QueryPassages
 
     def make(self, run: Run) -> Encodings:
-        """Encode all queries."""
         queries = self.queries.read(run)
         return _check_encodings(self.encoder.encode_queries(queries), len(queries), self.encoder)
 
@@ -161,7 +160,6 @@ class BuiltTokenIndex(Stage[Parts]):
     corpora: SubCorpora
 
     def make(self, run: Run) -> Parts:
-        """Build the index."""
         weights = run.read(self.encoded).sparse
         return sub_corpora.join([self.index.build(weights.rows(part.chunks)) for part in self.corpora.ranges(run)])
 
@@ -182,7 +180,6 @@ class TokenHits(Search):
     corpora: SearchedCorpora
 
     def make(self, run: Run) -> Hits:
-        """Search for all queries."""
         return self.search(run, self.depth, ALL)
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:

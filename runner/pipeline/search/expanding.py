@@ -20,7 +20,7 @@ from runner.pipeline.search.query_stages import SampleQueries, queries_of
 PURPOSE = "expansion"
 
 EXPANDER = "expander"
-"""Name of an expander that asks a language model in the counts of judges."""
+"""Name of the counts of an expander that asks a language model. They are listed with the counts of judges."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def searched_queries(expander: Expander, data: Data) -> tuple[Stage[Queries], ..
 
 
 def reranking_queries(expander: Expander, data: Data) -> Stage[Queries]:
-    """Return the queries by which a reranker scores hits, usually those of the first variant.
+    """Return the queries that a reranker reads: the queries of the first variant, or the questions.
 
-    If the variant's queries are only written for the search, these are the questions.
+    The questions are read if the variant's queries are only written for the search.
     """
     first = expander.variants[0]
     is_only_for_search = isinstance(first, AskedVariant) and not first.reranker_reads
@@ -109,13 +109,13 @@ def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, Asked
 
 
 def expander_mistakes(expander: Expander) -> list[str]:
-    """Return errors for variants whose model is not a language model."""
+    """Return errors for variants that would ask something else than a language model."""
     models = [variant.llm for variant in expander.variants if isinstance(variant, AskedVariant)]
     return model_mistakes(EXPANDER, "queries", models)
 
 
 def gold_answer_mistakes(expander: Expander) -> list[str]:
-    """Return an error for variants that search with gold answers, in conversations with the model's own answers."""
+    """Return an error for variants that search with gold answers although the history has the model's answers."""
     if not any(getattr(variant, "with_answers", False) for variant in expander.variants):
         return []
     return [

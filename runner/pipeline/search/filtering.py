@@ -18,7 +18,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_stages import ChunkFacts, chunk_facts
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.search.checked_allowed import checked_allowed
+from runner.pipeline.search.checked_hits import checked_allowed
 from runner.pipeline.search.searching import Search, read_by
 
 _DEEPER = 8
@@ -48,7 +48,7 @@ class FilteredDocuments(Stage[AllowedDocuments]):
 
 @dataclass(frozen=True, eq=False)
 class ChunkRecords(Stage[Documents]):
-    """Records of chunks for a filter, if facts about chunks are known.
+    """Records of chunks for a filter, used if the chunker knows facts about chunks.
 
     A record has the id and the metadata of the chunk's document, and these facts, but no text.
     """
@@ -71,7 +71,7 @@ class ChunkRecords(Stage[Documents]):
 
 @dataclass(frozen=True, eq=False)
 class RecordSpans(Stage[Spans]):
-    """The span of every chunk in its own record."""
+    """The span of every chunk, with the number of the chunk as the number of its record."""
 
     kind: ClassVar[str] = "record_spans"
     version: ClassVar[int] = 1
@@ -80,18 +80,17 @@ class RecordSpans(Stage[Spans]):
     chunks: Stage[Spans]
 
     def make(self, run: Run) -> Spans:
-        """Number the records."""
         chunks = run.read(self.chunks)
         return Spans(np.arange(len(chunks), dtype=np.int32), chunks.start, chunks.end)
 
 
 @dataclass(frozen=True, eq=False)
 class FilteredHits(Stage[Hits]):
-    """The best chunks of the allowed documents, as many as the search returns without a filter, if there are as many.
+    """The best chunks of the allowed documents. If enough are allowed, as many as the search returns without a filter.
 
     Scores come from the search in the whole corpus. The search without a filter comes first, and is shared with
-    cells without one. Queries that lack hits are searched for again, at a larger depth, until they have them or the
-    corpus is exhausted.
+    cells without a filter. Queries that lack hits are searched for again, at a larger depth, until they have enough or
+    the corpus is exhausted.
     """
 
     kind: ClassVar[str] = "filtered_hits"
@@ -150,9 +149,7 @@ class _Sieve:
         return without(found, dropped)
 
     def likely_depth(self, queries: NDArray[np.int64], n_hits: int) -> int:
-        """Estimate the depth at which the query with the fewest allowed chunks has its hits, if these are spread
-        evenly.
-        """
+        """Estimate the depth that gives every query its hits, if allowed chunks are spread evenly over the ranking."""
         n_allowed = np.maximum(self._n_chunks[self._group[queries]], 1)
         return int((np.minimum(n_hits, n_allowed) * len(self._document) / n_allowed).max())
 
@@ -162,8 +159,8 @@ class _Sieve:
         They have fewer hits than the ranking has room for and than there are allowed chunks, and their last search was
         cut at its depth.
         """
-        n_wanted = np.minimum(self._n_chunks[self._group[queries]], kept.chunk.shape[1])
-        is_short = np.count_nonzero(kept.chunk >= 0, axis=1) < n_wanted
+        n_possible = np.minimum(self._n_chunks[self._group[queries]], kept.chunk.shape[1])
+        is_short = np.count_nonzero(kept.chunk >= 0, axis=1) < n_possible
         result: NDArray[np.bool_] = is_short & (found.chunk >= 0).all(axis=1)
         return result
 
@@ -213,7 +210,10 @@ class FilterReport(StepReport):
 
 
 def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> FilteredDocuments | None:
-    """Return the documents that may be found, or the chunks if facts about them are known; None without a filter."""
+    """Return the documents that may be found, or the chunks if the chunker knows facts about them.
+
+    None without a filter.
+    """
     if a_filter.is_open:
         return None
     facts = chunk_facts(chunks)

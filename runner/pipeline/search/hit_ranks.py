@@ -69,7 +69,7 @@ class HitRanks(StageGroup):
 
 
 def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
-    """Return the names of each search: its kind, and its own name in `arm_names` if several are of that kind.
+    """Return the names of each search: its kind, and its name in `arm_names` if several are of that kind.
 
     A single search of its kind only has the kind, so that its column does not depend on its name.
     """

@@ -19,11 +19,9 @@ class QueriesCodec:
     """Stores texts as JSON, and their samples as an array."""
 
     def encode(self, result: Queries) -> Parts:
-        """Return texts and samples."""
         return {"texts": list(result.texts), "sample": result.sample}
 
     def decode(self, parts: Parts) -> Queries:
-        """Return the queries."""
         return Queries(parts["texts"], parts["sample"])
 
 
@@ -48,7 +46,8 @@ class SampleQueries(Stage[Queries]):
 def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) -> Queries:
     """Return the queries of all samples, in order, from a variant's queries for each sample.
 
-    Raises ComponentError, which names the class of the variant, if a sample has no query or one that is not a string.
+    Raises ComponentError, which names the class of the variant, for a sample without a query and for a query that is
+    not a string.
     """
     if mistake := _mistake(texts, n_samples):
         raise broken_contract(variant, mistake)

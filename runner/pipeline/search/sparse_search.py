@@ -37,7 +37,6 @@ class BuiltSparseIndex(Stage[Parts]):
     chunks: BlockPassages
 
     def make(self, run: Run) -> Parts:
-        """Build the index."""
         return self.index.build(self.chunks.read(run))
 
 
@@ -94,7 +93,6 @@ class SparseHits(Search):
     blocks: tuple[tuple[SearchedBlock, ...], ...] = runtime_only((), _SAME_HITS)
 
     def make(self, run: Run) -> Hits:
-        """Search for all queries."""
         return self.search(run, self.depth, ALL)
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:

@@ -9,10 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 from components.errors import DataError, StoreError
-from runner.engine.exchanging import exchange
-from runner.engine.linking import link_or_copy
+from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.store import Store
-from runner.engine.store.half_exports import HalfExport, of_others
+from runner.engine.store.half_exports import HalfExport, unfinished_beside
 from runner.results import open_samples
 from runner.serving.exporting.exported_cell import ExportedCell
 from runner.serving.exporting.folder_readme import readme
@@ -60,7 +59,7 @@ def load_pipeline(folder: str | Path = FOLDER, *, trust: bool = False) -> Pipeli
 def write_folder(cell: ExportedCell, out: Path) -> int:
     """Write the folder `out` atomically in the place of an earlier export, and return its size in bytes.
 
-    If the system cannot swap two folders (`runner.engine.exchanging`), an earlier export is replaced in two steps. A
+    If the system cannot swap two folders (`runner.engine.file_operations`), an earlier export is replaced in two steps. A
     process that is killed between them leaves none. The next export, or prune, restores the earlier one.
 
     A link stays, and the folder that it names is written. Raises DataError if something else exists there, StoreError
@@ -84,7 +83,7 @@ def _in_place_of(out: Path, store: Store) -> Iterator[Path]:
     for left in store.half_exports.left():
         if store.half_exports.remove(left):
             log.warning("removed %s, which a killed export left", left.folder)
-    for folder, of_store in of_others(out):
+    for folder, of_store in unfinished_beside(out):
         log.warning("%s: %s", folder, _advice(of_store, store))
     with store.half_exports.begin(out) as half:
         yield half.new

@@ -1,4 +1,4 @@
-"""Values that no answer may have are errors without secrets."""
+"""Answers are checked on arrival, and neither errors nor stored answers contain secrets of the environment."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,13 +7,14 @@ import pytest
 
 from components.errors import ComponentError
 from components.records import Answer, AnswerState, Request
-from runner.engine.checked_answers import checked_answers
+from runner.engine.checked_answers import checked_answers, without_secrets_in
 
 KEY = "zQ9-4711-aVeryLongSecretOfMine-0815-end"
+SECRET = "Quite-Secret-77/x"
 
 
 class Mine:
-    """Puts an exception where its text is wanted."""
+    """Puts an exception in the place of its text."""
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         error: Any = ValueError(KEY)
@@ -26,3 +27,37 @@ def test_a_secret_is_hidden_before_a_value_is_cut(monkeypatch: pytest.MonkeyPatc
     request: Any = type("Asked", (), {"id": "a"})()
     with pytest.raises(ComponentError, match=r"Answer\.error: got ValueError\('\*\*\*'\), expected a string"):
         list(checked_answers(llm, [request]))
+
+
+def test_texts_thoughts_and_errors_hold_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    answers = [
+        Answer("a", AnswerState.OK, f"It is {SECRET}.", thoughts=f"Quite-Secret-77%2Fx? {SECRET}"),
+        Answer("b", AnswerState.ERROR, error=f"HTTP 401: {SECRET} at http://u:p@host"),
+    ]
+    first, second = without_secrets_in(iter(answers))
+    assert (first.text, first.thoughts) == ("It is ***.", "***? ***")
+    assert second.error == "HTTP 401: *** at http://***@host"
+
+
+def test_an_answer_without_a_secret_is_the_same_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    answer = Answer("a", AnswerState.OK, "Use http://u:p@host with api_key='sk-1234567890abcdefghij'.")
+    (found,) = without_secrets_in(iter([answer]))
+    assert found is answer
+
+
+def test_the_source_is_closed_with_it() -> None:
+    closed = []
+
+    def generate() -> Iterator[Answer]:
+        try:
+            yield Answer("a", AnswerState.OK, "x")
+            yield Answer("b", AnswerState.OK, "y")
+        finally:
+            closed.append(True)
+
+    answers = without_secrets_in(generate())
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    assert closed == [True]

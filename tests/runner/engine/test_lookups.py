@@ -24,13 +24,13 @@ def store(tmp_path: Path) -> Store:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often manifests were looked for, by kind."""
     counts: Counter[str] = Counter()
-    opened = manifests._without_waiting
+    opened = manifests._open_without_waiting
 
     def counted(path: str, flags: int) -> int:
         counts[Path(path).parents[2].name] += 1
         return opened(path, flags)
 
-    monkeypatch.setattr(manifests, "_without_waiting", counted)
+    monkeypatch.setattr(manifests, "_open_without_waiting", counted)
     return counts
 
 

@@ -46,7 +46,9 @@ def test_a_way_out_that_is_no_error_fails_the_stage(
     compute: Callable[[Sum, Run], int], told: str, tmp_path: Path
 ) -> None:
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=compute))
-    assert run.error.startswith(f"source: {told}, expected an exception that says why (your code in this stage: ")
+    assert run.error.startswith(
+        f"source: {told} instead of raising an exception that says why (your code in this stage: "
+    )
 
 
 _children: list[int] = []

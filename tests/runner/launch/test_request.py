@@ -20,7 +20,7 @@ def test_ignored_settings_of_an_override_are_errors(tmp_path: Path, override: st
     with pytest.raises(ConfigError) as refused:
         check_jobs([small_job(tmp_path, "executor=processes", override)])
     (mistake,) = refused.value.mistakes
-    assert mistake.startswith("executor.resources.vectors.gpus: does not count with executor=processes")
+    assert mistake.startswith("executor.resources.vectors.gpus: has no effect with executor=processes")
     assert mistake.endswith("use executor=ray or executor=slurm")
 
 
@@ -28,7 +28,7 @@ def test_ignored_settings_of_a_preset_are_reported_once(tmp_path: Path, caplog: 
     job = replace(small_job(tmp_path, GPUS, "metrics=retrieval"), overrides=("metrics=retrieval",))
     assert run_sweep([job], SWEEP_ID, ()) == 0
     (told,) = caplog.messages
-    assert told.startswith("executor.resources.vectors.gpus: does not count")
+    assert told.startswith("executor.resources.vectors.gpus: has no effect")
 
 
 def test_settings_that_the_executor_uses_are_accepted(tmp_path: Path) -> None:

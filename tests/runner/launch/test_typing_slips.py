@@ -10,9 +10,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 import runner
 from components.errors import ConfigError
 from components.text.brackets import depth_of_brackets
-from runner.launch.axis_values import check_axis
 from runner.launch.compose import compose_config
-from runner.launch.grid_sweeper import expand
+from runner.launch.grid_sweeper import check_axis, expand
 from runner.launch.overrides import readable, refuse_strays
 from tests.runner.sweeping import run_command
 
@@ -108,7 +107,7 @@ def test_an_address_with_blanks(url: str) -> None:
 
 def test_late_interaction_names_the_embedder_that_it_wants() -> None:
     (mistake,) = mistakes("reranker=late_interaction")
-    assert "Lsa lacks encode_chunks, encode_queries; choose one that has them: embedder=bge-m3-heads" in mistake
+    assert "Lsa lacks encode_chunks, encode_queries; choose an embedder that has them: embedder=bge-m3-heads" in mistake
 
 
 class TestAxes:

@@ -250,8 +250,8 @@ class TestMisbehaviour:
     @pytest.mark.parametrize(
         ("how", "reason"),
         [
-            ("exit", "a component called sys.exit(0), expected an exception that says why" + CLASS),
-            ("base", "a component raised Unusual, expected an exception that says why" + CLASS),
+            ("exit", "a component called sys.exit(0) instead of raising an exception that says why" + CLASS),
+            ("base", "a component raised Unusual instead of raising an exception that says why" + CLASS),
             ("none", "answer scores: AttributeError: 'NoneType' object has no attribute 'items'" + CLASS),
             ("short", "answer scores: ValueError: zip() argument 2 is shorter than argument 1" + CLASS),
             ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike); expected finite"),
@@ -269,17 +269,15 @@ class TestMisbehaviour:
         done = run_command(folder, *SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")
         assert done.returncode == 1, done.stderr
         (cell,) = read_cells(only_sweep(folder))
-        assert f"(os._exit), expected an exception that says why{CLASS}" in cell.reason
+        assert f"(os._exit) instead of raising an exception that says why{CLASS}" in cell.reason
 
     def test_the_command_that_it_ends_names_the_class(self, folder: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
         job = (*SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "executor=local")
         done = run_command(folder, *job)
         assert done.returncode == 3
-        expected = (
-            "answer scores: a component ended the process with code 3 (os._exit), expected an exception that says why"
-        )
-        assert expected + CLASS in done.stderr.splitlines()
+        ended = "answer scores: a component ended the process with code 3 (os._exit)"
+        assert f"{ended} instead of raising an exception that says why{CLASS}" in done.stderr.splitlines()
 
     def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Misnamed}"

@@ -22,9 +22,13 @@ from components.records import (
     Turn,
 )
 from components.refiners.pieces import Piece, assembled, copied
-from runner.pipeline.answers.checked_generation import checked_generation
-from runner.pipeline.answers.checked_prompts import checked_examples, checked_messages, checked_turns
-from runner.pipeline.corpus.checked_origins import check_origins
+from runner.pipeline.answers.checked_prompts import (
+    checked_examples,
+    checked_generation,
+    checked_messages,
+    checked_turns,
+)
+from runner.pipeline.corpus.checked_spans import check_origins
 
 SAMPLES = [Sample(name, "qa", Kind.QA, f"{name}?", ("me",), gold=(Evidence(name),)) for name in ("a", "b")]
 POOL = [Sample(name, "qa", Kind.QA, f"{name}?", ("me",), gold=(Evidence(name),)) for name in ("c", "d", "a")]

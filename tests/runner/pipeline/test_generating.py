@@ -119,6 +119,6 @@ def test_a_failed_request_fails_its_answer_and_is_made_again(
 def test_equal_draws_are_a_mistake_before_any_work(options: list[str]) -> None:
     job = compose_job(*options, "generator=self_consistency", "llm.temperature=0")
     with pytest.raises(
-        ConfigError, match="temperature: got 0, at which all 5 draws of SelfConsistency are the same answer"
+        ConfigError, match="temperature: got 0, so that all 5 draws of SelfConsistency are the same answer"
     ):
         check_jobs([job])

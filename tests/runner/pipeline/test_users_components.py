@@ -12,7 +12,7 @@ from components.metrics.interval import Intervals
 from components.records import AllowedDocuments, Kind, Sample, Scores, ScoreState
 from runner.pipeline.corpus.checked_arrays import checked_scores, checked_vectors
 from runner.pipeline.scoring.score_stages import scoring
-from runner.pipeline.search.checked_allowed import checked_allowed
+from runner.pipeline.search.checked_hits import checked_allowed
 from runner.pipeline.search.query_stages import queries_of
 
 SAMPLES = [Sample(str(number), "all", Kind.QA, "who?", ("me",)) for number in range(2)]

@@ -40,7 +40,7 @@ def address_mistakes(address: str) -> list[str]:
 
 
 def _misspelled_bucket(folder: str) -> list[str]:
-    """Return an error for an address of a bucket in which a slash is missing."""
+    """Return an error for the address of a bucket that lacks a slash. [] for a folder."""
     scheme, colon, rest = folder.partition(":")
     if not colon or not (scheme in _SCHEMES or (re.fullmatch(r"[a-z]\w+", scheme) and rest.startswith("/"))):
         return []

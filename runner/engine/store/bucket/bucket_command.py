@@ -11,8 +11,7 @@ from components.errors import StoreError
 from runner.console.display import say_error
 from runner.engine.store.bucket.objects import Listed, Objects
 from runner.engine.store.bucket.upkeep import Kept, Upkeep
-from runner.engine.store.damage import shown_damage
-from runner.engine.store.sizes import shown_size
+from runner.engine.store.shown_store import shown_damage, shown_size
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -76,7 +75,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
             "scores of pairs"
         )
     else:
-        leftovers += [each for each in _by_age(upkeep, options.stage) if each.modified <= before]
+        leftovers += [each for each in _prunable_by_age(upkeep, options.stage) if each.modified <= before]
     summary = (
         f"{len(chosen)} results, {shown_size(sum(kept.n_bytes for kept in chosen))}, and {len(leftovers)} leftovers"
     )
@@ -91,7 +90,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
     return 0
 
 
-def _by_age(upkeep: Upkeep, stage: str) -> list[Listed]:
+def _prunable_by_age(upkeep: Upkeep, stage: str) -> list[Listed]:
     """Return the objects that are pruned by age.
 
     Paid replies are pruned only if they are named. Scores, which are quick to compute again, are pruned by age alone.

@@ -25,7 +25,7 @@ from runner.engine.store.bucket.paths import (
     result_at,
 )
 from runner.engine.store.manifests import MANIFEST, Files
-from runner.engine.store.mirror import Mirror
+from runner.engine.store.remote import Mirror
 from runner.engine.store.writers import LEASE_S, Writers
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _TAG = ".tag"
 """File beside a cached result with the tag of its object in the bucket."""
 
 _ABSENT_S = 5.0
-"""Seconds before a missing result is looked up again. At most that much work may be done twice."""
+"""Seconds before a missing result is looked up again. Two hosts may therefore do this much work twice."""
 
 _LOOK_EVERY_S = 2.0
 
@@ -164,7 +164,7 @@ class BucketRemote:
         return True
 
     def _upload(self, kind: str, name: str, folder: Path) -> str | None:
-        """Upload a result and return its tag. None if another process was first. First sends the replies of models."""
+        """Upload a result and return its tag. None if another process was first. Sends replies of models before it."""
         for mirror in list(self._mirrors.values()):
             mirror.send_now()
         manifest = (folder / MANIFEST).read_bytes()
@@ -192,9 +192,7 @@ class BucketRemote:
             damaged = first.tag
 
     def _set_aside(self, kind: str, name: str, folder: Path) -> None:
-        """Keep a result that could not be sent. The next process that looks for it sends it instead of computing it
-        again.
-        """
+        """Keep a result that could not be sent. The next process that needs it sends it instead of computing it."""
         place = self._unsent_path(kind, name)
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ class OnHost(Protocol):
 
 @dataclass
 class _Seen:
-    """The tag of a heartbeat, and the interval in which we saw no change, by our clock."""
+    """The tag of a heartbeat, and the interval without a visible change, by the clock of this process."""
 
     tag: str
     since: float
@@ -58,7 +58,7 @@ class BucketWriters:
 
     @property
     def own_name(self) -> str:
-        """Name of this process, whose heartbeat starts with the first access."""
+        """Name of this process. The first access starts its heartbeat."""
         with self._starting:
             if self._heartbeat is None:
                 name = f"{self._host}-{self._on_host.own_name}"
@@ -89,7 +89,7 @@ class BucketWriters:
         self._heartbeat.work.append(weakref.WeakMethod(work))
 
     def is_gone(self, name: str) -> bool:
-        """Return True if a process has ended, or had no heartbeat for a lease period while this process looked."""
+        """Return True if a process has ended, or sent no heartbeat for a lease period while this process watched."""
         host, _, on_host = name.partition("-")
         if host == self._host:
             return self._on_host.is_gone(on_host)
@@ -159,7 +159,10 @@ class _Heartbeat:
 
 
 def host_of(cache: Path) -> str:
-    """Return the name of a cache, which identifies the host whose processes share it. Raises StoreError."""
+    """Return the name of a cache. It identifies the host, because all processes of a host share the cache.
+
+    Creates the name on the first call. Raises StoreError.
+    """
     path = cache / "host"
     with keeping("the name of this cache", cache):
         cache.mkdir(parents=True, exist_ok=True)

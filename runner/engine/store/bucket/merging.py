@@ -1,4 +1,4 @@
-"""Merging of objects with replies. Each process writes its own objects, and months of sweeps leave thousands of small
+"""Merging of objects with replies. Each process writes separate objects, and months of sweeps leave thousands of small
 ones.
 
 Replies added at the same time are not lost. An object is emptied only if it has not changed since it was read, and it

@@ -47,7 +47,7 @@ class SyncState:
         return True
 
     def soon(self, in_background: Callable[[], None]) -> None:
-        """Schedule an upload."""
+        """Schedule an upload within a few seconds. `in_background` is the bound method that uploads."""
         self._is_due = True
         if not self._is_watched:
             self._is_watched = True
@@ -81,7 +81,7 @@ class _Sent:
 
 
 class SentReplies:
-    """The files of one folder of `runner.engine.store.replies.Replies`, to which their writers append lines.
+    """The files of one folder of `runner.engine.store.replies.Replies`. Their writers append lines.
 
     The subfolders `.sent/` and `.brought/` record how much of each file was sent, and of each object brought. Files and
     objects may be merged afterwards.
@@ -155,9 +155,10 @@ class SentReplies:
         return file.st_size > self._progress_of(file, writer).end and self._writers.has_ended_here(writer)
 
     def _progress_of(self, file: os.stat_result, writer: str) -> _Sent:
-        """Return the progress of a file.
+        """Return how much of a file was sent.
 
-        A new file of a writer, whose file was merged because it was presumed dead, continues in further segments.
+        A writer that was presumed dead, so that its file was merged, starts a new file. It continues in further
+        segments.
         """
         try:
             sent = _Sent(**json.loads((self._folder / ".sent" / writer).read_text(encoding="utf-8")))
@@ -209,7 +210,7 @@ class SentBlocks:
         self._state = SyncState(writers, self._send)
 
     def bring(self) -> None:
-        """Download missing blocks."""
+        """Download the blocks that the folder lacks, unless the bucket was listed a moment ago."""
         if not self._state.may_look:
             return
         missing = [each for name, each in self._look().items() if not (self._folder / name).exists()]

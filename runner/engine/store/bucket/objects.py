@@ -90,8 +90,8 @@ class Objects:
     def create(self, path: str, contents: bytes) -> str | None:
         """Create an object and return its tag. None if it already exists. If several processes try, one succeeds.
 
-        An object that was written, but whose response was lost, counts as already existing. Compare contents where that
-        matters.
+        If the response to a successful write is lost, the object counts as already existing. Compare contents where
+        that matters.
         """
         from obstore.exceptions import AlreadyExistsError
 
@@ -143,7 +143,7 @@ class Objects:
             return None
 
     def head(self, path: str) -> Listed | None:
-        """Return what a listing reports of one object. None if it does not exist."""
+        """Return one object as a listing shows it. None if it does not exist."""
         try:
             meta = self._retry(f"look for {path}", lambda: self._store.head(path))
         except FileNotFoundError:

@@ -2,10 +2,10 @@
 
     8 bytes    the number of bytes of the manifest, big-endian
     manifest   manifest.json unchanged
-    files      those of `packed_files`, in that order, each as long as the manifest says
+    files      the files of `packed_files`, in that order, each as long as the manifest says
 
-A request costs the same for a byte and for a MiB, so small files do not get objects of their own. Large files do, and
-are downloaded when they are read.
+A request costs the same for a byte and for a MiB, so small files share one object. Each large file has a separate
+object, which is downloaded when the file is read.
 """
 
 import hashlib
@@ -34,13 +34,13 @@ def packed_files(files: Files) -> list[str]:
 
 
 def large_files(files: Files) -> list[str]:
-    """Return all other files."""
+    """Return the files that are too large for `packed_files`. Each is a separate object."""
     packed = set(packed_files(files))
     return [name for name in files if name not in packed]
 
 
 def pack(manifest: bytes, files: Files, folder: Path) -> bytes:
-    """Return the object of a result whose files are in a folder. Raises OSError."""
+    """Return the contents of a result's object, from the files in its folder. Raises OSError."""
     contents = [(folder / name).read_bytes() for name in packed_files(files)]
     return b"".join([len(manifest).to_bytes(_N_HEAD, "big"), manifest, *contents])
 

@@ -2,9 +2,10 @@
 
 store.json                         version of the format, and the name of the store's cache on each host
 entries/<kind>/<ke>/<key>          one result: its manifest and its small files, in one object
-parts/<kind>/<ke>/<key>/<digest>   a large file of a result, by its checksum partial/<run>/<kind>/<ke>/<name>   a result
-with failed requests, for the run that computed it replies/, pair_scores/             see `mirrors` writers/, locks/,
-runs/            heartbeats, holders of locks, and results that running sweeps need
+parts/<kind>/<ke>/<key>/<digest>   a large file of a result, by its checksum
+partial/<run>/<kind>/<ke>/<name>   a result with failed requests, for the run that computed it
+replies/, pair_scores/             see `mirrors`
+writers/, locks/, runs/            heartbeats, holders of locks, and results that running sweeps need
 """
 
 ENTRIES, PARTS, PARTIAL = "entries", "parts", "partial"

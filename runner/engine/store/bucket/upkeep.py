@@ -39,8 +39,9 @@ _PRESUMED_DEAD_AFTER = timedelta(seconds=3 * LEASE_S)
 
 @dataclass(frozen=True)
 class Kept:
-    """A result in the bucket. `n_bytes` covers its object and its large files, and `large` holds the paths of these
-    files.
+    """A result in the bucket.
+
+    `n_bytes` covers its object and its large files. `large` holds the paths of the large files.
     """
 
     kind: str
@@ -52,7 +53,7 @@ class Kept:
 
     @property
     def key(self) -> str:
-        """Key of its stage."""
+        """Key of the stage, without the run that `name` adds for a partial result."""
         return self.name.partition("-")[0]
 
     @property

@@ -9,8 +9,7 @@ import pytest
 from components.errors import BudgetReached, StoreError
 from components.openai_server.gate import Tokens
 from components.prices import Price
-from runner.engine.spending.budget import Budget
-from runner.engine.spending.ledger import Ledger, Spent
+from runner.engine.spending.ledger import Budget, Ledger, Spent
 
 PRICE = Price(prompt=2.0, completion=10.0, cached=1.0)
 MOST = Tokens(100, 50)

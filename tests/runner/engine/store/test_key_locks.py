@@ -168,7 +168,7 @@ def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
         thread.start()
         assert not inside.wait(2 * LEASE_S)
         assert "making vectors" in caplog.text
-        assert "if that one was stopped (Ctrl-Z), let it go on, or end it" in caplog.text
+        assert "if that process was stopped (Ctrl-Z), continue or end it" in caplog.text
         holder.send_signal(signal.SIGCONT)
         print(file=holder.stdin, flush=True)
         assert inside.wait(10)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from runner.engine.exchanging import exchange
+from runner.engine.file_operations import exchange
 from runner.engine.store import Store
 from runner.engine.store.writers import Writers
 from runner.serving.exporting import exported_folder as export_folder

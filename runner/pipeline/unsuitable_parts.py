@@ -1,11 +1,13 @@
-"""Finds components of a cell that do not suit each other, before anything is loaded.
+"""Finds components of a cell that do not suit each other or the data set, before any work is done."""
 
-See `data_mistakes` for errors that depend on the data set.
-"""
+from collections import Counter
+from collections.abc import Sequence
 
 from components.protocols import (
     LLM,
     AnyReranker,
+    ChecksMetadata,
+    ChecksSamples,
     Expander,
     Generator,
     Header,
@@ -15,9 +17,16 @@ from components.protocols import (
     RerankerSelection,
     Retriever,
 )
+from components.records import Sample
+from runner.engine.ask import is_language_model
+from runner.engine.store import Store
+from runner.engine.worker import read_kept
 from runner.pipeline.answers.generating import draw_mistakes
+from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_headers import header_mistakes
+from runner.pipeline.corpus.loaded_data import Data, metadata_names
 from runner.pipeline.corpus.refined_corpora import refiner_mistakes
+from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.ranking.selecting import selection_mistakes
 from runner.pipeline.search.dense_search import dimension_mistakes
 from runner.pipeline.search.expanding import expander_mistakes, gold_answer_mistakes
@@ -38,7 +47,10 @@ def combination_mistakes(
     repeat: int | None = None,
     judge_repeat: int | None = None,
 ) -> list[str]:
-    """Return errors about combinations of fields of a cell. None stands for a field that could not be built."""
+    """Return errors about combinations of fields of a cell, before anything is loaded.
+
+    None stands for a field that could not be built.
+    """
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
     mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
     mistakes += [
@@ -74,5 +86,41 @@ def combination_mistakes(
 
 
 def searches(retriever: Retriever) -> bool:
-    """Return whether queries are searched for. False for a closed book, and for an arm that picks without a query."""
+    """Return True if the retriever searches. False for a closed book, and for an arm that picks without a query."""
     return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)
+
+
+def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:
+    """Return errors of components that do not suit the loaded data set, and of too few few-shot examples in `pool`.
+
+    Raises DataError if a data set has to be read again and that fails.
+    """
+    variants = cell.expander.variants if searches(cell.retriever) else ()
+    histories = (cell.history,) if is_language_model(cell.llm) else ()
+    checking = [part for part in (*variants, *histories) if isinstance(part, ChecksSamples)]
+    mistakes: list[str] = []
+    if checking:
+        samples = _samples(data, store)
+        mistakes += [mistake for part in checking for mistake in part.check_samples(samples)]
+    filters = (cell.filter,) if searches(cell.retriever) else ()
+    prompts = (cell.prompt,) if is_language_model(cell.llm) and cell.retriever.arms else ()
+    if reading := [part for part in (*filters, *prompts) if isinstance(part, ChecksMetadata)]:
+        names, samples = metadata_names(data, store), _samples(data, store)
+        mistakes += [mistake for part in reading for mistake in part.check_metadata(names, samples)]
+    if pool and is_language_model(cell.llm):
+        mistakes += _too_few_examples(cell.examples.n, _samples(data, store), _samples(pool, store))
+    return mistakes
+
+
+def _samples(data: Data, store: Store) -> tuple[Sample, ...]:
+    return read_kept(data.loaded, store, lambda entry: decode_samples(entry.part("samples")))
+
+
+def _too_few_examples(n: int, samples: Sequence[Sample], pool: Sequence[Sample]) -> list[str]:
+    n_of_kind = Counter(sample.kind for sample in pool if sample.references and sample.gold)
+    return [
+        f"examples.n: got {n}, but the examples' data set has {n_of_kind[kind]} samples of the kind {kind.value} with "
+        "a reference and gold; use fewer examples or a larger split"
+        for kind in sorted({sample.kind for sample in samples})
+        if n_of_kind[kind] < n
+    ]

@@ -2,7 +2,7 @@ import pytest
 from hydra._internal import defaults_list
 
 from runner.launch.compose import compose_config
-from runner.launch.quick_defaults import _interpolation_map, _map_where_needed
+from runner.launch.hydra_startup import _interpolation_map, _map_where_needed
 
 pytestmark = pytest.mark.usefixtures("shortcuts")
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("shortcuts")
 def test_quick_composition_equals_that_of_hydra(overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     quick = compose_config(overrides)
     assert defaults_list._create_interpolation_map is _map_where_needed
-    monkeypatch.setattr("runner.launch.quick_defaults._map_where_needed", _interpolation_map)
+    monkeypatch.setattr("runner.launch.hydra_startup._map_where_needed", _interpolation_map)
     assert compose_config(overrides) == quick
     assert defaults_list._create_interpolation_map is _interpolation_map
 
@@ -37,7 +37,7 @@ def test_a_map_is_made_for_files_with_an_interpolation_alone(monkeypatch: pytest
         made.append([str(default.get_name()) for default in defaults if not default.is_self()])
         return _interpolation_map(overrides, defaults, self_added)
 
-    monkeypatch.setattr("runner.launch.quick_defaults._interpolation_map", counting)
+    monkeypatch.setattr("runner.launch.hydra_startup._interpolation_map", counting)
     compose_config(["top_k=2", "judge=none", "generator=single"])
     n_before = len(made)
     compose_config(["top_k=2", "generator=refine", "llm=scripted"])

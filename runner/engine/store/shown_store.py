@@ -1,4 +1,13 @@
-"""Messages about damaged results."""
+"""Texts about a store that its commands print: sizes, and the number of damaged results."""
+
+
+def shown_size(n_bytes: float) -> str:
+    """Return a size such as "3.5 MiB", in the largest unit up to GiB that does not exceed it."""
+    for unit in ("B", "KiB", "MiB"):
+        if n_bytes < 1024:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1024
+    return f"{n_bytes:.1f} GiB"
 
 
 def shown_damage(n_results: int, n_damaged: int, is_removed: bool) -> str:
