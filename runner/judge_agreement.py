@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument(
-        "--sweep", help="a sweep whose answers are labelled in part: bias and corrected mean of every cell"
+        "--sweep", help="a sweep with labels for some of its answers: adds bias and corrected mean of every cell"
     )
     parser.add_argument("--json", type=Path, help="file for the whole report, with every disagreement")
     add_option(parser)
