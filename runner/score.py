@@ -188,11 +188,11 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[
             "method": entry["method"],
         }
         if isinstance(scored[name].metric, BleuCrud):
-            summary[name] |= _without_empty(scored[name], lines)
+            summary[name] |= _mean_without_empty(scored[name], lines)
     return summary
 
 
-def _without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
+def _mean_without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
     is_empty = np.array([_is_unscored_as_published(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}

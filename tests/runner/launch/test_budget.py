@@ -103,7 +103,7 @@ def test_what_was_spent_and_what_a_cell_costs_are_two_things(
     assert "at most about" in shown
     assert f"spent:    {N} requests, {9 * N} tokens, 0.0960 USD" in shown
     assert "spent:    nothing, no request was sent" in shown
-    assert "a cell costs 0.0960 USD when nothing is kept" in shown
+    assert "a cell costs 0.0960 USD when nothing is cached" in shown
 
 
 def test_cached_tokens_have_their_own_price_in_both(tmp_path: Path, server: ChatServer) -> None:
