@@ -179,7 +179,7 @@ class TestPlan:
         assert len(server.requests) == 2 * 5 * 8
         said = (
             "at most 80 requests for judging (at most 240 with repeats of unreadable replies); "
-            "replies that are kept are not subtracted yet"
+            "cached replies are not subtracted yet"
         )
         assert said in capsys.readouterr().out
 

@@ -40,7 +40,7 @@ def test_sweeps_of_several_folders_wait_for_each_other_at_one_database(tmp_path:
 def test_a_process_that_waits_for_another_one_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(locks, "_SAID_AFTER_S", 0.05)
+    monkeypatch.setattr(locks, "_WARN_AFTER_S", 0.05)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     path = lock_file(uri, tmp_path)
     with FileLock(path):
