@@ -35,7 +35,7 @@ from runner.testset.annotating.sheet import sheet_of
 
 
 class AnnotationFormat(StrEnum):
-    """File format for annotators."""
+    """Format of an export for annotators: tasks for Label Studio as JSON, or a CSV sheet."""
 
     LABEL_STUDIO = "label-studio"
     CSV = "csv"
@@ -78,12 +78,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
     export.add_argument("--per-cell", type=int, help="samples of each topic and task (default: all)")
     export.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
-    _add_choices(export, "--language", Language, None, "of the instructions (default: the language of the questions)")
+    _add_choices(
+        export, "--language", Language, None, "language of the instructions (default: the language of the questions)"
+    )
     into.add_argument("--out", type=Path, required=True, help="a new folder for the new version")
     into.add_argument(
         "--prefer", metavar="ANNOTATOR", help="annotator whose annotation decides where annotators disagree"
     )
-    agree.add_argument("--json", type=Path, help="a file for all of it")
+    agree.add_argument("--json", type=Path, help="file for the whole agreement record")
     accept.add_argument("--csv", type=Path, help="a file for the table")
     accept.add_argument("--write", type=Path, help="a new folder for the accepted samples")
     accept.add_argument(
@@ -150,9 +152,9 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
         console.print(f"removed: {line['id']}: {line['gate']}: {line['reason']} {line['detail']}", markup=False)
     changes = f"{new.n_edits} fields changed, {len(new.conflicts)} conflicts, {len(new.rejected)} samples rejected"
     console.print(f"{len(annotated.annotations):,} annotations, {changes}")
-    of = "the same content" if new.testset.key == testset.key else f"derived from {testset.key[:12]}"
-    console.print(f"version {new.testset.key[:12]} in {options.out}, {of}", markup=False)
-    if new.conflicts and not options.prefer and len({own.annotator for own in annotated.annotations}) > 1:
+    origin = "the same content" if new.testset.key == testset.key else f"derived from {testset.key[:12]}"
+    console.print(f"version {new.testset.key[:12]} in {options.out}, {origin}", markup=False)
+    if new.conflicts and not options.prefer and len({each.annotator for each in annotated.annotations}) > 1:
         print("Where annotators disagree, --prefer ANNOTATOR lets one of them decide.")
     return 1 if new.conflicts or new.rejected else 0
 
@@ -174,8 +176,8 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
     ratings = ratings_of(annotated.annotations)
     if not ratings:
         raise DataError(f"FILE: got {len(annotated.annotations)} annotations without a rating, expected some ratings")
-    kept = [own for own in testset.samples if is_accepted(ratings.get(own.id, ()), options.at)]
-    if options.write and not kept:
+    samples = [sample for sample in testset.samples if is_accepted(ratings.get(sample.id, ()), options.at)]
+    if options.write and not samples:
         raise DataError(f"--write: no sample is rated {options.at} or more by most of its raters; use a lower --at")
     cells = acceptance(testset, ratings)
     if options.csv:
@@ -183,9 +185,9 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
     _report_left_out(annotated)
     tables.show_acceptance(make_console(), cells)
     if options.write:
-        accepted = testset.next_version(kept, (), {"accepted_at": options.at})
+        accepted = testset.next_version(samples, (), {"accepted_at": options.at})
         write_testset(options.write, accepted)
-        print(f"wrote the {len(kept):,} accepted samples to {options.write}: version {accepted.key[:12]}")
+        print(f"wrote the {len(samples):,} accepted samples to {options.write}: version {accepted.key[:12]}")
     return 0
 
 

@@ -65,11 +65,11 @@ def show(console: Console, description: Mapping[str, Json]) -> None:
     sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")
-    lengths = [(name, *(of[measure] for measure in measures)) for name, of in description["lengths"].items()]
+    lengths = [(name, *(entry[measure] for measure in measures)) for name, entry in description["lengths"].items()]
     print_table(console, "Lengths in characters", ("", *measures), lengths)
     subsets = [
-        (name, of["n_samples"], of["n_with_references"], of["n_with_gold"], ", ".join(of["kinds"]))
-        for name, of in description["subsets"].items()
+        (name, entry["n_samples"], entry["n_with_references"], entry["n_with_gold"], ", ".join(entry["kinds"]))
+        for name, entry in description["subsets"].items()
     ]
     print_table(console, "Subsets", ("subset", "samples", "with references", "with gold", "kinds"), subsets)
     _show_matrix(console, description)

@@ -27,8 +27,8 @@ EXIT_NOT_RUN = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    0 if every cell of topic and task has as many questions as requested, 1 if one is short, 2 after one clear message
-    if nothing was run, 130 if it was interrupted.
+    0 means that every cell of topic and task has as many questions as requested, 1 that some cell has fewer. 2 follows
+    one clear message if nothing was run. 130 means that the run was interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -39,9 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if {"-h", "--help"} & set(words):
             print(__doc__)
             return 0
-        only_shown = "--cfg" in words
-        config = composed([argument for argument in words if argument != "--cfg"])
-        if only_shown:
+        config = composed([word for word in words if word != "--cfg"])
+        if "--cfg" in words:
             print(OmegaConf.to_yaml(OmegaConf.create(config)))
             return 0
         return run(settings_of(config), config)

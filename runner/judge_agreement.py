@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument(
-        "--sweep", help="a sweep whose answers are labelled in part: bias and corrected mean of every cell"
+        "--sweep", help="a sweep with labels for some of its answers: adds bias and corrected mean of every cell"
     )
     parser.add_argument("--json", type=Path, help="file for the whole report, with every disagreement")
     add_option(parser)
@@ -89,7 +89,7 @@ def _report(
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
     entries = {name: _entry(ratings) for name, ratings in groups.items()}
     if len(names) > 1:
-        entries[_OVERALL] = _without_grades(_entry(rated))
+        entries[_OVERALL] = _drop_grades(_entry(rated))
     return {
         "metrics": entries,
         "n_ties": sum(len(item.ties) for item in items),
@@ -136,7 +136,7 @@ def _measure_entry(name: str, measure: Measure) -> dict[str, Json]:
     return {name: measure.value, f"{name}_interval": measure.interval}
 
 
-def _without_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
+def _drop_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
     """Drop the measures of grades: a distance between the grades of different scales is meaningless."""
     return {name: value for name, value in entry.items() if name != "n_graded" and "weighted" not in name}
 
@@ -178,7 +178,7 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
     for column in ("metric", "n", "questions", *titles, "failed"):
         table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
     for name, entry in report["metrics"].items():
-        cells = [_with_interval(entry, measure) for measure in measures]
+        cells = [_format_measure(entry, measure) for measure in measures]
         table.add_row(name, str(entry["n"]), str(entry.get("n_questions", 0)), *cells, str(entry["n_failed"]))
     console.print(table)
     for name, entry in report["metrics"].items():
@@ -199,7 +199,7 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
         console.print(f"    answer: {one_line(row['answer'])}", markup=False, style="dim")
 
 
-def _with_interval(entry: Mapping[str, Json], measure: str) -> str:
+def _format_measure(entry: Mapping[str, Json], measure: str) -> str:
     if entry.get(measure) is None:
         return "–"
     if entry[f"{measure}_interval"] is None:

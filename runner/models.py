@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _models(cell: Cell) -> Iterator[tuple[object, str]]:
-    """Yield each component that has a model once, with the last role in which it occurs."""
+    """Yield each component that has a model, with its role. Equal components may occur in several roles."""
     for role in _ROLES:
         yield from ((part, role) for part in parts_of(getattr(cell, role)) if getattr(part, "model", ""))
 

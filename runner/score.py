@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--input", type=Path, required=True, help="JSON Lines: see docs/metrics.md, 'Scoring any other system'"
     )
-    parser.add_argument("--metrics", required=True, help="names with commas between them, e.g. rouge_l,f1,ndcg@10")
+    parser.add_argument("--metrics", required=True, help="comma-separated names, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
     parser.add_argument(
         "--language", choices=languages(), default="zh", help="language whose word segmentation the metrics use"
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 def _names(argument: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in argument.split(",") if name.strip()))
     if not names:
-        raise ConfigError("--metrics: got none, expected names with commas between them, e.g. rouge_l,f1,ndcg@10")
+        raise ConfigError("--metrics: got none, expected comma-separated names, e.g. rouge_l,f1,ndcg@10")
     return names
 
 
@@ -173,8 +173,8 @@ def _is_unscored_as_published(metric: Scorer, line: ScoreLine) -> bool:
 def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[str, Json]:
     """Return value, n, n_excluded by state and the 95 % confidence interval [low, high] of each metric.
 
-    Includes the method of the interval and the number of groups of lines that it is from. CRUD-RAG's BLEU also has the
-    mean without empty answers, as published, and their number.
+    Includes the method of the interval and the number of clusters of lines that it is computed from. CRUD-RAG's BLEU
+    also has the mean without empty answers, as published, and the number of empty answers.
     """
     (entries,) = score_subsets(scored, [list(range(len(lines)))], Intervals(), clusters_of_lines(lines))
     summary = {}
@@ -188,11 +188,11 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[
             "method": entry["method"],
         }
         if isinstance(scored[name].metric, BleuCrud):
-            summary[name] |= _without_empty(scored[name], lines)
+            summary[name] |= _mean_without_empty(scored[name], lines)
     return summary
 
 
-def _without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
+def _mean_without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
     is_empty = np.array([_is_unscored_as_published(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}

@@ -1,4 +1,4 @@
-"""python -m runner.store ls | verify | prune"""
+"""python -m runner.store ls | verify | prune: lists, checks and cleans up the store of stage results."""
 
 if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
@@ -122,7 +122,7 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
     temporary = [*_files(store, "tmp"), *store.left_locks()]
     leftovers = [path for path in temporary if _last_changed(path) < time.time() - _DAY_S]
-    # belonging to no running process, at any age
+    # Probes of processes that have ended are deleted at any age.
     leftovers += [probe for probe in left_probes(store) if probe not in leftovers]
     # Replies cost money, so they are deleted only if `stage` names them. Cheap leftovers are deleted by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
@@ -151,7 +151,9 @@ def _remove(store: Store, path: Path) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.store", description="Looks after the store of stage results.")
+    parser = CommandParser(
+        prog="python -m runner.store", description="Lists, checks and cleans up the store of stage results."
+    )
     parser.add_argument(
         "--store-dir", default="results/store", help="run.store_dir: a folder, or a bucket (default: %(default)s)"
     )
@@ -172,7 +174,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code. 2 for a store that is missing, or that cannot be read or changed."""
+    """Run one command and return its exit code.
+
+    0 is success. 1 means that `verify` found damage and did not delete it. 2 follows one clear message if the store is
+    missing, or cannot be read or changed.
+    """
     options = _parser().parse_args(arguments)
     console = make_console()
     store_dir = Path(options.store_dir)

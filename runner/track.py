@@ -14,7 +14,7 @@ from runner import results
 from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
 from runner.engine.plugins.trusted import add_option
-from runner.output.logging_process import n_traces, told
+from runner.output.logging_process import error_line, parse_n_traces
 from runner.output.mlflow_runs import Tracker
 from runner.output.tracking import default_uri, samples_line, where_to_look
 
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         tracker.log_cells(cells)
         pages, traced = tracker.finish(options.traces)
     except Exception as error:  # noqa: BLE001 - MLflow may raise anything
-        say_error(f"{uri}: could not log the sweep: {told(error)}")
+        say_error(f"{uri}: could not log the sweep: {error_line(error)}")
         return 2
     print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, pages.cells)}")
     if options.traces != 0:
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _n_traces(text: str) -> int | None:
     with contextlib.suppress(ValueError):
-        n = n_traces(text)
+        n = parse_n_traces(text)
         if n is None or n >= 0:
             return n
     raise argparse.ArgumentTypeError(f"got {text!r}, expected a number of samples, e.g. 100, or all")

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
 from components.secrets.mask import masked, shortened, without_secrets
@@ -70,7 +71,7 @@ def estimate(n: int) -> str:
 
 def say_error(error: object) -> None:
     """Write a message to standard error, without secrets."""
-    with suppress(OSError):  # a terminal that was closed has no reader
+    with suppress(OSError):  # the terminal was closed
         sys.stderr.write(f"{printable(masked(str(error)))}\n")
 
 
@@ -93,7 +94,7 @@ class SafeConsole(Console):
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, emoji=False, **options)
 
-    def render_str(self, text: str, *, style: Any = "", markup: bool | None = None, **options: Any) -> Text:
+    def render_str(self, text: str, *, style: str | Style = "", markup: bool | None = None, **options: Any) -> Text:
         is_marked = markup if markup is not None else self._markup
         shown = printable(without_secrets(text))
         parsed = _apply_markup(shown) if is_marked else Text(shown)
@@ -103,7 +104,7 @@ class SafeConsole(Console):
     def _check_buffer(self) -> None:
         try:
             super()._check_buffer()
-        except OSError:  # of a closed terminal
+        except OSError:  # the terminal was closed
             self._buffer.clear()
             self.on_broken_pipe()
 

@@ -16,7 +16,7 @@ ENDINGS = tuple(
     signal.Signals(getattr(signal, name)) for name in ("SIGINT", "SIGHUP", "SIGTERM") if hasattr(signal, name)
 )
 
-OF_TERMINALS = tuple(number for number in ENDINGS if number is not signal.SIGTERM)
+TERMINAL_SIGNALS = tuple(number for number in ENDINGS if number is not signal.SIGTERM)
 """Signals that a terminal sends to all of its processes."""
 
 _SAME_INTERRUPT_S = 1.0
@@ -26,7 +26,8 @@ _REPEATED_AFTER_S = 0.05
 class Interrupt:
     """Signal handler that raises KeyboardInterrupt, once for signals in quick succession.
 
-    A `finally` of Python's is not safe from an interrupt that is raised as it begins, such as a second Ctrl-C.
+    A second interrupt, such as another Ctrl-C, could otherwise be raised at the start of a `finally` block, which then
+    would not run.
     """
 
     def __init__(self) -> None:
@@ -39,10 +40,9 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def repeat_lost(self) -> None:
-        """Raise interrupts again that Python loses in a callback, as during an import.
+        """Raise an interrupt again that Python drops because it came within a callback, as during an import.
 
-        Python drops an exception within its own callbacks, so that the command would go on. The interrupt is raised
-        again shortly after.
+        Otherwise the command would go on.
         """
         report = sys.unraisablehook
 
@@ -59,12 +59,12 @@ class Interrupt:
 
 
 @contextmanager
-def endings_deferred(kept_from_children: Collection[signal.Signals] = ()) -> Iterator[None]:
+def endings_deferred(blocked_in_children: Collection[signal.Signals] = ()) -> Iterator[None]:
     """Defer signals that would end this process to the end of the context.
 
-    So every process that is started in the context is known, and what is being ended does end. Ignored signals stay
-    ignored. Processes that are started in the context never receive the signals `kept_from_children`, because this
-    process ends them.
+    An interrupt therefore neither loses track of a process that is being started nor stops one from being ended.
+    Ignored signals stay ignored. Processes started in the context never receive the signals in `blocked_in_children`,
+    because this process ends them.
     """
     received: list[int] = []
     # other threads receive no signals
@@ -73,8 +73,8 @@ def endings_deferred(kept_from_children: Collection[signal.Signals] = ()) -> Ite
     # thread. Started processes inherit the mask.
     for number in handlers:
         signal.signal(number, lambda number, _: received.append(number))
-    can_block = kept_from_children and hasattr(signal, "pthread_sigmask")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, kept_from_children) if can_block else None
+    can_block = blocked_in_children and hasattr(signal, "pthread_sigmask")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, blocked_in_children) if can_block else None
     try:
         yield
     finally:

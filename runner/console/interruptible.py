@@ -49,7 +49,7 @@ def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
     try:
         _call(command)
     except KeyboardInterrupt:
-        with suppress(OSError):  # of a closed terminal
+        with suppress(OSError):  # the terminal was closed
             sys.stderr.write(line)
         sys.exit(EXIT_INTERRUPTED)
     finally:
@@ -76,7 +76,7 @@ def _call(command: Callable[[], object]) -> None:
 
 
 def _open_missing_streams() -> None:
-    """Open the standard streams that a daemon did not, so that no other file gets their numbers."""
+    """Open the standard streams that a daemon closed, so that no other file gets their descriptors."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - the lowest free number
@@ -85,14 +85,14 @@ def _open_missing_streams() -> None:
 def _end_like_ctrl_c() -> None:
     """Let other signals end the command as Ctrl-C does, so that its results record how far it came.
 
-    These come from a batch system, a container or a closed terminal. Ignored signals, as under nohup, stay ignored.
+    Batch systems, containers and closed terminals send such signals. Ignored signals, as under nohup, stay ignored.
     """
     interrupt = Interrupt()
     interrupt.repeat_lost()
     for number in ENDINGS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)
-    # Runs last: after it, Python has no handlers any more, and a signal would end the process.
+    # Runs last. Python then removes its handlers, and a signal would end the process.
     atexit.register(_set_handlers, signal.SIG_IGN)
 
 

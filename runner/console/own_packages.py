@@ -1,8 +1,8 @@
 """Finds our own packages before packages of the same names in a user's working directory.
 
-A folder `conf/` is common, and `python -m` puts the working directory first on the path. If it is last, it does not
-extend installed namespace packages either. `analysis` is not included: no module here imports it, so that a user's
-package of that name still works.
+A folder `conf/` is common, and `python -m` puts the working directory first on the path. A working directory that is
+last on the path does not extend installed namespace packages either. `analysis` is not included: no module here imports
+it, so that a user's package of that name still works.
 """
 
 import sys
@@ -17,7 +17,7 @@ NAMES = frozenset({"components", "conf", "runner", "sweeps"})
 
 
 class OwnPackages(MetaPathFinder):
-    """Finds the packages in `NAMES`, beside this one."""
+    """Finds the packages in `NAMES` in the folder that contains `runner/`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -50,7 +50,7 @@ class InstalledNamespaces(MetaPathFinder):
 def _is_here(place: str) -> bool:
     try:
         return place == str(Path.cwd())
-    except FileNotFoundError:  # it was deleted
+    except FileNotFoundError:  # the working directory was deleted
         return False
 
 

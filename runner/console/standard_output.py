@@ -56,6 +56,6 @@ def guard_standard_output() -> None:
 
 def is_output_lost() -> bool:
     """Flush standard output, and return whether output was lost that a reader may still expect."""
-    with suppress(ValueError):  # it was closed
+    with suppress(ValueError):  # standard output was closed
         sys.stdout.flush()
     return isinstance(sys.stdout, StandardOutput) and sys.stdout.is_lost

@@ -26,16 +26,14 @@ from runner.engine.store import open_store
 from runner.launch.headline import planned_headline
 from runner.launch.preset_head import preset_lines
 from runner.launch.request import check_jobs
-from runner.output import terminal
-from runner.output.answer_states import show_answer_states
+from runner.output import sweep_warnings, terminal
 from runner.output.closing import next_lines, tracking_lines
 from runner.output.collect import collect_cell
 from runner.output.cut_text_warnings import too_long_ahead
-from runner.output.detectable import detectable_lines
-from runner.output.draw_rows import over_draws
-from runner.output.equal_rows import equal_rows
+from runner.output.headline_lines import headline_lines
 from runner.output.leaderboard_csv import leaderboard_csv
-from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
+from runner.output.leaderboard_rows import equal_rows, over_draws
+from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_errors
 from runner.output.plan_report import show_plan
 from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
@@ -171,11 +169,11 @@ class RunningSweep:
             for line in self._preset_lines:
                 self._console.print(line, markup=False, highlight=False)
             self._warn(plan)
-            if mistakes := unpriced_mistakes(plan.plan, self._run.budget, self._prices):
-                raise ConfigError(mistakes)
+            if errors := unpriced_errors(plan.plan, self._run.budget, self._prices):
+                raise ConfigError(errors)
             if not self._run.plan_only:
                 return self._run_plan(plan)
-            for line in detectable_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
+            for line in headline_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
                 self._console.print(line, markup=False)
             return EXIT_OK
         except OSError as error:
@@ -332,11 +330,11 @@ class RunningSweep:
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
         terminal.show_leaderboard(self._console, metrics, rows, common, equal)
         terminal.show_subsets(self._console, metrics, terminal.unfolded(rows, equal))
-        show_answer_states(self._console, cells)
-        terminal.show_unread_judgements(self._console, cells)
-        terminal.show_cut_texts(self._console, cells)
-        terminal.show_steps(self._console, cells)
-        terminal.show_failures(self._console, cells)
+        sweep_warnings.show_answer_states(self._console, cells)
+        sweep_warnings.show_unread_judgements(self._console, cells)
+        sweep_warnings.show_cut_texts(self._console, cells)
+        sweep_warnings.show_steps(self._console, cells)
+        sweep_warnings.show_failures(self._console, cells)
 
     def _report(self) -> None:
         cells = list(self._finished_cells())

@@ -1,1 +1,1 @@
-"""What a finished cell becomes: files, the terminal's tables, MLflow."""
+"""Turns the results of stages into cells' files, tables in the terminal, figures and runs in MLflow."""

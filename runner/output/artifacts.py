@@ -1,4 +1,4 @@
-"""Files into an MLflow run: straight into its folder where that is on this machine, through the client elsewhere."""
+"""Adds files to an MLflow run: directly into its folder if that is on this machine, otherwise through the client."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,31 +11,33 @@ from components.errors import DataError
 from components.secrets.mask import masked
 from runner.engine.file_operations import link_or_copy
 
-Client = Any  # MLflow's client and what it returns: MLflow has no types, and is imported late
+Client = Any  # MLflow's client and the entities that it returns. MLflow has no types, and is imported late.
 
 Content = Path | bytes
-"""A file that lies somewhere already, or what is to be in it."""
+"""An existing file, or the content of a new one."""
 
-
-_OF_SERVERS = ("http", "https", "mlflow-artifacts")
+_SERVER_SCHEMES = ("http", "https", "mlflow-artifacts")
 """Schemes of servers to which MLflow sends MLFLOW_TRACKING_TOKEN or MLFLOW_TRACKING_PASSWORD."""
-_LOCAL = ("sqlite", "file", "")
+
+_LOCAL_SCHEMES = ("sqlite", "file", "")
 
 
 def require_named_server(tracking_uri: str, place: str) -> None:
-    """Raise DataError if a local database sends artifacts to a server: nobody named it, and the database may come from
-    somebody else.
+    """Raise DataError if a local database sends artifacts to a server.
+
+    The user did not name that server, and the database may come from another person.
     """
-    if urlparse(tracking_uri).scheme in _LOCAL and urlparse(place).scheme in _OF_SERVERS:
+    if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(place).scheme in _SERVER_SCHEMES:
         raise DataError(
             f"the database sends artifacts to {masked(place)}, a server that would see MLflow's token or password; "
-            "name that server as tracking URI, or move the database away: the next sweep makes a new one"
+            "name that server as tracking URI, or move the database away: the next sweep creates a new one"
         )
 
 
 def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None:
-    """Adds files to a run of this `MlflowClient`, by their paths within it. Raises OSError, what MLflow raises, and
-    DataError as `require_named_server`.
+    """Add files to a run, by their paths within it. `client` is an `MlflowClient`.
+
+    Raises OSError, whatever MLflow raises, and DataError as in `require_named_server`.
     """
     require_named_server(client.tracking_uri, run.info.artifact_uri)
     folder = local_folder(run.info.artifact_uri)
@@ -48,13 +50,13 @@ def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None
 
 
 def local_folder(uri: str) -> Path | None:
-    """The folder of artifacts at an address; None if that is not on this machine."""
+    """Return the folder of artifacts at an address, or None if it is not on this machine."""
     parsed = urlparse(uri)
     return Path(url2pathname(parsed.path)) if parsed.scheme == "file" and not parsed.netloc else None
 
 
 def put_files(folder: Path, files: Mapping[str, Content]) -> None:
-    """Puts files into a folder, which is made, by their paths within it. Raises OSError."""
+    """Write or link files into a folder, by their paths within it. Missing folders are created. Raises OSError."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,10 @@ from runner.output.tracking import SafeTracker, where_to_look
 
 
 def tracking_lines(tracker: SafeTracker, folder: str) -> Iterator[str]:
-    """Where MLflow shows a sweep that was logged, or how to log it later. `folder` is the sweep's, for a shell."""
+    """Yield lines that say where MLflow shows a logged sweep, or how to log it later.
+
+    `folder` is the sweep's folder, quoted for a shell.
+    """
     if tracker.error:
         yield (
             f"[red]MLflow failed[/] ({escape(tracker.error)}); nothing is lost, log it later with: "
@@ -22,14 +25,12 @@ def tracking_lines(tracker: SafeTracker, folder: str) -> Iterator[str]:
 
 
 def next_lines(tracker: SafeTracker, folder: str, *, has_report: bool) -> Iterator[str]:
-    """What was not done because it takes a while."""
-    commands = {
-        f"python -m analysis report {folder}": "" if has_report else "what to take for which task, why, where it fails",
-        f"python -m runner.track {folder} --traces 100": ""
-        if tracker.error or tracker.samples or not tracker.enabled
-        else "samples step by step, in MLflow",
-    }
-    wanted = {command: what for command, what in commands.items() if what}
-    width = max(map(len, wanted), default=0)
-    for number, (command, what) in enumerate(wanted.items()):
-        yield f"{'' if number else 'next:':<9} {escape(command.ljust(width))}   # {what}"
+    """Yield commands for work that the sweep left out because it takes a while, each with its purpose."""
+    purposes: dict[str, str] = {}
+    if not has_report:
+        purposes[f"python -m analysis report {folder}"] = "which cell to take for each task, why, and where it fails"
+    if tracker.enabled and not tracker.error and not tracker.samples:
+        purposes[f"python -m runner.track {folder} --traces 100"] = "samples step by step, in MLflow"
+    width = max(map(len, purposes), default=0)
+    for number, (command, purpose) in enumerate(purposes.items()):
+        yield f"{'' if number else 'next:':<9} {escape(command.ljust(width))}   # {purpose}"

@@ -1,4 +1,4 @@
-"""Texts that are longer than a model reads: a warning before the work, and what was counted after it."""
+"""Warnings about texts that are longer than a model reads: an estimate before the work, and counts after it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,13 +19,14 @@ from runner.results import CellResult
 _N_DOCUMENTS = 50
 _MOST_CHARACTERS = 10_000
 _MOST_CHUNKS = 2000
-"""So many documents, so much of each, and so many of their chunks are looked at before the work."""
+"""Limits of the estimate: documents, characters of each, and chunks."""
 
 
 def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
-    """A line for each chunking and model by which some chunks are longer than the model reads, as far as a few
-    documents tell; none where all chunks were counted before. Raises ComponentError if a model cannot be reached, and
-    for a model that is set to refuse longer chunks.
+    """Yield a line for each chunking and model with chunks that are longer than the model reads.
+
+    The estimate is from a few documents. There is no line if an earlier sweep counted all chunks. Raises ComponentError
+    if a model cannot be reached, or if a model that refuses longer chunks would get some.
     """
     seen = set()
     for cell in cells:
@@ -39,7 +40,7 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
 
 def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:
     embedder, chunker = stage.embedder, cell.request.cell.chunk
-    chunker = getattr(chunker, "children", chunker)  # what is searched
+    chunker = getattr(chunker, "children", chunker)  # children are searched, if there are any
     limit = embedder.token_limit()
     if limit is None or not isinstance(chunker, Chunker):
         return
@@ -48,8 +49,8 @@ def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]
         size = f" at chunk.size={chunker.size}" if hasattr(chunker, "size") else ""
         line = (
             f"{model_name(embedder)} reads {limit:,} tokens of a chunk{size}: about "
-            f"{np.count_nonzero(n_tokens > limit) / len(n_tokens):.0%} are longer, up to {n_tokens.max():,} tokens, as "
-            f"far as {_N_DOCUMENTS} documents tell. Take smaller chunks, or a model that reads more."
+            f"{np.count_nonzero(n_tokens > limit) / len(n_tokens):.0%} are longer, up to {n_tokens.max():,} tokens, "
+            f"judging by {_N_DOCUMENTS} documents. Take smaller chunks, or a model that reads more."
         )
         if getattr(embedder, "truncation", "") == "error":
             raise ComponentError(
@@ -66,14 +67,14 @@ def _some_chunks(cell: PlannedCell, chunker: Chunker, store: Store) -> list[str]
 
 
 def cut_lines(cells: Sequence[CellResult]) -> list[str]:
-    """A line for each model and kind of texts that were longer than it reads; the same words once."""
+    """Return a line for each model and kind of texts that were longer than it reads. Equal lines occur once."""
     found: dict[str, int] = {}
     for cell in cells:
         for cut in cell.cut_texts:
             if cut["n_cut"]:
                 line = (
                     f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} "
-                    f"were cut off there, and with them {cut['n_tokens_cut'] / cut['n_tokens']:.1%} of all tokens"
+                    f"were cut off there, losing {cut['n_tokens_cut'] / cut['n_tokens']:.1%} of all tokens"
                 )
                 found[line] = found.get(line, 0) + 1
     return [line + (f" ({n} of {len(cells)} cells)" if n < len(cells) else "") for line, n in found.items()]

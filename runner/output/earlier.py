@@ -1,4 +1,4 @@
-"""Earlier sweeps of the same data: what they tell about how its samples spread."""
+"""Measures on earlier sweeps of the same data how much the scores of its samples vary."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from runner.results.sample_groups import recorded_groups
 
 
 class Earlier(NamedTuple):
-    """The folder of an earlier sweep, and how well its samples tell cells apart."""
+    """Folder of an earlier sweep, and the precision with which its samples tell cells apart."""
 
     folder: Path
     precision: Precision
@@ -24,11 +24,12 @@ class Earlier(NamedTuple):
 def earlier_sweep(
     results_dir: Path, data_key: str, groups: Groups, metric: str, planned: Collection[str]
 ) -> Earlier | None:
-    """Of the sweeps in `results_dir` in which two cells over the data of this key, with these groups of samples, differ
-    in the metric the one with the most of the `planned` cells (their ids), the newest of several; None if there is
-    none. Sweeps that cannot be read are passed over: the plan can do without.
+    """Return the sweep in `results_dir` with the most of the `planned` cells (ids), the newest if several have as many.
+
+    Only sweeps count in which two cells over this data, with these groups of samples, differ in the metric. Returns
+    None if there is none. Unreadable sweeps are skipped, because the plan can do without.
     """
-    for folder in _most_alike_first(results_dir, planned):
+    for folder in _most_shared_first(results_dir, planned):
         try:
             cells = [
                 cell
@@ -36,20 +37,23 @@ def earlier_sweep(
                 if cell.value(metric) is not None and recorded_groups(cell) is groups
             ]
             precision = _precision(folder, cells, metric)
-        except (DataError, OSError):  # of another version of the project, damaged, removed just now, or another user's
+        except (DataError, OSError):  # another version of the project, damaged, just deleted, or another user's files
             continue
         if precision:
             return Earlier(folder, precision)
     return None
 
 
-def _most_alike_first(results_dir: Path, planned: Collection[str]) -> list[Path]:
-    """How much differences vary depends on the cells: on these very ones it is measured, on others guessed."""
+def _most_shared_first(results_dir: Path, planned: Collection[str]) -> list[Path]:
+    """Return the folders of sweeps, those with the most planned cells first.
+
+    The variance of differences depends on the cells. Planned cells measure it, others only approximate it.
+    """
 
     def n_shared(folder: Path) -> int:
         try:
             return sum((folder / cell_id / "cell.json").is_file() for cell_id in planned)
-        except OSError:  # another user's: it comes last, and is passed over if it cannot be read either
+        except OSError:  # another user's folder: it comes last, and is skipped if it cannot be read either
             return 0
 
     return sorted(_newest_first(results_dir), key=n_shared, reverse=True)
@@ -59,14 +63,14 @@ def _newest_first(results_dir: Path) -> list[Path]:
     def written_s(path: Path) -> float:
         try:
             return path.stat().st_mtime
-        except FileNotFoundError:  # removed just now
+        except FileNotFoundError:  # just deleted
             return 0.0
 
     return [path.parent for path in sorted(results_dir.glob("*/sweep.json"), key=written_s, reverse=True)]
 
 
 def _cells_over(folder: Path, data_key: str) -> Iterator[CellResult]:
-    # The sweep's own file names the data too: the cells of other data, which may be many, are not read.
+    # `sweep.json` names the data too. Cells over other data, perhaps many, are therefore not read.
     for described in results.read_sweep(folder).cells:
         if data_key.startswith(str(described.get("axes", {}).get("dataset.key", data_key))):
             path = folder / described["cell_id"]

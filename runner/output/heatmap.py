@@ -1,7 +1,7 @@
-"""A topic x task matrix as a picture.
+"""Draws a topic x task matrix.
 
-SVG, written as text: a sweep draws thousands of these, and a drawing library takes a hundred times as long. The fonts
-are those of the viewer, so that labels may be in any script.
+The SVG is written as text: a sweep draws thousands of matrices, and a drawing library takes a hundred times as long.
+The viewer's fonts are used, so that labels may be in any script.
 """
 
 import textwrap
@@ -30,14 +30,13 @@ def draw(
     *,
     scale: tuple[float, float] | None = None,
 ) -> bytes:
-    """SVG (UTF-8) of a heat map: values in the cells with n in small print, and the partially pooled value with its
-    interval below, where there is one; the averages of rows and columns behind a gap. It refers to no other file, and
-    whatever stands in names and labels is text.
+    """Return the SVG (UTF-8) of a heat map. It refers to no other file, and names and labels are escaped.
 
-    Colours run from the lowest to the highest value, or over the `scale` that is given.
+    A field shows its value, with n in small print, and the partially pooled value with its interval if it has one. The
+    averages of rows and columns are behind a gap. Colours run from the lowest to the highest value, or over `scale`.
 
-    `cells` hold `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column; `pooled`,
-    `pooled_low` and `pooled_high` if the field is pooled.
+    `cells` have `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column. Pooled fields also
+    have `pooled`, `pooled_low` and `pooled_high`.
     """
     row_labels = [label_of(slug, labels) for slug in (*topics, AVERAGE)]
     left = _MARGIN * 2 + max(map(text_width, row_labels))
@@ -78,12 +77,12 @@ def draw(
 
 
 def label_of(slug: str, labels: Mapping[str, str]) -> str:
-    """What a row or column is called: its topic or task, as the data set names it."""
+    """Return the label of a row or column: its topic or task, as the data set names it."""
     return "All" if slug == AVERAGE else labels.get(slug, slug)
 
 
 def say_too_large(name: str, *lines: str) -> bytes:
-    """SVG (UTF-8) in the place of a heat map that is not drawn: why, and where its values are."""
+    """Return an SVG (UTF-8) that replaces a heat map that is too large: `lines` say why, and where its values are."""
     width = _MARGIN * 2 + max(map(text_width, (name, *lines)))
     shown = "".join(f'<text x="{_MARGIN}" y="{52 + i * 18}">{text(line)}</text>' for i, line in enumerate(lines))
     height = 52 + len(lines) * 18
@@ -95,7 +94,7 @@ def say_too_large(name: str, *lines: str) -> bytes:
 
 
 class _Colours:
-    """Maps values to the colours of viridis, from the lowest to the highest of those given."""
+    """Maps values to the colours of viridis, from the lowest to the highest of `values`."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self.low, self.high = min(values, default=0.0), max(values, default=1.0)
@@ -103,7 +102,7 @@ class _Colours:
         """Three for shares, none for lengths and tokens."""
 
     def of(self, value: float) -> tuple[str, str]:
-        """The colour of a cell, and that of the text on it."""
+        """Return the colours of a field and of the text on it."""
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return _viridis()[round(share * 255)], "white" if share < 0.6 else "black"
 
@@ -117,12 +116,12 @@ def _cell(x: int, y: int, cell: Cell, colours: _Colours) -> str:
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill="{fill}"/>'
         f'<text x="{middle}" y="{y + 18}" fill="{ink}">{shown}</text>'
         f'<text x="{middle}" y="{y + 29}" fill="{ink}" font-size="8">n={cell["n"]}</text>'
-        f"{_pooled(cell, colours.n_decimals, middle, y, ink)}"
+        f"{_pooled_line(cell, colours.n_decimals, middle, y, ink)}"
     )
 
 
-def _pooled(cell: Cell, n_decimals: int, middle: int, y: int, ink: str) -> str:
-    """The line below n: "0.42 [0.31, 0.55]"; nothing for an average, or where nothing was pooled."""
+def _pooled_line(cell: Cell, n_decimals: int, middle: int, y: int, ink: str) -> str:
+    """Return the line below n, such as "0.42 [0.31, 0.55]"; "" for an average and for fields that are not pooled."""
     if cell.get("pooled") is None:
         return ""
     value, low, high = (f"{cell[name]:.{n_decimals}f}" for name in ("pooled", "pooled_low", "pooled_high"))
@@ -130,20 +129,20 @@ def _pooled(cell: Cell, n_decimals: int, middle: int, y: int, ink: str) -> str:
 
 
 def _header(label: str, x: int) -> Iterator[str]:
-    """The lines of a column's label, the last one right above the cells."""
-    lines = _wrapped(label)
+    """Yield the lines of a column's label, with the last one directly above the fields."""
+    lines = _wrap(label)
     for n_below, line in enumerate(reversed(lines)):
         yield f'<text x="{x + _WIDTH // 2}" y="{_HEADER - 6 - n_below * _LINE}">{text(line)}</text>'
 
 
 def _places(first: int, n: int, size: int) -> list[int]:
-    """Where n cells in a row begin, and the average behind them."""
+    """Return the starts in pixels of n fields in a row, and of the average behind them."""
     return [*range(first, first + n * size, size), first + n * size + _GAP]
 
 
 @lru_cache(maxsize=10_000)
-def _wrapped(label: str) -> list[str]:
-    """Lines as wide as a cell; in scripts without spaces between words a line ends anywhere."""
+def _wrap(label: str) -> list[str]:
+    """Wrap a label to the width of a field. Scripts without spaces between words break anywhere."""
     is_wide = any(map(is_wide_character, label))
     return textwrap.wrap(label, 8 if is_wide else 14, break_long_words=is_wide)
 
@@ -161,7 +160,7 @@ _ANCHORS = bytes.fromhex(
 
 @cache
 def _viridis() -> list[str]:
-    """256 colours, those between the anchors mixed of their neighbours: within 1 of matplotlib's in every channel."""
+    """Return 256 colours, interpolated between the anchors: within 1 of matplotlib's in every channel."""
     anchors = [_ANCHORS[i : i + 3] for i in range(0, len(_ANCHORS), 3)]
     mixed = [
         bytes(round(a + (b - a) * step / 5) for a, b in zip(low, high, strict=True))

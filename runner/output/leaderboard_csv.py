@@ -1,4 +1,4 @@
-"""The leaderboard as a table for a spreadsheet."""
+"""Writes the leaderboard as a table for a spreadsheet."""
 
 import csv
 import io
@@ -13,20 +13,21 @@ from runner.results.joined_samples import OWN_MEANS, CommonMeans
 def leaderboard_csv(
     cells: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str], common: CommonMeans = OWN_MEANS
 ) -> bytes:
-    """CSV (UTF-8), a row per cell in the order given: its id, its status, the axes, and of every metric the value, the
-    interval and the number of samples. Fields are empty where there is nothing. Texts that a spreadsheet would take for
-    a formula begin with an apostrophe.
+    """Return CSV (UTF-8) with a row per cell, in the given order.
 
-    Where cells leave out different samples, `common` is the first metric over those that all have, by which the cells
-    are ordered: its value and the number of these samples come before the cells' own. What a cell costs when nothing
-    is kept comes last, where language models were asked; empty where it is not known.
+    Columns are the cell's id, its status, its axes, and the value, interval and number of samples of every metric.
+    Missing values are empty fields. Strings that a spreadsheet would take for a formula begin with an apostrophe.
+
+    If cells leave out different samples, `common` is the mean of the first metric over the samples that all cells have.
+    It ranks the cells, and comes before their other values with the number of these samples. If language models were
+    asked, the last columns are the cost of the cell with an empty store; empty if unknown.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    own = [f"{name}{of}" for name in metrics for of in ("", " low", " high", " n")]
+    columns = [f"{name}{suffix}" for name in metrics for suffix in ("", " low", " high", " n")]
     ranking = [f"{metrics[0]} common", "common n"] if common.by_cell else []
     costs = ["cost", "currency"] if any(cell.usage for cell in cells) else []
-    writer.writerow(["cell", "status", *map(no_formula, [*axes, *ranking, *own]), *costs])
+    writer.writerow(["cell", "status", *map(no_formula, [*axes, *ranking, *columns]), *costs])
     for cell in cells:
         entries = [cell.metrics.get(OVERALL, {}).get(name, {}) for name in metrics]
         values = [entry.get(field) for entry in entries for field in ("value", "ci_low", "ci_high", "n")]

@@ -1,6 +1,6 @@
-"""The leaderboard as a picture.
+"""Draws the leaderboard.
 
-SVG, written as text, as the matrices are: a drawing library would take longer to load than the sweep to log.
+The SVG is written as text, like the matrices: loading a drawing library would take longer than logging the sweep.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,7 @@ _BAR, _ROW, _PLOT, _MARGIN, _VALUE = 16, 24, 420, 12, 60
 
 
 def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric: str, most: int = 40) -> bytes:
-    """SVG (UTF-8): bars of one metric with intervals, in the order of the cells, at most `most` of those that have a
-    value.
-    """
+    """Return the SVG (UTF-8) of a bar chart: one metric with its interval, for the first `most` cells with a value."""
     shown = [cell for cell in cells if cell.value(metric) is not None][:most]
     entries = [cell.metrics[OVERALL][metric] for cell in shown]
     labels = [_label(cell, axes) for cell in shown]
@@ -44,20 +42,20 @@ def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric:
             f'<text x="{left - _MARGIN}" y="{y + 13}" text-anchor="end">{text(label)}</text>',
             f'<rect x="{start}" y="{y}" width="{round(end - start, 1)}" height="{_BAR}" fill="#4477aa"/>',
             *_whisker(x_of(_low(entry)), x_of(_high(entry)), y + _BAR // 2, is_drawn=entry["ci_low"] is not None),
-            f'<text x="{x_of(_high(entry)) + 6}" y="{y + 13}">{_shown(entry["value"])}</text>',
+            f'<text x="{x_of(_high(entry)) + 6}" y="{y + 13}">{_format(entry["value"])}</text>',
         ]
     return "\n".join([*lines, "</svg>\n"]).encode("utf-8")
 
 
 def _whisker(low: float, high: float, y: int, *, is_drawn: bool) -> list[str]:
-    """An interval with its ends; nothing where there is none."""
+    """Return the path of an interval with its ends, or nothing."""
     if not is_drawn:
         return []
     path = f"M{low} {y - 4}v8M{low} {y}H{high}M{high} {y - 4}v8"
     return [f'<path d="{path}" stroke="#222222" fill="none"/>']
 
 
-def _shown(value: float) -> str:
+def _format(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.4f}"
 
 

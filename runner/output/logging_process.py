@@ -1,10 +1,15 @@
-"""The process that logs a sweep to MLflow: python -m runner.output.logging_process
+"""Process that logs a sweep to MLflow: python -m runner.output.logging_process
 
-Standard input has one order per line, a JSON list: ["start", uri, experiment, folder of the sweep, metrics of subsets:
-"headline" or "all"], ["cell", folder], ["finish", how many samples to trace: a number or "all"]. At the end there is
-JSON on standard output: {"page": the address of what was logged, "samples": that of its traces or "", "told": a line
-about these or "", "error": ""}, or what went wrong as the error. The end of the input before "finish" means that the
-sweep is gone; the cells at hand are logged to their end, and then this process ends too.
+Standard input has one order per line, as a JSON list:
+
+    ["start", tracking URI, experiment, folder of the sweep, metrics of subsets: "headline" or "all"]
+    ["cell", folder]
+    ["finish", number of samples to trace, or "all"]
+
+At the end, one JSON object is written to standard output. "page" is the address of the logged sweep, and "samples" the
+address of its traces or "". "summary" is a line about the traces or "", and "error" the reason of a failure or "".
+
+If the input ends before "finish", the sweep has died. This process then logs the cells at hand, and ends too.
 """
 
 import gc
@@ -27,28 +32,29 @@ from runner.output.mlflow_runs import CELLS_TOGETHER, Tracker
 
 Order = list[str]
 _GONE: Order = ["gone"]
+"""Wakes the thread that logs when the sweep has died."""
 
 
 def main() -> int:
-    """Logs what it is told to; returns 0 if it could say how that went."""
+    """Follow the orders, and write the answer. Returns 0, also if the answer is an error."""
     mask_output()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep decides what Ctrl-C means
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answer:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the answer alone goes there, nothing of MLflow
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps MLflow's output apart from the answer
         json.dump(_log(), answer)
     return 0
 
 
 def _leave(code: int) -> None:
-    """Ends at once: the sweep waits, and taking MLflow down in good order takes a while and does nothing."""
+    """End the process immediately. The sweep is waiting, and an orderly exit of MLflow takes a while for nothing."""
     sys.stderr.flush()
     os._exit(code)
 
 
 def _log() -> dict[str, str]:
-    """Obeys all orders; returns the answer."""
+    """Follow all orders, and return the answer."""
     tracker = None
-    answer = {"page": "", "samples": "", "told": "", "error": ""}
+    answer = {"page": "", "samples": "", "summary": "", "error": ""}
     try:
         for order, *words in _orders():
             if order == "start":
@@ -57,37 +63,37 @@ def _log() -> dict[str, str]:
             elif order == "cell" and tracker:
                 tracker.log_cells([Path(folder) for folder in words])
             elif order == "finish" and tracker:
-                logged = tracker.finish(n_traces(words[0]))
-                answer |= {"page": logged.pages.cells, "samples": logged.pages.samples, "told": str(logged.traced)}
-    except Exception as error:  # noqa: BLE001 - whatever MLflow raises; the sweep shows it at its end
-        return answer | {"error": told(error)}
+                logged = tracker.finish(parse_n_traces(words[0]))
+                answer |= {"page": logged.pages.cells, "samples": logged.pages.samples, "summary": str(logged.traced)}
+    except Exception as error:  # noqa: BLE001 - MLflow may raise anything; the sweep shows the error at its end
+        return answer | {"error": error_line(error)}
     return answer
 
 
-def n_traces(text: str) -> int | None:
-    """What is meant by a number, or by "all": None. Raises ValueError."""
+def parse_n_traces(text: str) -> int | None:
+    """Return the number of samples to trace, or None for "all". Raises ValueError."""
     return None if text == "all" else int(text)
 
 
-def told(error: Exception) -> str:
-    """Its first line, with its type unless it is one of ours, which say all."""
+def error_line(error: Exception) -> str:
+    """Return the first line of an error without secrets, after its type unless it is one of our errors."""
     line = (str(error).splitlines() or [""])[0]
     return masked(line if isinstance(error, RagGridError) else f"{type(error).__name__}: {line}")
 
 
 def _orders() -> Iterator[Order]:
-    """Orders as they come, up to "finish", or until the sweep is gone. Cells that wait make one order.
+    """Yield orders as they arrive, up to "finish" or the death of the sweep. Waiting cells are joined to one order.
 
-    A thread takes them, so that the sweep never waits for a full pipe, and MLflow is loaded meanwhile.
+    A thread reads them, so that the sweep never waits for a full pipe. Meanwhile, MLflow is loaded.
     """
-    taken: SimpleQueue[Order] = SimpleQueue()
+    queue: SimpleQueue[Order] = SimpleQueue()
     gone = Event()
-    Thread(target=_take, args=(taken, gone), daemon=True).start()
+    Thread(target=_read_orders, args=(queue, gone), daemon=True).start()
     _load_mlflow()
     while True:
-        waiting = [taken.get()]
-        while len(waiting) < CELLS_TOGETHER and not taken.empty():
-            waiting.append(taken.get())
+        waiting = [queue.get()]
+        while len(waiting) < CELLS_TOGETHER and not queue.empty():
+            waiting.append(queue.get())
         for kind, orders in groupby(waiting, itemgetter(0)):
             if gone.is_set():
                 return
@@ -97,27 +103,28 @@ def _orders() -> Iterator[Order]:
 
 
 def _load_mlflow() -> None:
-    """It takes seconds, which are better spent before the first order, and a fifth more with garbage collection, which
-    finds nothing in modules.
+    """Load MLflow before the first order, because that takes seconds.
+
+    Garbage collection finds nothing in modules, and would add a fifth to the time.
     """
     gc.disable()
-    for module in ("mlflow", "mlflow.store.tracking.sqlalchemy_store"):  # the names are in use elsewhere
+    for module in ("mlflow", "mlflow.store.tracking.sqlalchemy_store"):
         importlib.import_module(module)
     gc.freeze()
     gc.enable()
 
 
-def _take(waiting: "SimpleQueue[Order]", gone: Event) -> None:
+def _read_orders(queue: "SimpleQueue[Order]", gone: Event) -> None:
     order: Order = []
     for line in sys.stdin:
         order = json.loads(line)
-        waiting.put(order)
+        queue.put(order)
         if order[0] == "finish":
             return
     if not order:
-        os._exit(0)  # nothing was begun: the sweep, which waits for this end, need not wait until MLflow is loaded
+        os._exit(0)  # nothing was started, and a sweep that waits for this end need not wait until MLflow is loaded
     gone.set()
-    waiting.put(_GONE)
+    queue.put(_GONE)
 
 
 if __name__ == "__main__":

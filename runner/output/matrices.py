@@ -1,4 +1,4 @@
-"""Topic x task matrices of a cell, as CSV and as pictures."""
+"""Writes the topic x task matrices of a cell as CSV and as pictures."""
 
 import csv
 import io
@@ -9,14 +9,15 @@ from runner.console.display import no_formula
 from runner.output.heatmap import Cell, draw, label_of, say_too_large
 
 MOST_FIELDS_DRAWN = 10_000
-"""A picture with more fields than a hundred times a hundred shows nothing, and no program opens it."""
+"""A larger picture is unreadable, and hardly any program opens it."""
 
 
 def matrix_files(
-    metrics: Mapping[str, Mapping[str, Cell]], labels: Mapping[str, str], drawn: Container[str]
+    metrics: Mapping[str, Mapping[str, Cell]], labels: Mapping[str, str], with_picture: Container[str]
 ) -> dict[str, bytes]:
-    """`matrix_<metric>.csv` for every metric and `.svg` for those `drawn`; nothing for data without topics and tasks.
-    The place of a picture that would be too large says so.
+    """Return `matrix_<metric>.csv` for every metric, and `matrix_<metric>.svg` for the metrics in `with_picture`.
+
+    Returns no files for data without topics or tasks. A picture that would be too large says only that.
     """
     topics, tasks = _axis(metrics, "topic/", labels), _axis(metrics, "task/", labels)
     files: dict[str, bytes] = {}
@@ -25,7 +26,7 @@ def matrix_files(
         for name in metrics[OVERALL]:
             cells = {place: entries[name] for place, entries in places.items()}
             files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks, labels)
-            if name in drawn:
+            if name in with_picture:
                 is_small = len(topics) * len(tasks) <= MOST_FIELDS_DRAWN
                 files[f"matrix_{name}.svg"] = (
                     draw(name, cells, topics, tasks, labels) if is_small else _too_large(name, topics, tasks)
@@ -34,7 +35,7 @@ def matrix_files(
 
 
 def _axis(metrics: Iterable[str], prefix: str, labels: Mapping[str, str]) -> list[str]:
-    """Slugs of one axis: in the order of their labels if all have one, else by themselves."""
+    """Return the slugs of one axis, in the order of their labels if all have one, else sorted."""
     slugs = [name.removeprefix(prefix) for name in metrics if name.startswith(prefix)]
     return in_order(slugs, labels)
 
@@ -42,7 +43,7 @@ def _axis(metrics: Iterable[str], prefix: str, labels: Mapping[str, str]) -> lis
 def _places(
     metrics: Mapping[str, Mapping[str, Cell]], topics: list[str], tasks: list[str]
 ) -> dict[tuple[str, str], Mapping[str, Cell]]:
-    """The metrics of every (topic, task) that has samples, with the averages of rows and columns under `all`."""
+    """Return the metrics of every (topic, task) that has samples, with averages under AVERAGE."""
     places = {(topic, task): f"matrix/{topic}/{task}" for topic in topics for task in tasks}
     places |= {(topic, AVERAGE): f"topic/{topic}" for topic in topics}
     places |= {(AVERAGE, task): f"task/{task}" for task in tasks}
@@ -60,8 +61,10 @@ def _too_large(name: str, topics: list[str], tasks: list[str]) -> bytes:
 def _csv(
     cells: Mapping[tuple[str, str], Cell], topics: list[str], tasks: list[str], labels: Mapping[str, str]
 ) -> bytes:
-    """Rows are topics, columns tasks, then the average over samples, then the partially pooled values of the tasks; the
-    last row is the average. They have the labels of the picture. An empty field has no value.
+    """Return CSV (UTF-8) with topics as rows, and the average as the last row.
+
+    Columns are the tasks, the average over samples, and the partially pooled values of the tasks. Labels are those of
+    the picture. Missing values are empty fields.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -70,5 +73,5 @@ def _csv(
     for topic in [*topics, AVERAGE]:
         row = [cells.get((topic, task), {}) for task in [*tasks, AVERAGE]]
         values = [*(cell.get("value") for cell in row), *(cell.get("pooled") for cell in row[:-1])]
-        writer.writerow([no_formula(label_of(topic, labels)), *values])  # which leaves a field of None empty
+        writer.writerow([no_formula(label_of(topic, labels)), *values])  # None becomes an empty field
     return text.getvalue().encode("utf-8")

@@ -1,7 +1,7 @@
-"""Opens MLflow's tracking store. A database in a local file is made whole or not at all.
+"""Opens MLflow's tracking store. A database in a local file is created atomically.
 
-MLflow makes its tables in dozens of steps, each committed by itself. A database in which a kill interrupted them can
-never be opened again: the next process repeats a step and finds its tables there.
+MLflow creates its tables in dozens of steps, and commits each of them. If a kill interrupts these, the database can
+never be opened again: the next process repeats a step, and fails because its tables exist.
 """
 
 import uuid
@@ -15,16 +15,16 @@ from runner.output.artifacts import Client
 
 _SQLITE = "sqlite:///"
 _IN_USE = "database is locked"
-"""What SQLite says of a database that another process writes to, after it has waited."""
+"""SQLite's message, after waiting, for a database that another process writes to."""
 
 
 def database_file(uri: str) -> Path | None:
-    """The file of a local database; None for a server."""
+    """Return the file of a local database, or None for a server."""
     return Path(uri.removeprefix(_SQLITE).partition("?")[0]).resolve() if uri.startswith(_SQLITE) else None
 
 
 def tracking_lock(uri: str, results_dir: Path) -> AbstractContextManager[None]:
-    """Held while the tracking store is written to: see `lock_file`. A process that has to wait says so."""
+    """Return the lock to hold while writing to the tracking store: see `lock_file`. A waiting process prints a line."""
     return held(lock_file(uri, results_dir), "logging to MLflow")
 
 
@@ -35,9 +35,9 @@ def lock_file(uri: str, results_dir: Path) -> Path:
 
 
 def open_client(uri: str) -> Client:
-    """MLflow's client; a local database that is not there is made first. To be called with the lock held.
+    """Return MLflow's client. A missing local database is created. Call this with the lock held.
 
-    Raises DataError for a database that MLflow cannot open, and what MLflow raises for a server.
+    Raises DataError for a database that MLflow cannot open, and whatever MLflow raises for a server.
     """
     from mlflow import MlflowClient
 
@@ -45,24 +45,24 @@ def open_client(uri: str) -> Client:
     if file is None:
         return MlflowClient(uri)
     if not file.exists() or not file.stat().st_size:
-        with _made_beside(file) as unfinished:
+        with _created_atomically(file) as unfinished:
             _close(MlflowClient(f"{_SQLITE}{unfinished}"))
     try:
         return MlflowClient(uri)
     except Exception as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]
-        what_to_do = (
+        advice = (
             "Another program writes to it: try again when that has ended"
             if _IN_USE in cause
-            else "If it is damaged, or half-made because a process was killed, move it away "
-            f"(mv {file.name} {file.name}.broken): the next sweep makes a new one"
+            else "If it is damaged, or incomplete because a process was killed, move it away "
+            f"(mv {file.name} {file.name}.broken): the next sweep creates a new one"
         )
-        raise DataError(f"{file}: MLflow cannot open this database ({cause}). {what_to_do}") from error
+        raise DataError(f"{file}: MLflow cannot open this database ({cause}). {advice}") from error
 
 
 @contextmanager
-def _made_beside(file: Path) -> Iterator[Path]:
-    """A name for what becomes `file` at the end; what killed processes left under such names goes first."""
+def _created_atomically(file: Path) -> Iterator[Path]:
+    """Yield a temporary path that becomes `file` at the end. Files that killed processes left there are deleted."""
     for leftover in file.parent.glob(f".{file.name}.*.unfinished*"):
         leftover.unlink()
     unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}.unfinished")
@@ -71,5 +71,5 @@ def _made_beside(file: Path) -> Iterator[Path]:
 
 
 def _close(client: Client) -> None:
-    """Everything is in the file then."""
+    """Close the database, so that everything is in its file."""
     client._tracking_client.store.engine.dispose()

@@ -1,4 +1,4 @@
-"""The files of MLflow's runs: the cells' own, and tables that its pages show."""
+"""Makes the files of MLflow's runs: the files of cells, and tables that MLflow's pages show."""
 
 import csv
 import json
@@ -15,8 +15,9 @@ from runner.results import CellResult
 
 
 def cell_files(folder: Path, cell: CellResult) -> dict[str, Content]:
-    """A cell's files as they are, its metrics and matrices as tables that the UI shows, by readable names, and the
-    versions that it was computed with.
+    """Return the files of a cell by name, with tables of its metrics and matrices, and the versions of packages.
+
+    The files of the cell are unchanged. MLflow's pages show the tables.
     """
     files: dict[str, Content] = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
     tables = {
@@ -27,7 +28,7 @@ def cell_files(folder: Path, cell: CellResult) -> dict[str, Content]:
 
 
 def _metrics_table(cell: CellResult) -> dict[str, Json]:
-    """All metrics but those of the matrix, which have tables of their own."""
+    """Return all metrics except the fields of the matrix, which have separate tables."""
     return {
         "columns": ["subset", "metric", "value", "low", "high", "n"],
         "data": [
@@ -50,23 +51,23 @@ def matrix_table(path: Path) -> dict[str, Json]:
 
 
 def json_bytes(value: Json) -> bytes:
-    """As the files of a run hold it, UTF-8."""
+    """Encode a value as JSON in UTF-8, without escapes."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
 def leaderboard_files(cells: Sequence[CellResult], axes: list[str], metrics: Sequence[str]) -> dict[str, Content]:
-    """As a table that the UI shows, the first metric with its interval, and as a picture."""
+    """Return the leaderboard as a table, in which the first metric has its interval, and as a picture."""
+    first, *others = metrics
     rows = [
         [
-            c.cell_id,
-            c.status,
-            *(table_cell(c.axes.get(axis)) for axis in axes),
-            c.value(metrics[0]),
-            *(c.metrics.get(OVERALL, {}).get(metrics[0], {}).get(end) for end in ("ci_low", "ci_high")),
-            *(c.value(m) for m in metrics[1:]),
+            cell.cell_id,
+            cell.status,
+            *(table_cell(cell.axes.get(axis)) for axis in axes),
+            cell.value(first),
+            *(cell.metrics.get(OVERALL, {}).get(first, {}).get(end) for end in ("ci_low", "ci_high")),
+            *(cell.value(name) for name in others),
         ]
-        for c in cells
+        for cell in cells
     ]
-    first, *others = metrics
     table = {"columns": ["cell", "status", *axes, first, f"{first} low", f"{first} high", *others], "data": rows}
-    return {"leaderboard.json": json_bytes(table), "leaderboard.svg": leaderboard_figure(cells, axes, metrics[0])}
+    return {"leaderboard.json": json_bytes(table), "leaderboard.svg": leaderboard_figure(cells, axes, first)}

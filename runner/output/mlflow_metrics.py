@@ -1,4 +1,4 @@
-"""The metrics of a cell as MLflow has them: names and values."""
+"""Names and values of a cell's metrics in MLflow."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -8,17 +8,17 @@ from runner.results import CellResult
 from runner.results.leaderboard_order import N_FIRST, headlines
 
 BEST = "best"
-"""In place of a subset: the values of the cell to take over all samples, at the parent run."""
+"""Used in place of a subset, in the parent run: the values of the cell to take over all samples."""
 
 _LONGEST_NAME = 250
 _HASH_DIGITS = 12
 
 
 def metric_name(subset: str, metric: str) -> str:
-    """MLflow's names hold no "@" (overall/ndcg_at_10), and fit its columns: a long one ends in a hash.
+    """Return the name of a metric in MLflow, such as "overall/ndcg_at_10". A long name ends in a hash to fit a column.
 
-    The data set's own subsets, and the mean over them, are under subset/: MLflow shows metrics by the alphabet, and
-    those of all samples are to come first.
+    MLflow's names may not contain "@". It sorts metrics by name, and the metrics over all samples should come first.
+    Therefore the names of a data set's subsets, and of the mean over them, begin with "subset/".
     """
     group = subset if subset.partition("/")[0] in (BEST, OVERALL, *GROUPINGS) else f"subset/{subset}"
     name = f"{group}/{metric.replace('@', '_at_')}"
@@ -29,10 +29,12 @@ def metric_name(subset: str, metric: str) -> str:
 
 
 def logged_metrics(cell: CellResult, headline: str = "", *, every: bool = False) -> Iterator[tuple[str, float]]:
-    """All metrics over all samples, and those that come first in leaderboards over subsets, tasks and topics; then
-    what the cell cost. With `every` all metrics of all subsets, the fields of the matrix among them, and the seconds of
-    each kind of stage: all of these are in the cell's tables and `cell.json` anyway. Where a data set names no subsets,
-    the one of all samples is not logged beside `overall`.
+    """Yield the metrics of a cell by MLflow's names: their values, what the cell cost, latencies and counts.
+
+    All metrics are logged over all samples, and the first metrics of leaderboards over subsets, tasks and topics. With
+    `every`, all metrics are logged over all subsets and fields of the matrix, and also the seconds of each kind of
+    stage. Without it, these are only in the cell's tables and in `cell.json`. If a data set names no subsets, the
+    unnamed subset of all samples is left out.
     """
     first = set(headlines([cell], headline)[:N_FIRST])
     for subset, values in cell.metrics.items():
@@ -54,11 +56,10 @@ def logged_metrics(cell: CellResult, headline: str = "", *, every: bool = False)
         yield from ((f"run/seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
     yield from ((f"run/answers/{state}", float(n)) for state, n in cell.counts.items())
     yield from ((f"run/errors/{error_class}", float(n)) for error_class, n in cell.errors.items())
-    yield from (
-        (f"run/unparsable/{judge}", of["n_unparsable"] / max(1, of["n_judged"])) for judge, of in cell.judges.items()
-    )
+    for judge, counts in cell.judges.items():
+        yield f"run/unparsable/{judge}", counts["n_unparsable"] / max(1, counts["n_judged"])
 
 
 def is_field(subset: str) -> bool:
-    """Whether a subset is a field of the topic x task matrix."""
+    """Return whether a subset is a field of the topic x task matrix."""
     return subset.startswith("matrix/")

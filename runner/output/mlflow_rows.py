@@ -1,10 +1,12 @@
-"""Whole MLflow runs, several together in one transaction of a few statements.
+"""Writes whole MLflow runs, several of them in one transaction of a few statements.
 
-MLflow's client makes a run in steps, each committed by itself, and its SQL store makes two objects per metric and
-writes them one by one: for a cell with 600 metrics this takes longer than everything else about it. The rows that it
-would write are known, so they are written at once, for several runs together where they wait: the tables are sorted by
-a metric's name, so that each run alone would touch every page of them. Where the tables are not those known here,
-behind a server, or where files are not kept on this machine, MLflow's own client does it.
+MLflow's client creates a run in many steps and commits each of them, and its SQL store makes two objects per metric and
+writes them one by one. For a cell with 600 metrics this takes longer than everything else about the cell. This module
+knows the rows that MLflow would write, and writes them directly. It writes waiting runs together, because the tables
+are sorted by metric: each run alone would touch every page of them.
+
+MLflow's client does the work behind a server, for files that are not on this machine, and if the tables differ from
+those that this module knows.
 """
 
 import time
@@ -12,11 +14,14 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from components.json_value import Json
 from runner.console.private_parts import MLFLOW, may_use_private_parts
 from runner.output.artifacts import Client, Content, local_folder, log_files, put_files
+
+if TYPE_CHECKING:  # installed with MLflow, and imported as late
+    from sqlalchemy import Connection, Engine, Table
 
 _METRIC = {"key", "value", "timestamp", "step", "is_nan", "run_uuid"}
 _COLUMNS = {
@@ -35,7 +40,7 @@ _COLUMNS = {
     "inputs": {"input_uuid", "source_type", "source_id", "destination_type", "destination_id", "step"},
     "input_tags": {"input_uuid", "name", "value"},
 }  # fmt: skip
-"""By table."""
+"""Columns of MLflow's tables, by table."""
 
 _LARGEST_BATCH = 1000
 _ROWS_TOGETHER = 10_000
@@ -44,12 +49,12 @@ _CONTEXT = ("mlflow.data.context", "evaluation")
 _SOURCE_TYPE = "local"
 
 Rows = list[dict[str, Json]]
-"""By names of columns."""
+"""Rows of a table: values by column."""
 
 
 @dataclass(frozen=True)
 class UsedData:
-    """The data set that a run read, as MLflow describes one: `source` and `profile` are JSON."""
+    """Data set that a run read, as MLflow describes one. `source` and `profile` are JSON."""
 
     name: str
     digest: str
@@ -59,10 +64,10 @@ class UsedData:
 
 @dataclass(frozen=True)
 class WholeRun:
-    """A run that has ended, with all that is logged to it; metrics are finite, `files` are by path within the run.
+    """A run that has ended, with everything that is logged to it.
 
-    `tags` hold the run's name as `mlflow.runName`; `last_tags` are those that say that nothing is missing. `state` is
-    one of MLflow's.
+    `tags` contain the run's name as `mlflow.runName`. `last_tags` say that the run is complete. Metrics are finite.
+    `files` are by path within the run. `state` is one of MLflow's.
     """
 
     tags: Mapping[str, str]
@@ -75,16 +80,16 @@ class WholeRun:
 
 
 def log_runs(client: Client, experiment: Client, runs: Iterable[WholeRun]) -> dict[str, WholeRun]:
-    """Logs runs to an experiment of this `MlflowClient`; returns them by their ids, without their files, which lie in
-    their place before the next run is taken.
+    """Log runs to an experiment, and return them by id, without their files. `client` is an `MlflowClient`.
 
-    In MLflow's own tables all of them are there or none; through its client a run has its `last_tags` only once it has
-    all else. Raises OSError for files, and whatever MLflow or its database raises.
+    The files of a run are in place before the next run is taken from the iterable. In MLflow's tables, either all runs
+    appear or none. Through its client, a run gets its `last_tags` after everything else. Raises OSError for files, and
+    whatever MLflow or its database raises.
     """
-    engine: Any = getattr(_store(client), "engine", None)
+    engine: Engine | None = getattr(_store(client), "engine", None)
     artifacts = local_folder(experiment.artifact_location)
-    tables = _tables() if engine is not None else {}
-    if not tables or artifacts is None:
+    tables = _tables() if engine else {}
+    if engine is None or not tables or artifacts is None:
         return {_log_through(client, experiment.experiment_id, run): replace(run, files={}) for run in runs}
     started_ms = _now_ms()
     by_id: dict[str, WholeRun] = {}
@@ -102,8 +107,8 @@ def _store(client: Client) -> Client:
     return getattr(getattr(client, "_tracking_client", None), "store", None)
 
 
-def _tables() -> dict[str, Any]:
-    """MLflow's tables by name; none if any is not made as this module knows it."""
+def _tables() -> "dict[str, Table]":
+    """Return MLflow's tables by name, or none if any of them has other columns than this module knows."""
     if not may_use_private_parts(MLFLOW):
         return {}
     try:
@@ -116,23 +121,27 @@ def _tables() -> dict[str, Any]:
 
 
 def _write(
-    connection: Any, tables: Mapping[str, Any], experiment: Client, runs: Mapping[str, WholeRun], started_ms: int
+    connection: "Connection",
+    tables: "Mapping[str, Table]",
+    experiment: Client,
+    runs: Mapping[str, WholeRun],
+    started_ms: int,
 ) -> None:
-    """Rows of all tables, for runs by id. Those of metrics are made a part at a time: they are most of all."""
+    """Write the rows of all tables for runs by id. Metrics have by far the most rows, and are written in batches."""
     now_ms = _now_ms()
     connection.execute(tables["runs"].insert(), _run_rows(experiment, runs, started_ms, now_ms))
-    measured = _metric_rows(runs, now_ms)
-    while rows := list(islice(measured, _ROWS_TOGETHER)):
+    metrics = _metric_rows(runs, now_ms)
+    while rows := list(islice(metrics, _ROWS_TOGETHER)):
         connection.execute(tables["metrics"].insert(), rows)
         connection.execute(tables["latest_metrics"].insert(), rows)
     data_ids = _data_ids(connection, tables["datasets"], int(experiment.experiment_id), runs)
     inputs = [_input_row(run_id, data_ids[run.data]) for run_id, run in runs.items()]
-    of_inputs = [{"input_uuid": row["input_uuid"], "name": _CONTEXT[0], "value": _CONTEXT[1]} for row in inputs]
+    input_tags = [{"input_uuid": row["input_uuid"], "name": _CONTEXT[0], "value": _CONTEXT[1]} for row in inputs]
     params = _pair_rows({run_id: run.params for run_id, run in runs.items()})
     tags = _pair_rows({run_id: {**run.tags, **run.last_tags} for run_id, run in runs.items()})
-    for name, rest in {"params": params, "tags": tags, "inputs": inputs, "input_tags": of_inputs}.items():
-        if rest:
-            connection.execute(tables[name].insert(), rest)
+    for name, rows in {"params": params, "tags": tags, "inputs": inputs, "input_tags": input_tags}.items():
+        if rows:
+            connection.execute(tables[name].insert(), rows)
 
 
 def _run_rows(experiment: Client, runs: Mapping[str, WholeRun], started_ms: int, now_ms: int) -> Rows:
@@ -160,7 +169,7 @@ def _run_rows(experiment: Client, runs: Mapping[str, WholeRun], started_ms: int,
 
 
 def _metric_rows(runs: Mapping[str, WholeRun], now_ms: int) -> Iterator[dict[str, Json]]:
-    """In the tables' own order."""
+    """Yield the rows of metrics in the order of the tables: by name, then by run."""
     same = {"timestamp": now_ms, "step": 0, "is_nan": False}
     for name in sorted({name for run in runs.values() for name in run.metrics}):
         for run_id, run in runs.items():
@@ -168,16 +177,18 @@ def _metric_rows(runs: Mapping[str, WholeRun], now_ms: int) -> Iterator[dict[str
                 yield {"key": name, "value": run.metrics[name], "run_uuid": run_id, **same}
 
 
-def _pair_rows(of_runs: Mapping[str, Mapping[str, str]]) -> Rows:
+def _pair_rows(pairs_by_run: Mapping[str, Mapping[str, str]]) -> Rows:
     return [
         {"key": key, "value": value, "run_uuid": run_id}
-        for run_id, pairs in of_runs.items()
+        for run_id, pairs in pairs_by_run.items()
         for key, value in pairs.items()
     ]
 
 
-def _data_ids(connection: Any, table: Any, experiment_id: int, runs: Mapping[str, WholeRun]) -> dict[UsedData, str]:
-    """Ids of the data sets of runs. One has one row in an experiment, whichever runs read it: made here if missing."""
+def _data_ids(
+    connection: "Connection", table: "Table", experiment_id: int, runs: Mapping[str, WholeRun]
+) -> dict[UsedData, str]:
+    """Return the ids of the runs' data sets. A data set has one row per experiment, which is inserted if missing."""
     ids: dict[UsedData, str] = {}
     for data in {run.data for run in runs.values()}:
         same = (table.c.experiment_id == experiment_id, table.c.name == data.name, table.c.digest == data.digest)
@@ -223,7 +234,7 @@ def _log_through(client: Client, experiment_id: str, run: WholeRun) -> str:
     )
     client.log_inputs(run_id, [DatasetInput(used, [InputTag(*_CONTEXT)])])
     log_files(client, made, run.files)
-    # The end comes before the metrics: to set it with them in place makes MLflow read them all.
+    # Before the metrics, because MLflow reads all metrics of a run when its end is set.
     client.set_terminated(run_id, run.state)
     now_ms = _now_ms()
     logged = [Metric(name, value, now_ms, 0) for name, value in run.metrics.items()]

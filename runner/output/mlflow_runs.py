@@ -1,5 +1,6 @@
-"""A sweep's runs in MLflow: one parent run per sweep, one child run per cell. Reads results files alone, so that a
-sweep can be logged again.
+"""Logs a sweep to MLflow: one parent run per sweep, one child run per cell.
+
+It reads only the results files, so that a sweep can be logged again.
 """
 
 import json
@@ -37,11 +38,11 @@ _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
 _LONGEST_PARAM = 5_000
 _HASH_DIGITS = 12
 CELLS_TOGETHER = 20
-"""As many cells are written at once: more of them take no less time each, and are held in memory."""
+"""Cells that are written together. With more of them, a cell takes no less time, and all are in memory."""
 
 
 class LoggedCell(NamedTuple):
-    """The status that a cell was logged with, its run, and whether that has every metric."""
+    """Status that a cell was logged with, its run, and whether the run has every metric."""
 
     status: str
     run_id: str
@@ -52,7 +53,7 @@ _NOT_LOGGED = LoggedCell("", "", has_every=False)
 
 
 class Logged(NamedTuple):
-    """Where a sweep is shown, and what was done about its traces."""
+    """Addresses of a logged sweep, and the traces that were logged."""
 
     pages: Pages
     traced: TracedSweep
@@ -61,14 +62,14 @@ class Logged(NamedTuple):
 class Tracker:
     """Logs one sweep. Every method raises whatever MLflow raises.
 
-    One process at a time: other launchers start several, which share the database and the parent run.
+    Hydra's other launchers start several processes, which share the database and the parent run. They take turns.
     """
 
     def __init__(self, uri: str, experiment: str, sweep_dir: Path, *, every: bool = False) -> None:
-        """Makes the database and the experiment where they are not there yet. `every` is as in `logged_metrics`."""
+        """Create the database and the experiment if they are missing. `every` is as in `logged_metrics`."""
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # of every run, at servers
-        # A server that is away must not hold up a sweep: its results can be logged later.
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # a server's client prints one per run
+        # An unreachable server must not delay a sweep, because its results can be logged later.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
         for name in ("mlflow", "alembic"):
@@ -87,7 +88,7 @@ class Tracker:
             self._parent = self._start(read_sweep(sweep_dir))
 
     def _experiment(self, uri: str, name: str) -> str:
-        """The experiment's id; artifacts of a local database lie beside it."""
+        """Return the id of the experiment. A new one in a local database has its artifacts beside the database."""
         found = self._client.get_experiment_by_name(name)
         if found:
             require_named_server(uri, found.artifact_location)
@@ -100,7 +101,7 @@ class Tracker:
         return str(self._client.create_experiment(name, artifact_location=location, tags=tags))
 
     def _start(self, sweep: SweepResult) -> Client:
-        """The parent run: the one that this sweep has already, or a new one."""
+        """Return the existing parent run of this sweep, or a new one."""
         self._headline = sweep.headline
         self._axes = varying_axes(cell["axes"] for cell in sweep.cells)
         self._base = common_base((cell["axes"] for cell in sweep.cells), self._axes)
@@ -116,7 +117,7 @@ class Tracker:
         return self._client.create_run(self._experiment_id, tags=tags)
 
     def _whole_children(self, parent_id: str) -> Iterator[tuple[str, LoggedCell]]:
-        """Cells logged to the end; what a broken connection left of others is removed."""
+        """Yield completely logged cells, and delete incomplete runs, which a broken connection leaves."""
         query = f"tags.`mlflow.parentRunId` = '{parent_id}'"
         for run in self._client.search_runs([self._experiment_id], query, max_results=50_000):
             if run.info.status == _STATUS[RUNNING] or "status" not in run.data.tags:
@@ -126,7 +127,7 @@ class Tracker:
                 yield tags["cell_id"], LoggedCell(tags["status"], run.info.run_id, _SUBSETS_TAG in tags)
 
     def log_cells(self, folders: Sequence[Path]) -> None:
-        """One child run per cell, from its folder; in place of an earlier one if the status changed."""
+        """Log a child run per cell from its folder. It replaces an earlier run if the status changed."""
         for first in range(0, len(folders), CELLS_TOGETHER):
             with tracking_lock(self._uri, self._sweep_dir.parent):
                 runs = self._new_runs(folders[first : first + CELLS_TOGETHER])
@@ -134,7 +135,7 @@ class Tracker:
                     self._logged[run.tags["cell_id"]] = LoggedCell(run.last_tags["status"], run_id, self._every)
 
     def _new_runs(self, folders: Sequence[Path]) -> Iterator[WholeRun]:
-        """Those that are not logged as they are now."""
+        """Yield the runs of cells that are not logged with their present status, and delete their earlier runs."""
         for folder in folders:
             cell = read_cell(folder)
             self._cells[cell.cell_id] = ranked_part(cell, self._headline)
@@ -146,7 +147,6 @@ class Tracker:
                 yield self._run_of(folder, cell)
 
     def _run_of(self, folder: Path, cell: CellResult) -> WholeRun:
-        """The tag `status` says that nothing is missing."""
         return WholeRun(
             tags=_tags(cell, self._parent.info.run_id, run_name(cell.axes, self._axes, self._base)),
             last_tags={"status": cell.status, **({_SUBSETS_TAG: "all"} if self._every else {})},
@@ -158,9 +158,10 @@ class Tracker:
         )
 
     def finish(self, n_traces: int | None = 0) -> Logged:
-        """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics. Then
-        traces of `n_traces` samples (None: all), those that are there not again: of the best cell, of the sweep's first
-        one, and of up to two that may be as good as the best.
+        """Complete the parent run: leaderboard, description, metrics of the best cell, then traces.
+
+        `n_traces` samples (None: all) get traces unless they have them. The cells are the best one, the first one of
+        the sweep, and up to two that may be as good as the best.
         """
         sweep = read_sweep(self._sweep_dir)
         standings = find_standings(self._cells_of(sweep), self._sweep_dir, sweep.headline)
@@ -169,7 +170,7 @@ class Tracker:
             chosen = traced_cells(standings, sweep.cells[0]["cell_id"]) if n_traces != 0 else []
             run_ids = self._run_ids(chosen)
             samples = samples_link(self._uri, self._experiment_id, run_ids) if run_ids else self._samples_page
-            pages = Pages(self._show(sweep, axes, standings), samples, self._report_page())
+            pages = Pages(self._save_view(sweep, axes, standings), samples, self._report_page())
             self._log_parent(sweep, standings, axes, pages)
             return Logged(
                 pages, log_traces(self._traces, self._sweep_dir, chosen, run_ids, standings.metrics, n_traces)
@@ -203,25 +204,25 @@ class Tracker:
                 Metric(metric_name(BEST, name), value, now, 0) for name, value in values.items() if value is not None
             ]
         files: dict[str, Content] = {"sweep.json": self._sweep_dir / "sweep.json"}
-        # As they are now: a later report is written into the same files.
+        # Their present content, because a later report is written into the same files.
         files |= {path.name: path.read_bytes() for path in report_files(self._sweep_dir)}
         if standings.metrics:
             files |= leaderboard_files(standings.ordered, axes, standings.metrics)
         log_files(self._client, self._parent, files)
-        own = [RunTag(name, value) for name, value in tags.items()]
-        self._client.log_batch(parent_id, metrics, params=self._new_params(sweep, axes), tags=own)
+        run_tags = [RunTag(name, value) for name, value in tags.items()]
+        self._client.log_batch(parent_id, metrics, params=self._new_params(sweep, axes), tags=run_tags)
         self._client.set_terminated(parent_id, _STATUS.get(sweep.status, "FAILED"))
 
     def _new_params(self, sweep: SweepResult, axes: list[str]) -> list[Client]:
-        """The values of the axes that vary; a value that was logged stays, as MLflow takes no other."""
+        """Return the values of the axes that vary, except axes that were logged: MLflow refuses other values."""
         from mlflow.entities import Param
 
-        there = self._client.get_run(self._parent.info.run_id).data.params
+        existing = self._client.get_run(self._parent.info.run_id).data.params
         values = {axis: swept_values(sweep, axis)[:_LONGEST_PARAM] for axis in axes}
-        return [Param(axis, text) for axis, text in values.items() if axis not in there]
+        return [Param(axis, text) for axis, text in values.items() if axis not in existing]
 
-    def _show(self, sweep: SweepResult, axes: list[str], standings: Standings) -> str:
-        """Keeps the view of this sweep; returns its address."""
+    def _save_view(self, sweep: SweepResult, axes: list[str], standings: Standings) -> str:
+        """Save a view of this sweep, and return its address."""
         parent_id = self._parent.info.run_id
         metrics = standings.metrics
         shown = [metric_name(OVERALL, name) for name in metrics[:N_FIRST]]
@@ -232,7 +233,7 @@ class Tracker:
         return view_link(self._uri, self._experiment_id, sweep.sweep_id)
 
     def _cells_of(self, sweep: SweepResult) -> list[CellResult]:
-        """Those that ended, in the order of the sweep; those of other processes are read now."""
+        """Return the finished cells in the order of the sweep. Cells of other processes are read."""
         for cell in sweep.cells:
             folder = self._sweep_dir / cell["cell_id"]
             if cell["cell_id"] not in self._cells and (folder / "cell.json").is_file():

@@ -1,4 +1,4 @@
-"""What MLflow's pages say about a sweep in words: names of runs, and the description of the parent run."""
+"""Texts of MLflow's pages: names of runs, and the description of the parent run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,24 +17,23 @@ _LONGEST = 5000
 
 
 def run_name(axes: Mapping[str, Json], varied: Sequence[str], base: Mapping[str, Json] | None = None) -> str:
-    """What varies, shortest first to read in a narrow column: "hybrid size=128 top_k=4". With a base (see
-    `axes.common_base`) what is changed of it: "refiner=tables".
+    """Return the values of the axes that vary, short enough for a narrow column: "hybrid size=128 top_k=4".
+
+    With a base (see `common_base`), only the change from it is named: "refiner=tables".
     """
     if base is not None:
         return change_name(axes, base)
-    return " ".join(_named(name, axes[name]) for name in varied if axes.get(name) is not None)
+    return " ".join(_axis_name(name, axes[name]) for name in varied if axes.get(name) is not None)
 
 
-def _named(axis: str, value: Json) -> str:
-    """The name of a component says what it is; of a number one wants to know what it counts."""
+def _axis_name(axis: str, value: Json) -> str:
+    """Return only the value for a component, whose name explains itself, and "name=value" for other axes."""
     is_component = isinstance(value, str) and "." not in axis
     return str(value) if is_component else f"{axis.rpartition('.')[2]}={value}"
 
 
 class Pages(NamedTuple):
-    """Addresses in MLflow: of all cells as a table, of the best cell's samples beside another's, of the sweep's report;
-    "" without.
-    """
+    """Addresses of pages in MLflow, or "": all cells as a table, samples of two cells side by side, and the report."""
 
     cells: str
     samples: str = ""
@@ -42,9 +41,9 @@ class Pages(NamedTuple):
 
 
 def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Sequence[str], pages: Pages) -> str:
-    """Markdown: which cell to take and why, how the sweep ended, and what was swept.
+    """Return Markdown that says which cell to take and why, how the sweep ended, and what was swept.
 
-    `folder` is the sweep's.
+    `folder` is the sweep's folder.
     """
     cells = standings.ordered
     base = common_base((cell.axes for cell in cells), axes)
@@ -52,16 +51,20 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
     swept = "; ".join(f"{axis} = {swept_values(sweep, axis)}" for axis in axes)
     table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete."
     samples = f" **[Samples of the first cells side by side]({pages.samples})**." if pages.samples else ""
-    here = _plain(str(folder))
-    report = f" **[Report]({pages.report})**: what to take for which task, why, where it fails." if pages.report else ""
+    here = _escape(str(folder))
+    report = (
+        f" **[Report]({pages.report})**: which cell to take for each task, why, and where it fails."
+        if pages.report
+        else ""
+    )
     parts = [
         *_best(standings, axes, base),
         f"{table}{samples}{report}",
-        *([] if pages.report else [f"A report of all this: `python -m analysis report {here}`"]),
-        f"Swept: {_plain(swept)}",
+        *([] if pages.report else [f"To write a report: `python -m analysis report {here}`"]),
+        f"Swept: {_escape(swept)}",
         *([_first_rows(cells, axes, standings.metrics[0], base)] if standings.metrics else []),
         *_compare(standings, here),
-        f"The command: `{_plain(sweep.command)}`",
+        f"Command: `{_escape(sweep.command)}`",
     ]
     return "\n\n".join(parts)[:_LONGEST]
 
@@ -69,8 +72,8 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
 def _compare(standings: Standings, here: str) -> list[str]:
     if standings.best is None:
         return []
-    command = f"python -m analysis compare {here} --metric {_plain(standings.metrics[0])}"
-    return [f"All cells against the best one, with tests: `{command}`"]
+    command = f"python -m analysis compare {here} --metric {_escape(standings.metrics[0])}"
+    return [f"To test all cells against the best one: `{command}`"]
 
 
 def swept_values(sweep: SweepResult, axis: str) -> str:
@@ -80,7 +83,7 @@ def swept_values(sweep: SweepResult, axis: str) -> str:
 
 
 def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
-    """The cell to take, in the words of the report; where cells were not tested, the one with the best mean."""
+    """Return a sentence about the cell to take, as in the report, or about the best mean if cells were not tested."""
     best, cells = standings.best, standings.ordered
     if best is None:
         return []
@@ -89,20 +92,20 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
         text = choice_text(
             standings.choice,
             metric,
-            _over(standings, standings.choice.cell, metric),
+            _coverage(standings, standings.choice.cell, metric),
             lambda cell: run_name(cell.axes, axes, base) or cell.cell_id,
             larger_is_better=bool(larger_is_better(metric, cells)),
         )
-        pieces = (f"**{_plain(piece)}**" if place % 2 else _plain(piece) for place, piece in enumerate(text.pieces))
+        pieces = (f"**{_escape(piece)}**" if place % 2 else _escape(piece) for place, piece in enumerate(text.pieces))
         return ["".join(pieces)]
     n_tied = sum(_mean(standings, cell) == _mean(standings, best) for cell in cells if cell.status == OK) - 1
     tied = f", tied with {n_tied} other{'s' if n_tied > 1 else ''}" if n_tied else ""
     untested = f" More than {MOST_TESTED} cells are not tested here; the report tests them." if len(cells) > 1 else ""
     name = f"**{_name(best, axes, base)}** ({best.cell_id})"
-    return [f"Best by {_plain(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
+    return [f"Best by {_escape(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
 
 
-def _over(standings: Standings, cell: CellResult, metric: str) -> str:
+def _coverage(standings: Standings, cell: CellResult, metric: str) -> str:
     common, entry = standings.common, cell.metrics[OVERALL][metric]
     n, n_left_out = int(entry["n"]), sum((entry.get("n_excluded") or {}).values())
     known = (common.n, common.n_known) if common.n_known else (n, n + n_left_out)
@@ -114,7 +117,7 @@ def _mean(standings: Standings, cell: CellResult) -> float | None:
 
 
 def _name(cell: CellResult, axes: Sequence[str], base: Mapping[str, Json] | None) -> str:
-    return _plain(run_name(cell.axes, axes, base)) or cell.cell_id
+    return _escape(run_name(cell.axes, axes, base)) or cell.cell_id
 
 
 def _first_rows(cells: Sequence[CellResult], axes: Sequence[str], metric: str, base: Mapping[str, Json] | None) -> str:
@@ -122,10 +125,10 @@ def _first_rows(cells: Sequence[CellResult], axes: Sequence[str], metric: str, b
     direction = ", smaller is better" if larger_is_better(metric, cells) is False else ""
     cut = f" (the first {_MOST_ROWS} of {len(ranked)})" if len(ranked) > _MOST_ROWS else ""
     rows = [
-        f"| {_plain(run_name(cell.axes, axes, base))} | {cell.cell_id} | {_value(cell, metric)} |"
+        f"| {_escape(run_name(cell.axes, axes, base))} | {cell.cell_id} | {_value(cell, metric)} |"
         for cell in ranked[:_MOST_ROWS]
     ]
-    return "\n".join([f"| cells{cut} | id | {_plain(metric)}{direction} [95% interval] |", "|---|---|---|", *rows])
+    return "\n".join([f"| cells{cut} | id | {_escape(metric)}{direction} [95% interval] |", "|---|---|---|", *rows])
 
 
 def _value(cell: CellResult, metric: str) -> str:
@@ -134,6 +137,6 @@ def _value(cell: CellResult, metric: str) -> str:
     return f"{entry['value']:.4f}{interval}"
 
 
-def _plain(words: str) -> str:
-    """Nothing in it ends a cell of a table, a line or code, starts a tag, or turns the direction of writing round."""
+def _escape(words: str) -> str:
+    """Escape characters that end a table cell, a line or code, start a tag, or reverse the direction of writing."""
     return printable(words).replace("|", "/").replace("`", "'").replace("<", "&lt;").replace("\n", " ")

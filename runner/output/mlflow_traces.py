@@ -1,7 +1,7 @@
-"""Traces of samples in MLflow, linked to the run of their cell.
+"""Writes traces of samples to MLflow, linked to the run of their cell.
 
-MLflow has no documented way to write whole traces with their scores. Logging them one by one as if they took place now
-takes thirty times as long; what its own client calls at the end of that is called here directly.
+MLflow has no documented way to write whole traces with their scores. Replaying them one by one through its tracing API
+takes thirty times as long. This module directly calls the methods that MLflow's client calls at the end of that.
 """
 
 import gc
@@ -11,70 +11,73 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from components.json_value import Json
 from runner.output.artifacts import Client
 from runner.output.traces.trace_records import SampleTrace, SpanRecord
 
+if TYPE_CHECKING:
+    from mlflow.entities import Expectation, Feedback, Span, TraceInfo
+
 _TOGETHER = 50
-"""Traces whose spans are written at once."""
+"""Traces whose spans are written together."""
 
-_LINKED_TOGETHER = 100
-"""As many as MLflow takes."""
+_MOST_IDS = 100
+"""Ids of traces that MLflow accepts in one call."""
 
-_PAGE = 500
+_PAGE_SIZE = 500
 _WHOLE = "mlflow.trace.spansLocation"
-"""A tag that MLflow sets when a trace has its spans."""
+"""Tag that MLflow sets when a trace has its spans."""
 
 _SOURCE = "rag-grid"
 _LONGEST_PREVIEW = 1000
 _LONGEST_TAG = 250
-"""Characters that fit into MLflow's columns."""
+"""Limits of MLflow's columns, in characters."""
 
 
 class TraceLog:
     """Writes the traces of runs in one experiment. All methods raise whatever MLflow raises."""
 
     def __init__(self, client: Client, experiment_id: str) -> None:
-        """`client` is an `MlflowClient`."""
+        """Use an `MlflowClient` and, for what it does not offer, the tracing client in it."""
         self._client = client
         self._experiment_id = experiment_id
         self._tracing = client._tracing_client
 
-    def there(self, run_id: str) -> set[str]:
-        """Ids of the whole traces of a run. What a broken connection left of others is removed."""
-        found = list(self._of_run(run_id))
+    def existing(self, run_id: str) -> set[str]:
+        """Return the ids of the complete traces of a run. Incomplete ones, from a broken connection, are deleted."""
+        found = list(self._infos(run_id))
         broken = [info.trace_id for info in found if _WHOLE not in info.tags]
         self._delete(broken)
         return {info.trace_id for info in found} - {*broken}
 
     def remove(self, run_id: str) -> None:
-        """All traces of a run."""
-        self._delete([info.trace_id for info in self._of_run(run_id)])
+        """Delete all traces of a run."""
+        self._delete([info.trace_id for info in self._infos(run_id)])
 
     def write(self, run_id: str, traces: Iterable[SampleTrace]) -> None:
-        """Traces that are not there yet."""
+        """Write traces that do not exist yet, and link them to the run."""
         waiting = iter(traces)
         written: list[str] = []
         while some := list(islice(waiting, _TOGETHER)):
             now_ns = time.time_ns()
             spans = [span for trace in some for span in _spans(trace, run_id, now_ns)]
-            with _no_garbage_collected():
+            with _garbage_collection_off():
                 for trace in some:
                     self._tracing.start_trace(_info(trace, run_id, self._experiment_id, now_ns))
                 self._tracing.log_spans(self._experiment_id, spans)
             written += [trace_id(run_id, trace.sample_id) for trace in some]
-        for first in range(0, len(written), _LINKED_TOGETHER):
-            self._client.link_traces_to_run(written[first : first + _LINKED_TOGETHER], run_id)
+        for first in range(0, len(written), _MOST_IDS):
+            self._client.link_traces_to_run(written[first : first + _MOST_IDS], run_id)
 
-    def _of_run(self, run_id: str) -> Iterator[Any]:
+    def _infos(self, run_id: str) -> "Iterator[TraceInfo]":
         token = None
         while True:
             page = self._tracing.search_traces(
                 locations=[self._experiment_id],
                 filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
-                max_results=_PAGE,
+                max_results=_PAGE_SIZE,
                 page_token=token,
                 include_spans=False,
             )
@@ -84,13 +87,13 @@ class TraceLog:
                 return
 
     def _delete(self, ids: Sequence[str]) -> None:
-        for first in range(0, len(ids), _LINKED_TOGETHER):
-            self._client.delete_traces(self._experiment_id, trace_ids=ids[first : first + _LINKED_TOGETHER])
+        for first in range(0, len(ids), _MOST_IDS):
+            self._client.delete_traces(self._experiment_id, trace_ids=ids[first : first + _MOST_IDS])
 
 
 @contextmanager
-def _no_garbage_collected() -> Iterator[None]:
-    """A third of the time would go into looking through the objects that SQLAlchemy makes of every score."""
+def _garbage_collection_off() -> Iterator[None]:
+    """Turn garbage collection off: scanning SQLAlchemy's many objects would take a third of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -101,11 +104,11 @@ def _no_garbage_collected() -> Iterator[None]:
 
 
 def trace_id(run_id: str, sample_id: str) -> str:
-    """Always the same for a sample of a run, so that none is logged twice."""
+    """Return the id of a sample's trace. It depends on run and sample alone, so that no trace is logged twice."""
     return f"tr-{sha256(f'{run_id} {sample_id}'.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
-def _info(trace: SampleTrace, run_id: str, experiment_id: str, now_ns: int) -> Any:
+def _info(trace: SampleTrace, run_id: str, experiment_id: str, now_ns: int) -> "TraceInfo":
     from mlflow.entities import TraceInfo, TraceLocation, TraceState
 
     return TraceInfo(
@@ -123,14 +126,14 @@ def _info(trace: SampleTrace, run_id: str, experiment_id: str, now_ns: int) -> A
 
 
 def _preview(inputs: Mapping[str, Json]) -> str:
-    """By which MLflow joins samples of two runs: of long inputs the beginning of the question, and the id."""
+    """Return the text by which MLflow joins samples of two runs. Long inputs are cut to a part of question and id."""
     whole = json.dumps(inputs, ensure_ascii=False)
     if len(whole) <= _LONGEST_PREVIEW:
         return whole
     return json.dumps({"question": f"{inputs['question'][:300]} ...", "id": inputs["id"][:150]}, ensure_ascii=False)
 
 
-def _expectations(trace: SampleTrace) -> Iterator[Any]:
+def _expectations(trace: SampleTrace) -> "Iterator[Expectation]":
     from mlflow.entities import AssessmentSource, Expectation
 
     source = AssessmentSource("CODE", _SOURCE)
@@ -138,7 +141,7 @@ def _expectations(trace: SampleTrace) -> Iterator[Any]:
         yield Expectation(name=name, value=value, source=source)
 
 
-def _feedback(trace: SampleTrace, run_id: str) -> Iterator[Any]:
+def _feedback(trace: SampleTrace, run_id: str) -> "Iterator[Feedback]":
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback
 
     for each in trace.feedback:
@@ -152,8 +155,8 @@ def _feedback(trace: SampleTrace, run_id: str) -> Iterator[Any]:
         )
 
 
-def _spans(trace: SampleTrace, run_id: str, now_ns: int) -> Iterator[Any]:
-    """One that stands for all, and the steps in it, one after another."""
+def _spans(trace: SampleTrace, run_id: str, now_ns: int) -> "Iterator[Span]":
+    """Yield a span for the whole trace, and in it the steps, one after another."""
     own_id = trace_id(run_id, trace.sample_id)
     whole = SpanRecord(
         "sample", "CHAIN", trace.inputs, trace.answer, sum(span.seconds for span in trace.spans), error=trace.error
@@ -165,7 +168,7 @@ def _spans(trace: SampleTrace, run_id: str, now_ns: int) -> Iterator[Any]:
         start_ns += round(1e9 * span.seconds)
 
 
-def _span(own_id: str, span: SpanRecord, number: int, start_ns: int) -> Any:
+def _span(own_id: str, span: SpanRecord, number: int, start_ns: int) -> "Span":
     from mlflow.entities import Span
 
     values: dict[str, Json] = {

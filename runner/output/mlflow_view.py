@@ -1,7 +1,7 @@
-"""How MLflow shows a sweep: the table of its cells with what varies and the headline metrics, and charts of those.
+"""Saved views of MLflow's pages: a table of a sweep's cells with the varying axes and headline metrics, and charts.
 
-A saved view of MLflow's own pages: a tag of the experiment, with the state of the page as JSON. A page that does not
-understand it says so and shows what it would have shown without.
+A view is a tag of the experiment with the state of the page as JSON. A page that does not understand it says so, and
+shows its default view.
 """
 
 import json
@@ -10,29 +10,29 @@ from collections.abc import Sequence
 from components.json_value import Json
 
 TAG = "mlflow.sharedViewState."
-"""With the view's id behind it: the name of the tag."""
+"""Name of the tag of a view, followed by the view's id."""
 
 DEFAULT_SERVER = "http://127.0.0.1:5000"
-"""Where `mlflow ui` serves."""
+"""Address of `mlflow ui`."""
 
 _MOST_RUNS = 100
 _SECTION = "headline-metrics"
 
 
 def view_link(uri: str, experiment_id: str, view_id: str) -> str:
-    """The page of a saved view: at the tracking server, or where `mlflow ui` will serve."""
+    """Return the address of a saved view, at the tracking server or at `mlflow ui`."""
     return f"{_server(uri)}/#/experiments/{experiment_id}/runs?viewStateShareKey={view_id}"
 
 
 def samples_link(uri: str, experiment_id: str, run_ids: Sequence[str]) -> str:
-    """The page with the traces of the first run, sample by sample beside those of the second if there is one."""
+    """Return the address of the page with the traces of one run, or of the first two runs side by side."""
     names = ("selectedRunUuid", "compareToRunUuid")
     runs = "&".join(f"{name}={run_id}" for name, run_id in zip(names, run_ids, strict=False))
     return f"{_server(uri)}/#/experiments/{experiment_id}/evaluation-runs?{runs}"
 
 
 def file_link(uri: str, experiment_id: str, run_id: str, name: str) -> str:
-    """The page that shows an artifact of a run."""
+    """Return the address of the page that shows an artifact of a run."""
     return f"{_server(uri)}/#/experiments/{experiment_id}/runs/{run_id}/artifacts/{name}"
 
 
@@ -43,9 +43,9 @@ def _server(uri: str) -> str:
 def saved_view(
     name: str, now_ms: int, parent_id: str, axes: Sequence[str], metrics: Sequence[str], *, largest_first: bool
 ) -> str:
-    """The tag's value: the child runs of `parent_id`, sorted by the first of `metrics`.
+    """Return the value of a view's tag: the view shows the child runs of `parent_id`, sorted by the first metric.
 
-    `axes` and `metrics` are names of parameters and metrics in MLflow; `now_ms` is in milliseconds since 1970.
+    `axes` and `metrics` are names of parameters and metrics in MLflow. `now_ms` is in milliseconds since 1970.
     """
     columns = [*(f"params.`{name}`" for name in axes), *(f"metrics.`{name}`" for name in metrics)]
     state: dict[str, Json] = {
@@ -74,7 +74,7 @@ def saved_view(
 
 
 def _charts(axes: Sequence[str], metrics: Sequence[str]) -> list[dict[str, Json]]:
-    """Every axis against the first metric, then a bar chart per metric."""
+    """Return a chart of all axes against the first metric, then a bar chart per metric."""
     common = {
         "runsCountToCompare": _MOST_RUNS,
         "metricSectionId": _SECTION,
@@ -84,7 +84,7 @@ def _charts(axes: Sequence[str], metrics: Sequence[str]) -> list[dict[str, Json]
     lines = {
         "type": "PARALLEL",
         "uuid": "axes",
-        "displayName": "What the axes do",
+        "displayName": "Axes and the first metric",
         "selectedParams": list(axes),
         "selectedMetrics": list(metrics[:1]),
         "showAllRuns": True,

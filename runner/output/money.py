@@ -1,4 +1,4 @@
-"""What cells cost, what a sweep spent, and both in words."""
+"""Computes what cells cost and what a sweep spent, and describes both."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,13 +17,16 @@ from runner.results import CellResult
 
 
 def price_of(model: object, prices: Prices) -> Price | None:
-    """Of a model behind a server, or in this process; None if no list names it."""
+    """Return the price of a model, behind a server or in this process; None if no price list names it."""
     account = account_of(model)
     return prices.of(account.model, account.priced_at)
 
 
 def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[str, Json]:
-    """`usage` with the cost of each part, their sum and the currency, as `CellResult` has them."""
+    """Return the fields `usage`, `cost` and `currency` of a `CellResult`: the counts with the cost of each part.
+
+    A cost is None if the tokens or the price are unknown.
+    """
     parts: dict[str, dict[str, Json]] = {}
     for part, counts in usage.items():
         parts[part] = {**counts, "cost": _cost_of(counts, price_of(_asked_for(part, cell), cell.prices))}
@@ -33,20 +36,20 @@ def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[st
 
 
 def _asked_for(part: str, cell: Cell) -> object:
-    """The language model behind a part of the usage; None if there are several."""
+    """Return the language model behind a part of the usage, such as "judge/accuracy"; None if there are several."""
     if part == "answers":
         return cell.llm
     role, _, name = part.partition("/")
     if role == "judge":
         return cell.judge.scores[name].llm
     if role in (EXPANDER, REFINER):
-        asking = cell.expander.variants if role == EXPANDER else cell.refiner.steps
-        first, *others = [own.llm for own in asking if isinstance(own, AskedVariant | AskingRefinement)]
+        steps = cell.expander.variants if role == EXPANDER else cell.refiner.steps
+        first, *others = [step.llm for step in steps if isinstance(step, AskedVariant | AskingRefinement)]
         return first if all(other == first for other in others) else None
     component = getattr(cell, role)
-    for part_of_it in filter(None, name.split("/")):  # a candidate of a selection, a step of a cascade
+    for nested in filter(None, name.split("/")):  # a candidate of a selection, a step of a cascade
         component = getattr(component, "candidates", None) or component.steps
-        component = component[part_of_it]
+        component = component[nested]
     return component.llm
 
 
@@ -58,20 +61,23 @@ def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | N
 
 
 def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> list[str]:
-    """What the sweep spent, and what its cells cost when nothing is kept; nothing where no model was ever asked."""
+    """Return lines about what the sweep spent, and what its cells cost with an empty store.
+
+    Returns no lines if no language model was ever asked.
+    """
     costs = [cell.cost for cell in cells if cell.usage]
     lines = [f"spent:    {spent_text(spent, prices)}"] if spent.n_requests else []
     if costs and not lines:
         lines = ["spent:    nothing, no request was sent"]
     known = sorted(cost for cost in costs if cost is not None)
-    if known and len(known) == len(costs) and known[-1]:  # nothing is said of what nobody charges for
+    if known and len(known) == len(costs) and known[-1]:  # free models need no line
         ends = dict.fromkeys(money(cost, prices.currency) for cost in (known[0], known[-1]))
-        lines.append(f"a cell costs {' to '.join(ends)} when nothing is kept")
+        lines.append(f"a cell costs {' to '.join(ends)} when nothing is cached")
     return lines
 
 
 def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
-    """What the requests of a plan take and cost at most, and which budget that is more than."""
+    """Return lines about the most that the requests of a plan may take and cost, and about budgets below that."""
     counts = [count for count in plan.requests if count.n_requests]
     if not counts:
         return []
@@ -89,16 +95,14 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
         text += f"; what {', '.join(unpriced)} costs is not known: no price list names it"
     if len(known) < len(counts):
         unknown = ", ".join(count.title for count in counts if count.tokens is None)
-        text += f"; without {unknown}, whose requests are written later"
+        text += f"; without {unknown}, whose requests are not known yet"
     more = {
         "max_requests": (plan.n_requests_with_repeats, budget.max_requests),
         "max_tokens": (n_tokens, budget.max_tokens),
         "max_cost": (cost, budget.max_cost),
     }
     over = [f"run.{name}={limit:g}" for name, (most, limit) in more.items() if limit is not None and most > limit]
-    stops = [
-        f"That may be more than {', '.join(over)}: the sweep then stops on the way, and goes on with the same command."
-    ]
+    stops = [f"That may be more than {', '.join(over)}: the sweep then stops on the way. The same command resumes it."]
     return [*([text] if known else []), *(stops if over else [])]
 
 
@@ -108,19 +112,19 @@ def _tokens_text(tokens: Sequence[tuple[object, Tokens]], prices: Prices, *, sho
 
 
 def _costs_nothing(llm: object) -> bool:
-    """Models on machines of the user's, and stand-ins, which send no request."""
+    """Return True for models on the user's machines, and for stand-ins, which send no requests."""
     return bool(getattr(llm, "is_free", False) or getattr(llm, "is_stand_in", False))
 
 
 def _n_tokens_and_cost(by_model: Sequence[tuple[object, Tokens]], prices: Prices) -> tuple[int, float]:
-    """Models without a price cost nothing here."""
-    costs = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
-    cost = sum(price.of(tokens.n_prompt, tokens.n_completion) for price, tokens in costs if price)
+    """Sum the tokens and their cost. Models without a price add no cost."""
+    priced_tokens = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
+    cost = sum(price.of(tokens.n_prompt, tokens.n_completion) for price, tokens in priced_tokens if price)
     return sum(tokens.n_all for _, tokens in by_model), cost
 
 
-def unpriced_mistakes(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
-    """Models without a price in a sweep that may cost no more than so much."""
+def unpriced_errors(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
+    """Return an error for each model without a price, if the budget limits the cost."""
     if budget.max_cost is None:
         return []
     parts = [part for stage in plan.order for part in stage.components()]
@@ -131,7 +135,7 @@ def unpriced_mistakes(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     ]
     names = {_place_of(part): None for part in asked if price_of(part, prices) is None}
     return [
-        f"run.max_cost: what {name} costs is not known; give its price in a list of your own (docs/models.md), or take "
+        f"run.max_cost: the price of {name} is not known; add it to your own price list (docs/models.md), or use "
         "run.max_tokens"
         for name in names
     ]
@@ -143,21 +147,21 @@ def _place_of(model: object) -> str:
 
 
 def spent_facts(spent: Spent, prices: Prices) -> dict[str, Json]:
-    """For `sweep.json`."""
+    """Return what was spent as JSON for `sweep.json`. The cost is None if some model has no price."""
     counts = {name: int(value) for name, value in vars(spent).items() if name != "cost"}
     return {**counts, "cost": None if spent.n_unpriced else spent.cost, "currency": prices.currency}
 
 
 def stopped_line(budget: str, spent: Spent, prices: Prices, n_done: str) -> str:
-    """For a sweep that reached a budget: which one, what was spent, what is kept and how to go on."""
+    """Return the message of a sweep that reached a budget: which one, what was spent, what is cached, how to resume."""
     return (
         f"Stopped before exceeding {budget}: {spent_text(spent, prices)}. {n_done} are done; every reply that "
-        "came and every finished stage is kept. The same command goes on from here, with as much again to spend"
+        "arrived and every finished stage is cached. The same command resumes, with the same budget again"
     )
 
 
 def spent_text(spent: Spent, prices: Prices) -> str:
-    """Requests, tokens and money; what nobody knows is said."""
+    """Format requests, tokens and cost, with a note about what is not known."""
     unknown = []
     if spent.n_unpriced:
         unknown.append(f"no price list names the model of {spent.n_unpriced:,.0f}")
@@ -173,5 +177,5 @@ def spent_text(spent: Spent, prices: Prices) -> str:
 
 
 def money(amount: float, currency: str) -> str:
-    """To the cent, smaller amounts to four digits."""
+    """Format an amount with two decimals, or with four below 1: "2.50 USD", "0.0960 USD"."""
     return f"{amount:,.2f} {currency}" if amount >= 1 or amount == 0 else f"{amount:.4f} {currency}"

@@ -1,4 +1,4 @@
-"""Processes of our own beside a sweep."""
+"""The environment of processes that a sweep starts to run other modules of this project."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,8 @@ _PROJECT = Path(__file__).resolve().parents[2]
 
 
 def own_environment() -> dict[str, str]:
-    """The variables of this process, with our packages where `python -m` finds them, whatever the working directory.
+    """Return the variables of this process, changed so that `python -m` finds our packages in any working directory.
+
     Packages that this process trusts are trusted there too.
     """
     path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))

@@ -1,37 +1,40 @@
-"""The plan of a sweep in the terminal: data, cells, stages and requests, before work begins."""
+"""Prints the plan of a sweep before work begins: data, cells, stages and requests."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from components.json_value import Json
-from components.text.languages import NAMES
+from components.text.languages import NAMES, UNKNOWN
 from runner.console.prose import count
 from runner.engine import environment
+from runner.engine.identity import parts_of
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
-from runner.output.language_fit import misfits
 from runner.pipeline.corpus.chunk_stages import BlockSegments
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.planned import SweepPlan
+from runner.pipeline.planned import PlannedCell, SweepPlan
 
 
 def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
-    """Cells, what will be asked, what is kept; for several cells also a table of stages by kind, if wanted."""
+    """Print the sizes of the data, and the number of cells, of requests and of stages, cached ones included.
+
+    With `by_stage`, several cells also get a table of stages by kind.
+    """
     cells, kinds = sweep.cells, sweep.plan.kinds
     n_same = sweep.n_requested - len(cells)
-    same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
+    same = f" ({n_same} more are equal to one of these)" if n_same else ""
     for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in cells):
         console.print(line, markup=False)
-    for line in misfits(cells):
+    for line in language_misfits(cells):
         console.print(line, style="yellow", markup=False)
     n_stages, n_just_made = sum(kind.n_unique for kind in kinds), sum(kind.n_just_made for kind in kinds)
     n_before = sum(kind.n_kept for kind in kinds) - n_just_made
-    made = f", {n_just_made:,} made for this plan" if n_just_made else ""
+    made = f", {n_just_made:,} computed for this plan" if n_just_made else ""
     console.print(
         f"[bold]Plan[/]: {count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
-        f"      {count(n_stages, 'stage')}, {n_before:,} of them kept from before{made}{_corpus_that_grew(kinds)}"
+        f"      {count(n_stages, 'stage')}, {n_before:,} of them cached{made}{_unchanged_blocks(kinds)}"
     )
     for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan)):
         console.print(f"      {line}", style="yellow", markup=False)
@@ -40,42 +43,43 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
 
 
 def edit_lines(plan: Plan) -> Iterator[str]:
-    """A line for each model of a user's whose earlier code gave answers that are asked again."""
-    for own in plan.requests:
-        for model in own.edited:
+    """Yield a line for each model of a user whose code changed, so that its answers are requested again."""
+    for requests in plan.requests:
+        for model in requests.edited:
             yield (
-                f"{count(model.n_answers, 'answer')} of {model.name} asked again for {own.title}: "
+                f"{count(model.n_answers, 'answer')} of {model.name} requested again for {requests.title}: "
                 f"{', '.join(model.modules)} changed since they were given"
             )
 
 
 def version_lines(plan: Plan) -> Iterator[str]:
-    """A line for kept results that other versions of libraries made, and one for those that are made again."""
+    """Yield a line for cached results that will be computed again, and one for results of other library versions."""
     if plan.outdated:
-        yield f"{count(len(plan.outdated), 'kept result')} to be made again (run.fresh)"
+        yield f"{count(len(plan.outdated), 'cached result')} to be computed again (run.fresh)"
     if n := plan.others.n_results:
         here = environment.versions_here()
         packages = ", ".join(
             f"{name} {then} (now {here[name]}): {n:,}" for (name, then), n in plan.others.packages.items()
         )
         yield (
-            f"{count(n, 'kept result')} made with other versions: {packages}. To make them again: run.fresh=[all], or "
-            f"kinds of them: [{','.join(plan.others.kinds)}]"
+            f"{count(n, 'cached result')} computed with other versions: {packages}. To compute them again: "
+            f"run.fresh=[all], or kinds of them: [{','.join(plan.others.kinds)}]"
         )
 
 
-def _corpus_that_grew(kinds: Sequence[KindCount]) -> str:
-    """How much of a corpus is as it was, where that is some of it: most stages are of what all documents have a part
-    in.
+def _unchanged_blocks(kinds: Sequence[KindCount]) -> str:
+    """Return how many blocks of documents are cached if some are and some are not, else "".
+
+    Most other stages depend on all documents, so that they are computed again if one document changed.
     """
     blocks = next((kind for kind in kinds if kind.kind == BlockSegments.kind), None)
     if not blocks or blocks.n_kept in (0, blocks.n_unique):
         return ""
-    return f"; {blocks.n_kept:,} of {count(blocks.n_unique, 'block')} of documents are as before"
+    return f"; {blocks.n_kept:,} of {count(blocks.n_unique, 'block')} of documents are unchanged"
 
 
 def _stages(kinds: Sequence[KindCount]) -> Table:
-    table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
+    table = Table("stage", "needed", "distinct", "cached", "to do", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
     rows = [(kind.n_asked, kind.n_unique, kind.n_kept, kind.n_to_run) for kind in kinds]
@@ -86,21 +90,21 @@ def _stages(kinds: Sequence[KindCount]) -> Table:
 
 
 def _requests(plan: Plan) -> str:
-    """How often language models will be asked, and what for; "at most" where prompts are not made yet."""
-    counts = [own for own in plan.requests if own.n_requests]
+    """Return the number of requests to language models by purpose, or an upper bound if prompts are not known yet."""
+    counts = [requests for requests in plan.requests if requests.n_requests]
     if not counts:
         return "no language model is asked"
-    is_counted = all(own.is_exact for own in counts)
-    asked = ", ".join(map(_requests_of_kind, counts))
-    return asked + ("" if is_counted else "; replies that are kept are not subtracted yet")
+    is_counted = all(requests.is_exact for requests in counts)
+    by_purpose = ", ".join(map(_requests_for_purpose, counts))
+    return by_purpose + ("" if is_counted else "; cached replies are not subtracted yet")
 
 
-def _requests_of_kind(own: RequestCount) -> str:
-    at_most = "" if own.is_exact else "at most "
-    text = f"{at_most}{count(own.n_requests, 'request')} for {own.title}"
-    if own.n_with_repeats == own.n_requests:
+def _requests_for_purpose(requests: RequestCount) -> str:
+    at_most = "" if requests.is_exact else "at most "
+    text = f"{at_most}{count(requests.n_requests, 'request')} for {requests.title}"
+    if requests.n_with_repeats == requests.n_requests:
         return text
-    return f"{text} (at most {own.n_with_repeats:,} with repeats of unreadable replies)"
+    return f"{text} (at most {requests.n_with_repeats:,} with repeats of unreadable replies)"
 
 
 _LEFT_OUT = {
@@ -117,11 +121,10 @@ _LEFT_OUT = {
     "n_items_rejected": "rejected item",
     "n_fields_left_aside": "unknown question field",
 }
-"""Notes of data sets that say that something is left out."""
+"""Names for what a data set leaves out, by the note that counts it."""
 
 
 def _data_line(name: str, data: Data) -> str:
-    """Sizes, and what is left out."""
     left_out = list(left_out_of_data(data.notes))
     language = f" in {NAMES[data.language]}" if data.language in NAMES else ""
     sizes = f"{name}: {count(data.n_documents, 'document')}, {count(data.n_samples, 'sample')}{language}"
@@ -129,8 +132,56 @@ def _data_line(name: str, data: Data) -> str:
 
 
 def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
-    """What is left out, with details where a note of the same name without the "n_" has some."""
-    for note, what in _LEFT_OUT.items():
+    """Yield what a data set leaves out: "3 unsupported files (2 .docx, 1 .xlsx)".
+
+    Details are from the note of the same name without "n_".
+    """
+    for note, noun in _LEFT_OUT.items():
         if n := notes.get(note):
             details = notes.get(note.removeprefix("n_"))
-            yield count(int(n), what) + (f" ({details})" if details else "")
+            yield count(int(n), noun) + (f" ({details})" if details else "")
+
+
+def language_misfits(cells: Collection[PlannedCell]) -> list[str]:
+    """Return a line for each language of the cells' texts that some of their components are not made for.
+
+    Tokenizers, metrics, prompts and judges may be made for particular languages.
+    """
+    misfits: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        misfits.setdefault(cell.graph.data.language, {}).update(dict.fromkeys(_misfits(cell)))
+    chosen = {cell.request.cell.language.name for cell in cells}
+    return [
+        f"language: the texts {_appearance(language)}: {', '.join(names)}. {_remedy(language, chosen)}"
+        for language, names in misfits.items()
+        if names
+    ]
+
+
+def _misfits(cell: PlannedCell) -> Iterator[str]:
+    """Yield the field and the class of each component of the cell that is not made for the language of its texts.
+
+    Yields nothing for `language=multi`: the user says that the texts are in several languages, and guessing the
+    commonest one is no better.
+    """
+    language = cell.graph.data.language
+    if cell.request.cell.language.name == UNKNOWN:
+        return
+    for field in sorted(cell.graph.used):
+        for part in parts_of(getattr(cell.request.cell, field)):
+            made_for = getattr(part, "languages", ())
+            if made_for and language not in made_for:
+                yield f"{field} ({type(part).__name__})"
+
+
+def _appearance(language: str) -> str:
+    if language in NAMES:
+        return f"look {NAMES[language]}, and these are made for others"
+    return "are in several languages, or in one that is not recognised, and these are made for one"
+
+
+def _remedy(language: str, chosen: Collection[str]) -> str:
+    """Return advice. If all cells have chosen the language already, the components override that choice."""
+    if chosen == {language}:
+        return "Choose other ones, unless this is intended."
+    return f"Add language={language}, or choose other ones."

@@ -1,4 +1,4 @@
-"""A metric of planned cells: the samples for which it can have a value, and which cells differ in it."""
+"""Finds for a metric of planned cells the samples that can have a value, and the cells that can differ in it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,9 +21,11 @@ from runner.pipeline.scorable import ScoringStage, can_have_value, metric_in, tr
 
 @dataclass(frozen=True)
 class PlannedMetric:
-    """`cells` compute the metric and can have a value of it, `keys` are those of their scorings: cells with equal keys
-    will be equal. `rows` are the positions of the samples for which all of these cells can have a value, `left_out`
-    counts the others by reason. Where the metric `waits`, judges' replies or citations decide which of them have one.
+    """A metric that planned cells will compute.
+
+    `cells` can have a value of the metric, and `keys` are the keys of their scoring stages: cells with equal keys will
+    be equal. `rows` are the positions of the samples for which all of these cells can have a value. `left_out` counts
+    the other samples by reason. If the metric `waits`, only judges' replies or citations decide which samples have one.
     """
 
     name: str
@@ -36,12 +38,12 @@ class PlannedMetric:
 
     @property
     def n_different(self) -> int:
-        """Cells that can differ from each other."""
+        """Number of cells that can differ from each other."""
         return len(set(self.keys))
 
 
 class PlannedMetrics:
-    """The metrics of planned cells over one data set, which the plan has loaded: no further stage runs."""
+    """Metrics of planned cells over one data set. The plan has loaded the data, so that no further stage runs."""
 
     def __init__(self, cells: Sequence[PlannedCell], data: Data, store: Store) -> None:
         self._cells = cells
@@ -55,11 +57,11 @@ class PlannedMetrics:
         self._trials: dict[str, list[ScoreState]] = {}
 
     def first(self, names: Sequence[str]) -> PlannedMetric | None:
-        """The first of these metrics that ranks cells and can have a value, None if there is no such."""
+        """Return the first of these metrics that ranks cells and can have a value, or None."""
         return next(self.ranking(names), None)
 
     def ranking(self, names: Sequence[str]) -> Iterator[PlannedMetric]:
-        """Those of these metrics that rank cells and can have a value."""
+        """Yield the metrics in `names` that rank cells and can have a value."""
         for name in dict.fromkeys(names):
             if name in self.by_name and self.by_name[name].larger_is_better is not None:
                 found = self.planned(name)
@@ -67,22 +69,22 @@ class PlannedMetrics:
                     yield found
 
     def planned(self, name: str) -> PlannedMetric:
-        """A computed metric."""
+        """Return a metric in `by_name`. Raises ComponentError if the metric of another package fails in its trial."""
         found = [(cell, stage) for cell in self._cells if (stage := _scoring(cell, name))]
         trials = [self._trial(stage, name) for _, stage in found]
-        kept = [place for place, states in enumerate(trials) if any(map(can_have_value, states))]
+        scored = [place for place, states in enumerate(trials) if any(map(can_have_value, states))]
         # Most cells share a trial.
-        distinct = {id(states): states for states in [trials[place] for place in kept] or trials}.values()
+        distinct = {id(states): states for states in [trials[place] for place in scored] or trials}.values()
         reasons: list[ScoreState | None] = [None] * len(self.samples)
         for states in distinct:
             left_out = [None if can_have_value(state) else state for state in states]
-            reasons = [before or own for before, own in zip(reasons, left_out, strict=True)]
-        rows = [row for row, reason in enumerate(reasons) if reason is None and kept]
+            reasons = [first or second for first, second in zip(reasons, left_out, strict=True)]
+        rows = [row for row, reason in enumerate(reasons) if reason is None and scored]
         return PlannedMetric(
             name,
             self.by_name[name],
-            tuple(found[place][0] for place in kept),
-            tuple(found[place][1].key for place in kept),
+            tuple(found[place][0] for place in scored),
+            tuple(found[place][1].key for place in scored),
             np.array(rows, dtype=np.intp),
             Counter(str(reason) for reason in reasons if reason),
             any(states[row] is not ScoreState.VALUE for states in distinct for row in rows),
@@ -96,6 +98,6 @@ class PlannedMetrics:
 
 
 def _scoring(cell: PlannedCell, name: str) -> ScoringStage | None:
-    """The stage that computes the metric, None in a cell without it."""
+    """Return the stage that computes the metric, or None for a cell without it."""
     stages = cell.graph.result.scorings
     return next((stage for stage in stages if isinstance(stage, ScoringStage) and metric_in(stage, name)), None)

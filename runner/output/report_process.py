@@ -1,5 +1,6 @@
-"""The report of a finished sweep, made by a process of its own: `analysis` reads what `runner` writes, and no failure
-of a report costs a result.
+"""Writes the report of a finished sweep in a separate process, so that a failing report costs no result.
+
+The process runs `analysis`, which `runner` does not import.
 """
 
 import subprocess
@@ -9,15 +10,15 @@ from pathlib import Path
 from runner.output.own_process import own_environment
 
 FILES = ("report.html", "report.md", "report.json")
-"""What `python -m analysis report` writes into the sweep's folder: the page, its text and its numbers."""
+"""Files that `python -m analysis report` writes into the sweep's folder: the page, its text and its numbers."""
 
 PAGE = FILES[0]
 
 
 def write_report(sweep_dir: Path) -> str:
-    """Writes it; returns "", or why there is none."""
+    """Write the report. Return "", or the reason why it was not written."""
     try:
-        done = subprocess.run(  # noqa: S603 - the folder is what the sweep has written
+        done = subprocess.run(  # noqa: S603 - the sweep wrote the folder
             [sys.executable, "-m", "analysis", "report", str(sweep_dir)],
             capture_output=True,
             text=True,
@@ -32,10 +33,10 @@ def write_report(sweep_dir: Path) -> str:
         return "interrupted"
     if done.returncode == 0:
         return ""
-    last = ([line.strip() for line in done.stderr.splitlines() if line.strip()] or ["nothing was said"])[-1]
+    last = ([line.strip() for line in done.stderr.splitlines() if line.strip()] or ["no message"])[-1]
     return f"exit code {done.returncode}: {last}"
 
 
 def report_files(sweep_dir: Path) -> list[Path]:
-    """Those that are there."""
+    """Return the files of the report that exist."""
     return [sweep_dir / name for name in FILES if (sweep_dir / name).is_file()]

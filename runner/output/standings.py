@@ -1,4 +1,4 @@
-"""Which cells of a sweep come first, and which one to take: what MLflow's pages say of it."""
+"""Ranks and tests the cells of a sweep, for MLflow's pages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,14 @@ from runner.results.leaderboard_order import common_to_all, direction_sign, rank
 from runner.results.undecided_cells import paired_test
 
 MOST_TESTED = 60
-"""Cells. All pairs are tested, and a sweep does not wait for more of them: `python -m analysis compare` tests any."""
+"""Cells. All pairs are tested, and a sweep should not wait for more. `python -m analysis compare` has no limit."""
 
 
 @dataclass(frozen=True)
 class Standings:
-    """Cells, the best mean first, and the headline metrics, [] if no cell has a result that ranks it. `choice` is the
-    cell to take with the cells that may be the best; None where cells were not tested.
+    """Cells, the best mean first, and the headline metrics, or [] if no cell has a value that ranks it.
+
+    `choice` is the cell to take, with the cells that may be as good; None if the cells were not tested.
     """
 
     ordered: Sequence[CellResult]
@@ -28,8 +29,9 @@ class Standings:
 
     @property
     def best(self) -> CellResult | None:
-        """The cell to take, or the first one where cells were not tested; None if no cell is ranked, or neither larger
-        nor smaller values are better.
+        """The cell to take, or the first cell if the cells were not tested.
+
+        None if no cell is ranked, or if neither larger nor smaller values are better.
         """
         if self.choice:
             return self.choice.cell
@@ -37,14 +39,15 @@ class Standings:
 
     @property
     def tied(self) -> list[CellResult]:
-        """The others that may be the best, the best mean first."""
+        """The other cells that may be the best, the best mean first."""
         groups = self.choice.tied if self.choice else ()
         return [cell for group in groups for cell in group if cell is not self.best]
 
 
 def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) -> Standings:
-    """Rank and test the cells of a sweep that ended; `headline` is the metric that ranks them, "" for the usual one.
-    Raises DataError if samples cannot be read.
+    """Rank and test the finished cells of a sweep. Raises DataError if samples cannot be read.
+
+    `headline` is the metric that ranks the cells, "" for the default.
     """
     cells = list(cells)
     common = common_to_all(cells, sweep_dir, headline)
@@ -59,7 +62,7 @@ def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric) is not None]
     if larger is None or not 2 <= len(valued) <= MOST_TESTED:
         return None
-    # As it was written: of the others only what a leaderboard shows may have been kept.
+    # Read again, because memory may hold only what a leaderboard shows.
     first = most_samples_first(valued, metric, OVERALL)[0]
     whole = [read_cell(sweep_dir / first.cell_id) if cell is first else cell for cell in valued]
     test = paired_test(len(cells))

@@ -1,4 +1,4 @@
-"""MLflow beside a sweep: a process of its own logs the cells, so that stages neither wait for it nor fail with it."""
+"""Logs a sweep to MLflow while it runs, in a separate process: stages neither wait for MLflow nor fail with it."""
 
 import contextlib
 import json
@@ -17,47 +17,50 @@ from runner.output.own_process import own_environment
 if TYPE_CHECKING:  # the process is started before the pipeline is loaded
     from runner.pipeline.settings import TrackingSettings
 
-_LAST_WORDS_S = 10
-_PATIENCE_S = 10.0
+_EXIT_TIMEOUT_S = 10
+_ANNOUNCE_AFTER_S = 10.0
 
 
 def default_uri(results_dir: Path) -> str:
-    """A SQLite file beside the results."""
+    """Return the URI of a SQLite file beside the folder of results."""
     return f"sqlite:///{(results_dir.resolve().parent / 'mlflow.db').as_posix()}"
 
 
 def where_to_look(uri: str, page: str) -> str:
-    """How to see what was logged: the page, after the command that serves it unless a server does."""
+    """Return instructions to see the logged sweep: the page, and the command that serves it if no server does."""
     if uri.startswith(("http://", "https://")):
         return page
     return f"mlflow ui --backend-store-uri {shlex.quote(uri)}\n          then open {page}"
 
 
-def samples_line(page: str, told: str) -> str:
-    """Where samples are shown step by step, and which; `page` is "" if none are, though they were wanted."""
-    return f"samples:  {page}\n          {told}" if page else "samples:  none, as no cell has a result that ranks it"
+def samples_line(page: str, summary: str) -> str:
+    """Return a line about the page that shows samples step by step, or about its absence if `page` is ""."""
+    if not page:
+        return "samples:  none, as no cell has a result that ranks it"
+    return f"samples:  {page}\n          {summary}"
 
 
 class _LoggingProcess:
-    """The process that logs, with what it says. It ends when nobody holds it any more."""
+    """The process that logs, with a file for its standard error. It ends with the last reference to this object."""
 
     def __init__(self) -> None:
-        """Starts it: it loads MLflow and waits. Raises OSError."""
-        self.said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - as long as the process
+        """Start the process, which loads MLflow and waits. Raises OSError."""
+        self.errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - `_end` closes it
         try:
-            self.process = _started(self.said)
+            self.process = _start_process(self.errors)
         except OSError:
-            self.said.close()
+            self.errors.close()
             raise
-        self.close = weakref.finalize(self, _end, self.process, self.said)
+        self.close = weakref.finalize(self, _end, self.process, self.errors)
 
 
 _early: list[_LoggingProcess] = []
 
 
 def load_early() -> None:
-    """Starts the process for the next sweep before anything is known of it: MLflow takes seconds to load, which pass
-    while the sweep is composed. One that cannot be started is tried again, and reported, by the tracker.
+    """Start the process for the next sweep now, so that it loads MLflow while the sweep is composed.
+
+    If it cannot be started, the tracker tries again and reports the error.
     """
     if not _early:
         with contextlib.suppress(OSError):
@@ -65,16 +68,17 @@ def load_early() -> None:
 
 
 class SafeTracker:
-    """A tracker that never costs a result: the first failure is kept in `error`, and nothing is logged after it. When
-    it has finished without one, `page` is the address of what it logged, and `samples` a line about samples with
-    traces, "" if none were wanted.
+    """Logs a sweep in a separate process. Its failures cost no result: `error` has the first, and no logging follows.
 
-    It only says which folders are complete; `runner.output.logging_process` reads and logs them. That process ends
-    after the cell at hand if this one is gone, and leaves Ctrl-C to this one.
+    After a successful end, `page` is the address of the logged sweep, and `samples` a line about samples with traces,
+    "" if none were requested.
+
+    The tracker only says which folders are complete: `runner.output.logging_process` reads and logs them. That process
+    ends after the cell at hand if this process dies, and leaves Ctrl-C to this process.
     """
 
     def __init__(self, settings: "TrackingSettings", experiment: str, sweep_dir: Path) -> None:
-        """Opens nothing yet."""
+        """Store the settings. Starts no process, and opens no file."""
         self.enabled = settings.enabled
         self.uri = settings.uri or default_uri(sweep_dir.parent)
         self.error = ""
@@ -86,7 +90,7 @@ class SafeTracker:
         self._is_finishing = False
 
     def prepare(self) -> None:
-        """Starts the process, unless one was started early: the sooner, the less anyone waits for it later."""
+        """Start the process, unless it was started early, so that it loads MLflow in the meantime."""
         if not self.enabled or self._logging or self.error:
             return
         try:
@@ -95,95 +99,97 @@ class SafeTracker:
             self.error = f"its process did not start: {error}"
 
     def start(self) -> None:
-        """Opens the sweep's parent run, from `sweep.json`."""
+        """Open the parent run of the sweep, from `sweep.json`."""
         self.prepare()
         self._send("start", *self._arguments)
 
     def log_cell(self, folder: Path) -> None:
-        """One child run from a cell's folder, in time."""
+        """Log a child run from the folder of a cell. Does not wait for it."""
         self._send("cell", str(folder.resolve()))
 
     def ask_to_finish(self, *, with_traces: bool = True) -> None:
-        """Says that no cell comes any more and `sweep.json` is final; the caller may do other things meanwhile."""
+        """Report that no more cells follow and `sweep.json` is final. Does not wait for the end of the logging."""
         if not self._is_finishing:
             self._is_finishing = True
             self._send("finish", self._n_traces if with_traces else "0")
 
     def finish(self, limit_s: float | None = None, announce: Callable[[str], None] = lambda line: None) -> None:
-        """Waits until all is logged, at most `limit_s`; a Ctrl-C meanwhile ends the logging, not the caller. `announce`
-        is told if it takes long, as with a server that answers nothing.
+        """Wait until everything is logged, at most `limit_s` seconds.
+
+        Ctrl-C ends the logging, not the caller. `announce` is called with a line if it takes long, as with a server
+        that does not answer.
         """
         self.ask_to_finish(with_traces=limit_s is None)
         if self._logging is None:
             return
         try:
-            answer = self._answer(limit_s, announce)
-            told = _told(answer, self._logging.process.returncode, self._logging.said)
-            self.page, self.error = told.get("page", ""), self.error or told["error"]
+            output = self._wait_for_output(limit_s, announce)
+            answer = _parse_answer(output, self._logging.process.returncode, self._logging.errors)
+            self.page, self.error = answer.get("page", ""), self.error or answer["error"]
             if self._n_traces != "0" and not self.error:
-                self.samples = samples_line(told["samples"], told["told"])
+                self.samples = samples_line(answer["samples"], answer["summary"])
         except (KeyboardInterrupt, subprocess.TimeoutExpired):
             self._logging.process.terminate()
             self.error = "interrupted before all cells were logged"
         self._logging.close()
         self._logging = None
 
-    def _answer(self, limit_s: float | None, announce: Callable[[str], None]) -> str:
-        assert self._logging is not None, "the caller has looked"
+    def _wait_for_output(self, limit_s: float | None, announce: Callable[[str], None]) -> str:
+        assert self._logging is not None, "the caller has checked"
         process = self._logging.process
         try:
-            return process.communicate(timeout=_PATIENCE_S if limit_s is None else limit_s)[0]
+            return process.communicate(timeout=_ANNOUNCE_AFTER_S if limit_s is None else limit_s)[0]
         except subprocess.TimeoutExpired:
             if limit_s is not None:
                 raise
-        announce(f"waiting for MLflow at {self.uri}; the results are written, Ctrl-C leaves it")
+        announce(f"waiting for MLflow at {self.uri}; the results are written, and Ctrl-C stops waiting")
         return process.communicate()[0]
 
     def _send(self, *order: str) -> None:
         if self._logging is None or self.error:
             return
         orders = self._logging.process.stdin
-        assert orders is not None, "it was asked for"
+        assert orders is not None, "the process has a pipe"
         try:
             orders.write(json.dumps(order) + "\n")
             orders.flush()
         except BrokenPipeError:
-            pass  # it ended early: its answer, which `finish` reads, says why
+            pass  # the process ended early, and `finish` reads why from its answer
 
 
-def _started(said: IO[str]) -> "subprocess.Popen[str]":
+def _start_process(errors: IO[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "runner.output.logging_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=said,
+        stderr=errors,
         text=True,
         encoding="utf-8",
         env=own_environment(),
-        process_group=0,  # Ctrl-C in a terminal goes to the whole group of this one
+        process_group=0,  # a terminal sends Ctrl-C to the whole group of this process
     )
 
 
-def _told(answer: str, code: int, said: IO[str]) -> dict[str, str]:
-    """The process's own account; without one, how it died as the error."""
-    if answer:
-        told: dict[str, str] = json.loads(answer)
-        return told
-    said.seek(0)
-    last = ([line.strip() for line in said if line.strip()] or [""])[-1]
+def _parse_answer(output: str, code: int, errors: IO[str]) -> dict[str, str]:
+    """Return the answer of the process. If it wrote none, the error is its exit code and its last line."""
+    if output:
+        answer: dict[str, str] = json.loads(output)
+        return answer
+    errors.seek(0)
+    last = ([line.strip() for line in errors if line.strip()] or [""])[-1]
     return {"error": masked(f"its process ended with exit code {code}" + (f": {last}" if last else ""))}
 
 
-def _end(process: "subprocess.Popen[str]", said: IO[str]) -> None:
-    """The end of its input ends the process of a tracker that was given up, after the cell at hand."""
-    assert process.stdin is not None, "it was asked for"
-    assert process.stdout is not None, "it was asked for"
-    with contextlib.suppress(BrokenPipeError):  # what it did not read any more
+def _end(process: "subprocess.Popen[str]", errors: IO[str]) -> None:
+    """Close the input of a process, which ends it after the cell at hand. Terminate it if that takes long."""
+    assert process.stdin is not None, "the process has a pipe"
+    assert process.stdout is not None, "the process has a pipe"
+    with contextlib.suppress(BrokenPipeError):  # it did not read everything
         process.stdin.close()
     try:
-        process.wait(_LAST_WORDS_S)
+        process.wait(_EXIT_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.terminate()
         process.wait()
     process.stdout.close()
-    said.close()
+    errors.close()

@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 
-from runner.console.endings import OF_TERMINALS, endings_deferred
+from runner.console.endings import TERMINAL_SIGNALS, endings_deferred
 
 _PATIENCE_S = 5.0
 """Seconds to wait for an answer of the server. After that it is abandoned, and workers start without it."""
@@ -33,7 +33,7 @@ class ForkServer:
         again.
         """
         context = multiprocessing.get_context("fork")
-        with endings_deferred(kept_from_children=OF_TERMINALS):
+        with endings_deferred(blocked_in_children=TERMINAL_SIGNALS):
             self._orders, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(preloads, theirs, self._orders))
             self._process.start()

@@ -19,7 +19,7 @@ from pathlib import Path
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
 from components.threads import allot_threads, n_cores
-from runner.console.endings import OF_TERMINALS, endings_deferred
+from runner.console.endings import TERMINAL_SIGNALS, endings_deferred
 from runner.engine.executors.contexts import WorkerProcess, start_worker, warn_if_crowded
 from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess
@@ -167,7 +167,7 @@ class _Place:
         self.tasks: Connection | None = None
 
     def start(self) -> None:
-        with endings_deferred(kept_from_children=OF_TERMINALS):
+        with endings_deferred(blocked_in_children=TERMINAL_SIGNALS):
             self._process, self.tasks = start_worker(_work, self._start_with)
 
     def take(self, stage: AnyStage) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ConfigError
-from runner.console.endings import ENDINGS, OF_TERMINALS, endings_deferred
+from runner.console.endings import ENDINGS, TERMINAL_SIGNALS, endings_deferred
 from runner.engine.executors import slurm_bootstrap
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_worker import Assignment
@@ -88,7 +88,7 @@ class Jobs:
         In it, signals to the process group do not stop `sbatch` and `scancel`. Local processes in place of jobs are
         ended by SIGTERM.
         """
-        return endings_deferred(kept_from_children=OF_TERMINALS if self._is_local else ENDINGS)
+        return endings_deferred(blocked_in_children=TERMINAL_SIGNALS if self._is_local else ENDINGS)
 
     def submit(self, assignments: Sequence[Assignment]) -> list["SlurmJob"]:
         """Submit one job per assignment, all together. Raises ConfigError if Slurm refuses them."""

@@ -1,1 +1,1 @@
-"""Traces in MLflow: what a cell did for a sample."""
+"""Builds traces for MLflow: the steps that a cell took for a sample, and the scores of the sample."""

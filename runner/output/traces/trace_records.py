@@ -1,4 +1,4 @@
-"""What a trace tells of a sample in a cell."""
+"""Records of a trace: the spans, scores and expectations of a sample in a cell."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +8,9 @@ from components.json_value import Json
 
 @dataclass(frozen=True)
 class SpanRecord:
-    """A step on the way to an answer; `kind` is one of MLflow's types of spans. `outputs` of a retriever or a reranker
-    are passages as MLflow shows them: `{page_content, metadata, id}`.
+    """A step on the way to an answer. `kind` is one of MLflow's types of spans.
+
+    The `outputs` of a retriever or a reranker are passages in MLflow's form: `{page_content, metadata, id}`.
     """
 
     name: str
@@ -23,8 +24,9 @@ class SpanRecord:
 
 @dataclass(frozen=True)
 class Feedback:
-    """A score of a sample, or why it has none (`error`). `judge` names the language model's judge that gave it, with
-    what it said as the `rationale`; "" for a computed one.
+    """A score of a sample, or the reason why it has none (`error`).
+
+    `judge` names the judge that gave the score, and `rationale` is the judge's reply. Both are "" for computed scores.
     """
 
     name: str
@@ -36,8 +38,10 @@ class Feedback:
 
 @dataclass(frozen=True)
 class SampleTrace:
-    """A sample in a cell: `inputs` are equal in all cells, as runs are compared by them; `spans` in the order in which
-    they took place, within one that stands for all of them; `tags` are for filters. `name` is the id as it is shown.
+    """Trace of a sample in a cell. `name` is the printable id.
+
+    `inputs` are equal in all cells, because MLflow compares runs by them. `spans` are in the order in which the steps
+    took place. `tags` are for filters.
     """
 
     sample_id: str

@@ -1,4 +1,4 @@
-"""Which cells have traces, and of which samples: the same in all of them, so that they can be compared one by one."""
+"""Chooses the cells and the samples that get traces: the same samples in all cells, for comparison one by one."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -18,17 +18,17 @@ _NO_ANSWER = {ScoreState.ANSWER_ERROR.value, ScoreState.FAILED.value}
 
 
 def traced_cells(standings: Standings, baseline_id: str) -> list[CellResult]:
-    """The cell to take, the baseline, and up to two more that may be the best as well, of those that did not fail.
+    """Return the cell to take, the baseline, and up to two more cells that may be the best. Failed cells are left out.
 
-    Of tied cells, those come first whose value of the headline metric is no other's: of two that are equal in it there
-    is less to see.
+    Tied cells with a distinct value of the headline metric come first: two cells with equal values differ less.
     """
     if not standings.metrics:
         return []
     sound = [cell for cell in standings.ordered if cell.status == OK]
     first = standings.best or sound[0]
     chosen = [first, *(cell for cell in sound if cell.cell_id == baseline_id != first.cell_id)]
-    tied = [cell for cell in standings.tied if cell.cell_id not in {own.cell_id for own in chosen}]
+    chosen_ids = {cell.cell_id for cell in chosen}
+    tied = [cell for cell in standings.tied if cell.cell_id not in chosen_ids]
     seen = {cell.value(standings.metrics[0]) for cell in chosen}
     fresh: list[CellResult] = []
     for cell in tied:
@@ -39,12 +39,12 @@ def traced_cells(standings: Standings, baseline_id: str) -> list[CellResult]:
 
 
 def chosen_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Sequence[str], n: int | None) -> list[str]:
-    """Ids of at most `n` samples that all cells have, in the order of the data set; None for all of them.
+    """Return the ids of at most `n` samples (None: all) that all cells have, in the order of the data set.
 
-    Half of them stand for all: spread evenly over subsets, topics and tasks. A quarter are those with which the first
-    cell does worst, before all others those without an answer, and a quarter those in which the cells differ most: by
-    the first of `metrics` that tells better from worse and has a value for single samples. Without one, and where too
-    few samples have values, more of them stand for all. Raises DataError.
+    Half of the samples are representative: spread evenly over subsets, topics and tasks. A quarter have the worst
+    values in the first cell, samples without an answer first. In a quarter, the cells differ most. Both quarters use
+    the first of `metrics` that has a better direction and values for single samples. Without such a metric, or with too
+    few values, more samples are representative. Raises DataError.
     """
     metric = _metric_of_samples(cells, sweep_dir, metrics)
     columns = ["id", *_GROUPS, *([f"score/{metric}", f"score_state/{metric}"] if metric else [])]
@@ -65,7 +65,7 @@ def chosen_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Sequen
 
 
 def _metric_of_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Sequence[str]) -> str:
-    """The first by which samples differ, or "": BLEU, for one, is a metric of a corpus."""
+    """Return the first metric with values for single samples, or "". BLEU, for example, is a metric of a corpus."""
     for metric in metrics:
         if larger_is_better(metric, cells) is not None and all(cell.value(metric) is not None for cell in cells):
             rows = read_samples(sweep_dir / cells[0].cell_id, [f"score/{metric}"])
@@ -75,7 +75,7 @@ def _metric_of_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Se
 
 
 def _value(row: Json, metric: str, sign: float) -> float:
-    """The larger, the better: the least of all for a sample without an answer, NaN where the metric does not apply."""
+    """Return a value, the larger the better: -inf for a sample without an answer, NaN if the metric does not apply."""
     value = row[f"score/{metric}"]
     if value is None:
         return -np.inf if row[f"score_state/{metric}"] in _NO_ANSWER else np.nan
@@ -83,12 +83,12 @@ def _value(row: Json, metric: str, sign: float) -> float:
 
 
 def _smallest(values: NDArray[np.float64]) -> list[int]:
-    """Places of the values, the smallest first, without those that are not known."""
+    """Return the places of the values, the smallest first. NaN is left out."""
     return [int(place) for place in np.argsort(values, kind="stable") if not np.isnan(values[place])]
 
 
 def _spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest difference between cells, float64[n_samples]; NaN where there is none."""
+    """Return the largest difference between cells, float64[n_samples]; NaN if the cells do not differ."""
     known = np.where(np.isfinite(values), values, np.nan)
     enough = np.isfinite(known).sum(axis=1) > 1
     spread = np.full(len(known), np.nan)
@@ -97,6 +97,6 @@ def _spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _evenly(rows: Sequence[Json], n: int) -> list[str]:
-    """Ids of `n` of the samples: each group has its share, and within a group chance, always the same, decides."""
+    """Return the ids of `n` samples, with a share for each group. Within a group, a hash of the id decides."""
     ordered = sorted(rows, key=lambda row: ([row[name] or "" for name in _GROUPS], sha256(row["id"].encode()).digest()))
     return [ordered[(2 * i + 1) * len(ordered) // (2 * n)]["id"] for i in range(min(n, len(ordered)))]

@@ -59,8 +59,8 @@ def load_pipeline(folder: str | Path = FOLDER, *, trust: bool = False) -> Pipeli
 def write_folder(cell: ExportedCell, out: Path) -> int:
     """Write the folder `out` atomically in the place of an earlier export, and return its size in bytes.
 
-    If the system cannot swap two folders (`runner.engine.file_operations`), an earlier export is replaced in two steps. A
-    process that is killed between them leaves none. The next export, or prune, restores the earlier one.
+    If the system cannot swap two folders (`runner.engine.file_operations`), an earlier export is replaced in two steps.
+    A process that is killed between them leaves none. The next export, or prune, restores the earlier one.
 
     A link stays, and the folder that it names is written. Raises DataError if something else exists there, StoreError
     if it cannot be written.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from runner.console import endings
-from runner.console.endings import ENDINGS, OF_TERMINALS, Interrupt, endings_deferred
+from runner.console.endings import ENDINGS, TERMINAL_SIGNALS, Interrupt, endings_deferred
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_signals_in_any_thread_count_at_the_end(number: signal.Signals) -> None:
     reached = []
 
     def be_told() -> None:
-        with endings_deferred(), endings_deferred(OF_TERMINALS):
+        with endings_deferred(), endings_deferred(TERMINAL_SIGNALS):
             for _ in range(2):
                 os.kill(os.getpid(), number)
                 time.sleep(0.02)
@@ -66,9 +66,9 @@ def test_ignored_signals_stay_ignored() -> None:
 
 def test_signals_do_not_reach_started_processes() -> None:
     code = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())))"
-    with endings_deferred(OF_TERMINALS):
+    with endings_deferred(TERMINAL_SIGNALS):
         told = subprocess.run([sys.executable, "-SEc", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == str(sorted(OF_TERMINALS))
+    assert told.strip() == str(sorted(TERMINAL_SIGNALS))
 
 
 def test_an_interrupt_that_python_drops_is_raised_again(

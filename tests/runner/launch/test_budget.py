@@ -47,7 +47,7 @@ def test_the_same_command_goes_on_until_all_is_answered(
     assert captured.err.startswith(
         "Stopped before exceeding run.max_requests=5: 5 requests, 45 tokens, cost not known (no price"
     )
-    assert "0 of 1 cells are done; every reply that came and every finished stage is kept" in captured.err
+    assert "0 of 1 cells are done; every reply that arrived and every finished stage is cached" in captured.err
     assert [run_small(tmp_path, command, sweep_id=name) for name in ("second", "third")] == [3, 0]
     assert len(set(prompts(server))) == len(server.requests) == N
     assert cells_in(tmp_path, "third")[0].counts == {"ok": N}
@@ -78,7 +78,7 @@ def test_a_model_without_a_price_is_refused_where_money_is_limited(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_small(tmp_path, asking(server, "run.max_cost=3.0")) == 2
-    assert "run.max_cost: what a-model at 127.0.0.1:" in capsys.readouterr().err
+    assert "run.max_cost: the price of a-model at 127.0.0.1:" in capsys.readouterr().err
     assert server.requests == []
 
 
@@ -103,7 +103,7 @@ def test_what_was_spent_and_what_a_cell_costs_are_two_things(
     assert "at most about" in shown
     assert f"spent:    {N} requests, {9 * N} tokens, 0.0960 USD" in shown
     assert "spent:    nothing, no request was sent" in shown
-    assert "a cell costs 0.0960 USD when nothing is kept" in shown
+    assert "a cell costs 0.0960 USD when nothing is cached" in shown
 
 
 def test_cached_tokens_have_their_own_price_in_both(tmp_path: Path, server: ChatServer) -> None:

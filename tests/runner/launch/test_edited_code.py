@@ -120,8 +120,8 @@ def test_the_plan_names_the_edit_that_asks_for_answers_again(study: Path, capsys
     answers(study, "Model", "second")
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        "1 answer of edited_study.model.Model asked again for answers: edited_study.words changed since they were given"
-        in said.replace("3 answers", "1 answer")
+        "1 answer of edited_study.model.Model requested again for answers: "
+        "edited_study.words changed since they were given" in said.replace("3 answers", "1 answer")
     )
 
 

@@ -139,7 +139,7 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
         "reasons": {"not in the form asked for": 2},
         "commonest": "cannot be read: Perhaps.",
     }
-    said = "accuracy: replies that cannot be read in 1 of 1 cell, for up to 2 of 20 samples (most often not in the "
+    said = "accuracy: unreadable replies in 1 of 1 cell, for up to 2 of 20 samples (most often not in the "
     assert capsys.readouterr().out.count(f"{said}form asked for: 2 of 2, e.g. Perhaps.)") == 3
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
 
@@ -179,7 +179,7 @@ class TestPlan:
         assert len(server.requests) == 2 * 5 * 8
         said = (
             "at most 80 requests for judging (at most 240 with repeats of unreadable replies); "
-            "replies that are kept are not subtracted yet"
+            "cached replies are not subtracted yet"
         )
         assert said in capsys.readouterr().out
 

@@ -91,7 +91,7 @@ def test_what_mlflow_raises_is_told(sweep: Path, monkeypatch: pytest.MonkeyPatch
     assert "no-such-scheme" in answer["error"]
     assert "\n" not in answer["error"]
     monkeypatch.setattr(tracking, "_early", [])
-    monkeypatch.setattr(tracking, "_started", started_with(f"print({json.dumps(answer)!r})"))
+    monkeypatch.setattr(tracking, "_start_process", started_with(f"print({json.dumps(answer)!r})"))
     tracker = tracker_of(sweep, "no-such-scheme://nowhere")
     tracker.start()
     tracker.finish()
@@ -119,7 +119,7 @@ def test_an_interpreter_that_is_not_there_is_an_error_and_no_more(sweep: Path, m
 def test_it_ends_when_the_sweep_is_gone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of its input."""
     answer = answer_to(lines_of(start_order(sweep)), monkeypatch)
-    assert answer == {"page": "", "samples": "", "told": "", "error": ""}
+    assert answer == {"page": "", "samples": "", "summary": "", "error": ""}
 
 
 def test_an_interrupt_while_waiting_ends_the_logging_alone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,15 +146,15 @@ def test_waiting_has_a_limit(sweep: Path) -> None:
 def test_a_server_that_answers_nothing_is_told_of(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = 'import time; time.sleep(0.5); print(\'{"page": "", "error": ""}\')'
     monkeypatch.setattr(tracking, "_early", [])
-    monkeypatch.setattr(tracking, "_started", started_with(silent))
+    monkeypatch.setattr(tracking, "_start_process", started_with(silent))
     said: list[str] = []
     for patience_s in (60.0, 0.1):
-        monkeypatch.setattr(tracking, "_PATIENCE_S", patience_s)
+        monkeypatch.setattr(tracking, "_ANNOUNCE_AFTER_S", patience_s)
         tracker = tracker_of(sweep, "http://127.0.0.1:9")
         tracker.start()
         tracker.finish(announce=said.append)
         assert tracker.error == ""
-    assert said == ["waiting for MLflow at http://127.0.0.1:9; the results are written, Ctrl-C leaves it"]
+    assert said == ["waiting for MLflow at http://127.0.0.1:9; the results are written, and Ctrl-C stops waiting"]
 
 
 def test_a_tracker_that_is_given_up_ends_its_process(sweep: Path) -> None:

@@ -96,7 +96,7 @@ def test_samples_and_a_report_are_pointed_at_where_there_are_some() -> None:
 
 def test_words_from_outside_are_words() -> None:
     text = described(0.5, command="python -m runner name='a|b`<script>\u202egnp\x1b[2J\nc'")
-    assert "The command: `python -m runner name='a/b'&lt;script>\\u202egnp\\x1b[2J c'`" in text
+    assert "Command: `python -m runner name='a/b'&lt;script>\\u202egnp\\x1b[2J c'`" in text
 
 
 def test_without_a_complete_cell_nothing_is_best() -> None:

@@ -115,7 +115,7 @@ def test_a_trace_has_expectations_and_scores(traced: Traced) -> None:
 def test_a_second_call_adds_none(traced: Traced, capsys: pytest.CaptureFixture[str]) -> None:
     before = {trace.info.trace_id for own in traced.by_run().values() for trace in own}
     assert traced.log("--traces", str(N)) == 0
-    assert f"{N} sample(s) in each of 3 cell(s), all there already" in capsys.readouterr().out
+    assert f"{N} sample(s) in each of 3 cell(s), none of them new" in capsys.readouterr().out
     assert {trace.info.trace_id for own in traced.by_run().values() for trace in own} == before
 
 
@@ -172,7 +172,7 @@ def test_words_from_outside_are_kept_as_they_are(traced: Traced) -> None:
     run_id = traced.parent().info.run_id
     log = TraceLog(traced.client, traced.experiment_id)
     log.write(run_id, [hostile_trace(HOSTILE)])
-    assert log.there(run_id) == {trace_id(run_id, HOSTILE)}
+    assert log.existing(run_id) == {trace_id(run_id, HOSTILE)}
     (read,) = traced.by_run()[run_id]
     wanted = hostile_trace(HOSTILE)
     assert read.data.spans[0].inputs == wanted.inputs
@@ -181,7 +181,7 @@ def test_words_from_outside_are_kept_as_they_are(traced: Traced) -> None:
     grade = next(each for each in read.info.assessments if each.name == "grade")
     assert (grade.feedback.error.error_code, grade.source.source_id) == ("unparsable", "a-judge")
     log.remove(run_id)
-    assert log.there(run_id) == set()
+    assert log.existing(run_id) == set()
 
 
 def test_what_a_lost_connection_left_is_removed(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_what_a_lost_connection_left_is_removed(traced: Traced, monkeypatch: pyt
         broken.setattr(traced.client._tracing_client, "log_spans", _connection_lost)
         with pytest.raises(OSError, match="gone"):
             log.write(run_id, [hostile_trace("a")])
-    assert log.there(run_id) == set()
+    assert log.existing(run_id) == set()
     assert run_id not in traced.by_run()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.comparison import compare_cells
 from components.statistics import PairedTest
-from runner.output.detectable import detectable_lines
+from runner.output.headline_lines import headline_lines
 from runner.results.loaded_sweep import load
 from tests.runner.sweeping import cells_in, own_data, plan_small, run_small, samples_in, small_graph, store_of
 
@@ -56,7 +56,7 @@ def test_comparisons_and_plans_use_these_groups_alone(tmp_path: Path) -> None:
     assert compare_cells(sweep, sweep.metric("ndcg@10"), PairedTest()).n_clusters == 8
 
     def lines(*planned: tuple[str, ...]) -> list[str]:
-        return list(detectable_lines(plan_small(tmp_path, *planned).cells, "ndcg@10", results, store_of(tmp_path)))
+        return list(headline_lines(plan_small(tmp_path, *planned).cells, "ndcg@10", results, store_of(tmp_path)))
 
     (of_same,) = lines(*cells)
     assert of_same.startswith("ndcg@10: with 8 samples in 8 groups (dataset.groups=none), the smallest ")

@@ -187,6 +187,6 @@ def test_a_judge_repeats_its_judgements_of_the_same_answers(own: Own, server: Ch
 def test_an_estimate_says_that_it_is_one(own: Own) -> None:
     own.asked(limit=10)
     own.asked(limit=13, plan_only=True)
-    estimate = "at most 13 requests for answers; replies that are kept are not subtracted yet"
+    estimate = "at most 13 requests for answers; cached replies are not subtracted yet"
     assert estimate in own.printed, "there are no prompts yet to count"
     assert own.asked(limit=13) == 3

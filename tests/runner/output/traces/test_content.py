@@ -11,7 +11,7 @@ from components.forensics.outcomes import Outcome
 from components.forensics.stages import EvidenceStage
 from components.forensics.verdicts import Verdict
 from runner.output.traces.trace_content import sample_trace
-from runner.output.traces.trace_texts import shown
+from runner.output.traces.trace_passages import page_text
 from runner.results import CellResult
 from runner.results.hit_texts import CorpusTexts
 
@@ -150,7 +150,7 @@ def test_why_a_sample_failed_is_told_with_what_led_to_it() -> None:
 def test_passages_without_their_texts_are_told_by_their_places() -> None:
     _, retrieve, *_ = sample_trace(ROW, CELL, None, None).spans
     assert [(hit["page_content"], hit["id"]) for hit in retrieve.outputs][1:2] == [
-        ("(the document's text is not kept)", "d1[4:10]")
+        ("(the document's text is not stored)", "d1[4:10]")
     ]
 
 
@@ -180,9 +180,9 @@ def test_what_is_expected() -> None:
     [("<b>", "<b>"), ("\u202egnp", "\\u202egnp"), ("a\x00\udcff", "a\\x00\\udcff"), ("line\nline", "line\nline")],
 )
 def test_texts_hold_nothing_that_a_page_or_a_database_obeys(text: str, expected: str) -> None:
-    assert shown(text) == expected
+    assert page_text(text) == expected
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    text = shown("x" * 100_000)
+    text = page_text("x" * 100_000)
     assert text.startswith("x" * 10_000 + "\n[cut: 10,000 of 100,000 characters")

@@ -1,13 +1,14 @@
-"""What is told of answers that did not end well, in the terminal and in `cell.json`."""
+"""Warnings about the cells of a sweep, in the terminal and in `cell.json`."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from components.records import Answer, AnswerState, ErrorClass
 from runner.console.display import SafeConsole
-from runner.output.answer_states import show_answer_states
+from runner.output.sweep_warnings import show_answer_states, show_failures, show_unread_judgements
 from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.results import CellResult
 from tests.runner.sweeping import cells_in, run_small, samples_in
@@ -80,3 +81,31 @@ def test_a_cell_counts_truncated_answers_as_answers_and_failed_ones_by_their_kin
     )
     assert cell.metrics["overall"]["rouge_l"]["n_excluded"] == {"answer_error": n_failed}
     assert f"({n_failed} timeout; most often: the script fails on '多少')" in failed.reason
+
+
+def test_a_reply_that_cannot_be_read_is_shown_in_one_line() -> None:
+    judges = {
+        "accuracy": {"n_judged": 4, "n_unparsable": 1, "commonest": "cannot be read:\n\n\nWell,\n" + "so\n" * 500}
+    }
+    output = io.StringIO()
+    show_unread_judgements(SafeConsole(file=output, width=1000), [replace(cell("bm25"), judges=judges)])
+    (line,) = output.getvalue().splitlines()
+    assert "(not in the form asked for, e.g. Well, so so " in line
+    assert len(line) < 320
+
+
+def test_a_long_reason_of_a_failure_is_cut_and_says_where_all_of_it_is() -> None:
+    output = io.StringIO()
+    cells = [replace(cell(f"cell{n:02}", "FAILED"), reason="judge is down; " * 200) for n in range(12)]
+    show_failures(SafeConsole(file=output, width=2000), cells)
+    said = output.getvalue()
+    assert len(said) < 800
+    assert "and 2 more: judge is down; " in said
+    assert said.endswith("... (the whole text: reason in cell00/cell.json)\n")
+
+
+def test_markup_and_escapes_in_a_reason_are_shown_as_plain_text() -> None:
+    output = io.StringIO()
+    failed = replace(cell("bm25", "FAILED"), reason="1 error [type=missing] [/INST] [red] \x1b[2J")
+    show_failures(SafeConsole(file=output, width=200), [failed])
+    assert output.getvalue() == "FAILED bm25: 1 error [type=missing] [/INST] [red] \\x1b[2J\n"

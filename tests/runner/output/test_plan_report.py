@@ -1,4 +1,4 @@
-"""A sweep says which language its texts are in, and what is made for another one."""
+"""The plan shows what the data leaves out, its stages, and components made for another language than its texts."""
 
 import io
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from runner.console.display import SafeConsole
 from runner.output.plan_report import show_plan
-from tests.runner.sweeping import own_data, plan_small
+from tests.runner.sweeping import own_data, plan_small, run_small
 
 ENGLISH = {"a": "The bridge was opened in 1932, and it is one of the oldest in the country."}
 GERMAN = {"a": "Die Brücke wurde im Jahr 1932 eröffnet und ist eine der ältesten des Landes."}
@@ -39,7 +40,7 @@ def test_the_switch_mends_all(tmp_path: Path, texts: dict[str, str], question: s
 
 def test_no_switch_is_named_that_is_there_already(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "language=en", "retriever=arms")
-    assert "made for others: retriever (CharacterBigrams). Choose other ones, unless they are meant." in shown
+    assert "made for others: retriever (CharacterBigrams). Choose other ones, unless this is intended." in shown
 
 
 def test_tokenizer_and_prompt_alone_leave_the_metrics(tmp_path: Path) -> None:
@@ -85,3 +86,52 @@ def test_texts_whose_language_is_not_recognised_are_not_silently_taken_for_chine
 def test_nothing_is_said_of_what_no_cell_uses(tmp_path: Path) -> None:
     overrides = ("tokenizer=english", "llm=none", "metrics=retrieval")
     assert "made for others" not in plan(tmp_path, ENGLISH, "When was the bridge opened?", *overrides)
+
+
+def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None:
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    for name in ("a.md", "b.csv", "c.docx", "d.docx", "e.xlsx"):
+        (documents / name).write_text("A text.")
+    (tmp_path / "samples.jsonl").write_text('{"id": "1", "question": "What?"}')
+    places = (f"dataset.documents={documents}", f"dataset.samples={tmp_path / 'samples.jsonl'}")
+    output = io.StringIO()
+    show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
+    assert "left out: 3 unsupported files (2 .docx, 1 .xlsx), 1 empty table" in output.getvalue()
+
+
+def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
+    plan = plan_small(tmp_path, ("top_k=2",), ("top_k=4",))
+    lines = {}
+    for by_stage in (False, True):
+        output = io.StringIO()
+        show_plan(SafeConsole(file=output, width=400), plan, by_stage=by_stage)
+        lines[by_stage] = output.getvalue().splitlines()
+    assert lines[False] == lines[True][: len(lines[False])]
+    assert lines[False][-2].startswith("Plan: 2 cells, no language model is asked")
+    n_stages = int(lines[True][-1].split()[2])
+    assert lines[False][-1].strip() == f"{n_stages} stages, 0 of them cached, 2 computed for this plan"
+    table = lines[True][len(lines[False]) :]
+    assert [line.split()[1:] for line in table if line.startswith("result ")] == [["2", "2", "0", "2"]]
+    assert any(line.startswith("words of references ") for line in table)
+    assert not any("_" in line for line in table), "kinds of stages are names in files"
+
+
+def test_the_plan_of_one_cell_is_no_table(tmp_path: Path) -> None:
+    output = io.StringIO()
+    show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("top_k=2",)), by_stage=True)
+    assert len(output.getvalue().splitlines()) == 3
+
+
+def test_the_plan_says_how_much_of_a_corpus_that_grew_is_as_before(tmp_path: Path) -> None:
+    def plan(n_documents: int) -> str:
+        texts = {f"document {number}": f"Text number {number}." for number in range(n_documents)}
+        cell = (*own_data(tmp_path, texts, [{"id": "1", "question": "What?"}]), "run.documents_per_block=2")
+        output = io.StringIO()
+        show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, cell), by_stage=False)
+        run_small(tmp_path, cell, sweep_id=str(n_documents))
+        return output.getvalue()
+
+    assert "blocks of documents" not in plan(6)
+    assert "; 3 of 4 blocks of documents are unchanged" in plan(7)
+    assert "blocks of documents" not in plan(7)

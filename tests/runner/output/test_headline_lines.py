@@ -1,4 +1,4 @@
-"""What `run.plan_only=true` says of the differences that the samples will show."""
+"""Lines of `run.plan_only=true` about the headline metric: detectable differences, unseen axes, tied samples."""
 
 import os
 import re
@@ -6,11 +6,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from analysis.comparison import compare_cells
+from components.clusters import Groups
+from components.records import Evidence, Kind, Sample, Turn
 from components.statistics import PairedTest
-from runner.output.detectable import detectable_lines
+from runner.output.headline_lines import headline_lines, tied_line
 from runner.pipeline.planned import PlannedCell
 from runner.results.loaded_sweep import load
 from tests.runner.sweeping import FEW_METRICS, entries_by_kind, own_data, plan_small, run_small, store_of
@@ -36,7 +39,7 @@ class Swept:
         self.of_other_data, self.of_little_data = cells[7:9], cells[9:]
 
     def lines(self, cells: Sequence[PlannedCell], headline: str, results: Path | None = None) -> list[str]:
-        return list(detectable_lines(cells, headline, results or self.results, self._store))
+        return list(headline_lines(cells, headline, results or self.results, self._store))
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +91,7 @@ def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> Non
 
 def test_nothing_is_run_for_it(tmp_path: Path) -> None:
     plan = plan_small(tmp_path, *THREE[:2])
-    assert list(detectable_lines(plan.cells, "rouge_l", tmp_path / "results", store_of(tmp_path)))
+    assert list(headline_lines(plan.cells, "rouge_l", tmp_path / "results", store_of(tmp_path)))
     assert set(entries_by_kind(store_of(tmp_path))) == {"data", "partition"}
 
 
@@ -165,7 +168,7 @@ def test_samples_that_the_metric_leaves_out_are_counted_apart(tmp_path: Path) ->
     with_gold = [{**question, "gold": [question["id"]]} for question in questions[:12]]
     own = (*own_data(tmp_path, texts, [*with_gold, *questions[12:]]), "metrics=retrieval", "llm=none")
     cells = plan_small(tmp_path, *((*own, f"retriever={name}") for name in ("bm25", "dense"))).cells
-    (line,) = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
+    (line,) = headline_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
     assert line.startswith("ndcg@10: with 12 of 20 samples (left out: 8 no_gold) in 12 groups, the smallest ")
     assert detectable_in(line)[0] == pytest.approx(2.8 * 0.25 / 12**0.5, rel=0.15)
 
@@ -174,6 +177,62 @@ def test_a_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path)
     questions = [{"id": str(number), "question": f"{number}?", "references": ["yes"]} for number in range(12)]
     own = (*own_data(tmp_path, {"a": "yes"}, questions), "llm=scripted")
     cells = plan_small(tmp_path, *((*own, f"top_k={n}") for n in (1, 2))).cells
-    without, line = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
+    without, line = headline_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
     assert without == "ndcg@10 will have no value: 12 no_gold."
     assert line.startswith("rouge_l: with 12 samples in 12 groups, the smallest ")
+
+
+def sample(number: int, *documents: str, after: str = "") -> Sample:
+    history = (Turn(after, "yes"),) if after else ()
+    gold = tuple(Evidence(name) for name in documents)
+    return Sample(str(number), "read", Kind.QA, f"{number}?", ("!",), gold, history=history)
+
+
+def line_about_ties(*samples: Sample, groups: Groups = Groups.DOCUMENT) -> str:
+    return tied_line(samples, np.arange(len(samples)), groups)
+
+
+def test_documents_that_tie_all_samples_are_named() -> None:
+    assert line_about_ties(
+        sample(1, "a", "b"), sample(2, "b"), sample(3, "a"), sample(4, "b", "c"), sample(5, "c", "e")
+    ) == (
+        "All 5 samples form one group: 3 gold documents tie them together, most of all b (3 samples), a (2 samples), "
+        "c (2 samples). dataset.groups=source makes 3 groups, dataset.groups=none makes 5 groups; docs/metrics.md says "
+        "what each assumes."
+    )
+
+
+def test_a_single_document_is_named_and_the_other_groups_are_counted() -> None:
+    said = line_about_ties(sample(1, "a"), sample(2, "a"), sample(3, "a"), sample(4, "b"), sample(5))
+    assert said.startswith(
+        "3 of 5 samples form one group: they share the gold document a (3 samples). The others form 2 more. "
+    )
+
+
+def test_turns_of_a_conversation_are_named() -> None:
+    assert "All 3 samples form one group: turns of one conversation." in line_about_ties(
+        sample(1), sample(2, after="1?"), sample(3, after="1?")
+    )
+
+
+@pytest.mark.parametrize("groups", [Groups.SOURCE, Groups.NONE])
+def test_finer_groups_have_a_line_of_their_own(groups: Groups) -> None:
+    samples = [sample(1, "a", "b"), sample(2, "a", "c"), sample(3, "b")]
+    said = line_about_ties(*samples, groups=groups)
+    assert said == (
+        ""
+        if groups is Groups.NONE
+        else "2 of 3 samples form one group: they share the gold document a (2 samples). The others form 1 more. "
+        "dataset.groups=none makes 3 groups; docs/metrics.md says what each assumes."
+    )
+
+
+def test_small_groups_have_no_line() -> None:
+    assert line_about_ties(sample(1, "a"), sample(2, "a"), sample(3, "b"), sample(4)) == ""
+    assert line_about_ties(sample(1)) == ""
+    assert line_about_ties() == ""
+
+
+def test_only_samples_that_count_are_counted() -> None:
+    samples = [sample(1, "a"), sample(2, "b"), sample(3, "a", "b"), sample(4), sample(5), sample(6)]
+    assert tied_line(samples, np.array([0, 1]), Groups.DOCUMENT).startswith("All 2 samples form one group")

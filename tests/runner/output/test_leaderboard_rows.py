@@ -1,4 +1,4 @@
-"""Several draws of one configuration are one row of the leaderboard in the terminal."""
+"""Rows of the leaderboard for several cells: draws of one configuration, and cells with equal values."""
 
 import csv
 from dataclasses import replace
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from runner.output.draw_rows import over_draws
-from runner.results import CellResult
+from runner.output.leaderboard_rows import equal_rows, over_draws
+from runner.results import CellResult, read_cells
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
+from tests.analysis import tiny_sweep
+from tests.analysis.tiny_sweep import CELLS
 from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, only_sweep, run_command
 
 
@@ -93,3 +95,27 @@ def test_a_sweep_shows_configurations_and_keeps_draws(tmp_path: Path) -> None:
         assert sorted((row["top_k"], row["repeat"]) for row in csv.DictReader(file)) == [
             ("2", "0"), ("2", "1"), ("4", "0"), ("4", "1"),
         ]  # fmt: skip
+
+
+VALUES = [0.2, 0.4, 0.6, 0.8, 0.2, 0.4, 0.6, 0.8]
+
+
+def equal_in(folder: Path, *values: list[float]) -> dict[str, list[str]]:
+    own = [replace(cell, rouge_l=row) for cell, row in zip(CELLS, values, strict=False)]
+    cells = list(read_cells(tiny_sweep.write(folder, own)))
+    found = equal_rows(cells, folder, "rouge_l")
+    return {first: [cell.cell_id for cell in others] for first, others in found.items()}
+
+
+def test_cells_with_the_same_values_are_equal(tmp_path: Path) -> None:
+    first, second, third = (cell.cell_id for cell in CELLS[:3])
+    assert equal_in(tmp_path / "all", VALUES, VALUES, VALUES) == {first: [second, third]}
+    assert equal_in(tmp_path / "two", VALUES, VALUES, [0.1] * 8) == {first: [second]}
+
+
+def test_cells_with_the_same_mean_of_other_values_are_not(tmp_path: Path) -> None:
+    assert equal_in(tmp_path, VALUES, VALUES[::-1]) == {}
+
+
+def test_no_cells_are_not_equal(tmp_path: Path) -> None:
+    assert equal_rows([], tmp_path, "rouge_l") == {}

@@ -1,0 +1,201 @@
+"""The plan's lines about the headline metric.
+
+They say which axes of the sweep it does not see, and the smallest difference that its samples can detect. They also say
+how many samples a small difference needs, and whether most samples form one group.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.clusters import Groups, clusters_of, largest_group
+from components.protocols import ContextMetric, RankingMetric
+from components.records import Sample
+from components.statistics import POWER, assumed_precision
+from runner.console.display import about
+from runner.engine.store import Store
+from runner.output.earlier import Earlier, earlier_sweep
+from runner.output.planned_metric import PlannedMetric, PlannedMetrics
+from runner.pipeline.planned import PlannedCell
+from runner.results.cell_axes import varying_axes
+from runner.results.leaderboard_order import HEADLINES
+from runner.results.sample_groups import too_few_groups
+
+SMALL_DIFFERENCE = 0.02
+"""A line says how many samples detect it: papers often report gains of this size."""
+
+_DEVIATION = 0.25
+_CORRELATION = 0.1
+"""Assumptions about the differences between two cells.
+
+In the bundled data, differences have a standard deviation of .06 to .16 for ROUGE-L and NDCG, and of .24 to .39 for
+passage coverage. They correlate by 0 to .3 within groups of samples.
+"""
+
+_FINER = {Groups.DOCUMENT: (Groups.SOURCE, Groups.NONE), Groups.SOURCE: (Groups.NONE,), Groups.NONE: ()}
+_MOST_DOCUMENTS = 3
+
+
+def headline_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:
+    """Yield lines about the metric that ranks the cells, for each data set with at least two cells.
+
+    Raises ComponentError if a metric of another package fails in its trial (see `scorable`).
+    """
+    by_data: dict[tuple[str, Groups], list[PlannedCell]] = {}
+    for cell in cells:
+        by_data.setdefault((cell.graph.data.key, cell.graph.result.groups), []).append(cell)
+    for compared in by_data.values():
+        if len(compared) > 1:
+            yield from _lines(compared, headline, results_dir, store)
+
+
+def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:
+    data, groups = cells[0].graph.data, cells[0].graph.result.groups
+    metrics = PlannedMetrics(cells, data, store)
+    if headline in metrics.by_name and not len((unscored := metrics.planned(headline)).rows):
+        why = f": {_reasons(unscored.left_out)}" if unscored.left_out else ""
+        yield f"{headline} will have no value{why}."
+    found = metrics.first([headline, *HEADLINES, *metrics.by_name])
+    if found is None:
+        return
+    if line := _unseen_line(found, metrics):
+        yield line
+    if found.n_different > 1:
+        earlier = earlier_sweep(results_dir, data.key, groups, found.name, {cell.cell_id for cell in cells})
+        yield _detectable_line(found, metrics.samples, groups, earlier, results_dir)
+    if line := tied_line(metrics.samples, found.rows, groups):
+        yield line
+
+
+def _unseen_line(found: PlannedMetric, metrics: PlannedMetrics) -> str:
+    """Return a line if some axes change no value of the metric, as top_k changes no ranking; else "".
+
+    It names a metric that distinguishes more of the cells, if one is computed.
+    """
+    n_cells, n_different = len(found.cells), found.n_different
+    axes = varying_axes([cell.axes for cell in found.cells])
+    unseen = axes if n_different == 1 else [axis for axis in axes if not _sees(found, axis, axes)]
+    if n_cells < 2 or n_different == n_cells or not unseen:
+        return ""
+    equal = (
+        f"{'both' if n_cells == 2 else f'all {n_cells:,}'} cells will be equal by it"
+        if n_different == 1
+        else f"the {n_cells:,} cells have at most {n_different:,} different values of it"
+    )
+    better = _better(found, metrics)
+    hint = f". run.headline={better} can tell more of them apart" if better else ""
+    return f"{found.name} does not depend on {' or '.join(unseen)}: {equal}{hint}."
+
+
+def _sees(found: PlannedMetric, axis: str, axes: Sequence[str]) -> bool:
+    """Return True if cells that differ only in the axis can differ in the metric, or if no such cells exist."""
+    keys: dict[str, list[str]] = {}
+    for cell, key in zip(found.cells, found.keys, strict=True):
+        others = repr([cell.axes.get(other) for other in axes if other != axis])
+        keys.setdefault(others, []).append(key)
+    compared = [group for group in keys.values() if len(group) > 1]
+    return not compared or any(len(set(group)) > 1 for group in compared)
+
+
+def _better(found: PlannedMetric, metrics: PlannedMetrics) -> str:
+    """Return the first headline metric in which more cells can differ, or "".
+
+    If `found` is a metric of retrieval, the result is one too.
+    """
+    kinds = (RankingMetric, ContextMetric)
+    names = [
+        name
+        for name in HEADLINES
+        if isinstance(metrics.by_name.get(name), kinds) or not isinstance(found.metric, kinds)
+    ]
+    shares = [name for name in names if getattr(metrics.by_name.get(name), "is_share", True)]
+    return next((each.name for each in metrics.ranking(shares) if each.n_different > found.n_different), "")
+
+
+def _detectable_line(
+    found: PlannedMetric, samples: Sequence[Sample], groups: Groups, earlier: Earlier | None, results_dir: Path
+) -> str:
+    is_share = getattr(found.metric, "is_share", True)
+    if earlier is None and not is_share:
+        return f"{found.name}: the smallest detectable difference will be known after a first sweep of this data."
+    clusters = clusters_of(samples, groups)[found.rows]
+    n_groups = len(np.unique(clusters))
+    precision = (
+        earlier.precision if earlier else assumed_precision(clusters, deviation=_DEVIATION, correlation=_CORRELATION)
+    )
+    sizes = precision.detectable(found.n_different)
+    if not all(map(isfinite, sizes)):
+        return f"{found.name}: {too_few_groups(n_groups)}."
+    n_needed = [len(found.rows) * times for times in precision.times_as_many(SMALL_DIFFERENCE, found.n_different)]
+    chosen = "" if groups is Groups.DOCUMENT else f" (dataset.groups={groups})"
+    needed = f"; {SMALL_DIFFERENCE} needs about {_span(n_needed)} such samples" if is_share else ""
+    spread = "measured" if earlier else "assumed"
+    cells = f"any two of {found.n_different} cells, {POWER:.0%} power, {spread} spread"
+    return (
+        f"{found.name}: with {_sample_count(found, len(samples))} in {n_groups:,} groups{chosen}, the smallest "
+        f"detectable difference is about {_span(sizes)} ({cells}){needed}. "
+        f"{_source(found.name, earlier, results_dir)}"
+    )
+
+
+def _sample_count(found: PlannedMetric, n_samples: int) -> str:
+    """Format the number of samples: "300 of 1,109 samples (left out: 809 no_gold)"."""
+    at_most = "at most " if found.waits else ""
+    if len(found.rows) == n_samples:
+        return f"{at_most}{n_samples:,} samples"
+    return f"{at_most}{len(found.rows):,} of {n_samples:,} samples (left out: {_reasons(found.left_out)})"
+
+
+def _reasons(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(left_out.items()))
+
+
+def _source(name: str, earlier: Earlier | None, results_dir: Path) -> str:
+    if earlier:
+        return f"As measured in {earlier.folder}."
+    return (
+        f"Assumed, as there is no sweep in {results_dir}/ in which cells differ in {name} on this data: differences "
+        f"with a standard deviation of {_DEVIATION}, correlated by {_CORRELATION} within each group of samples."
+    )
+
+
+def _span(numbers: Sequence[float]) -> str:
+    """Format the range of numbers to two significant digits: "0.02 to 0.03", or "3,200"."""
+    low, high = about(min(numbers)), about(max(numbers))
+    return low if low == high else f"{low} to {high}"
+
+
+def tied_line(samples: Sequence[Sample], rows: NDArray[np.intp], groups: Groups) -> str:
+    """Return a line if the largest group has more than half of the samples in `rows`, else "".
+
+    `samples` are all samples of the data set, because others can tie these together.
+    """
+    counted = [samples[row] for row in rows.tolist()]
+    clusters = clusters_of(samples, groups)[rows]
+    largest = largest_group(counted, clusters, groups)
+    if largest.n_samples < 2 or 2 * largest.n_samples <= len(counted):
+        return ""
+    is_all = largest.n_samples == len(counted)
+    which = f"All {len(counted):,} samples" if is_all else f"{largest.n_samples:,} of {len(counted):,} samples"
+    finer = [
+        f"dataset.groups={name} makes {len(np.unique(clusters_of(samples, name)[rows])):,}" for name in _FINER[groups]
+    ]
+    n_groups = len(np.unique(clusters))
+    others = "" if is_all else f" The others form {n_groups - 1:,} more."
+    return (
+        f"{which} form one group: {_ties(largest.shared_documents)}.{others} {' groups, '.join(finer)} groups; "
+        "docs/metrics.md says what each assumes."
+    )
+
+
+def _ties(shared: dict[str, int]) -> str:
+    """Describe the ties: "40 gold documents tie them together, most of all a (120 samples), b (98) and c (80)"."""
+    if not shared:
+        return "turns of one conversation"
+    documents = [f"{name} ({n:,} samples)" for name, n in list(shared.items())[:_MOST_DOCUMENTS]]
+    if len(shared) == 1:
+        return f"they share the gold document {documents[0]}"
+    return f"{len(shared):,} gold documents tie them together, most of all {', '.join(documents)}"

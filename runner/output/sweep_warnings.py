@@ -1,0 +1,91 @@
+"""Prints warnings about the cells of a finished sweep: answers, judges' replies, cut texts, steps and failures."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+
+from components.records import AnswerState
+from runner.console.display import one_line
+from runner.console.prose import count
+from runner.console.unread_replies import unread_cause
+from runner.output.cut_text_warnings import cut_lines
+from runner.pipeline.corpus.step_reports import LINE
+from runner.results import OK, CellResult
+
+_CONSEQUENCES = {
+    AnswerState.TRUNCATED: "cut off at llm.max_new_tokens, and scored as they are",
+    AnswerState.EMPTY: "empty, and scored as empty strings",
+    AnswerState.REFUSED: "refused, and scored as empty strings",
+    AnswerState.ERROR: "failed, and left out of the scores",
+}
+
+_MOST_FAILED, _LONGEST_REASON = 10, 500
+"""Ids of cells, and characters of their reason, in a line about failures."""
+
+
+def show_answer_states(console: Console, cells: Sequence[CellResult]) -> None:
+    """Print a line for every state other than OK that answers ended in, with the worst cell and its kinds of failures.
+
+    Failed answers of a failed cell are not counted, because they are its reason, which is printed anyway.
+    """
+    for state, consequence in _CONSEQUENCES.items():
+        eligible = [cell for cell in cells if state is not AnswerState.ERROR or cell.status == OK]
+        if found := [cell for cell in eligible if cell.counts.get(state)]:
+            worst = max(found, key=lambda cell: cell.counts[state] / sum(cell.counts.values()))
+            errors = f": {error_counts(worst.errors)}" if state is AnswerState.ERROR else ""
+            console.print(
+                f"answers {consequence}: in {len(found)} of {len(cells)} cells, up to {worst.counts[state]} of "
+                f"{sum(worst.counts.values())} ({worst.cell_id}){errors}",
+                markup=False,
+                style="yellow",
+            )
+
+
+def error_counts(errors: Mapping[str, int]) -> str:
+    """Format the number of errors of each class: "3 timeout, 1 rate_limit"; "" without errors."""
+    return ", ".join(f"{n} {error_class}" for error_class, n in errors.items())
+
+
+def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> None:
+    """Print a line for every judge with unreadable replies, with the worst cell."""
+    for judge in dict.fromkeys(judge for cell in cells for judge in cell.judges):
+        unread = [cell.judges[judge] for cell in cells if cell.judges.get(judge, {}).get("n_unparsable")]
+        if unread:
+            worst = max(unread, key=lambda counts: counts["n_unparsable"] / counts["n_judged"])
+            console.print(
+                f"{judge}: unreadable replies in {len(unread)} of {count(len(cells), 'cell')}, "
+                f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples "
+                f"({unread_cause(worst)})",
+                markup=False,
+                style="yellow",
+            )
+
+
+def show_cut_texts(console: Console, cells: Sequence[CellResult]) -> None:
+    """Print a line for every model that did not read all of its texts."""
+    for line in cut_lines(cells):
+        console.print(line, markup=False, style="yellow")
+
+
+def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
+    """Print the lines that steps of the pipeline report about themselves, equal lines once."""
+    lines = Counter(facts[LINE] for cell in cells for facts in cell.steps.values() if LINE in facts)
+    for line, n in lines.items():
+        share = f" ({n} of {len(cells)} cells)" if n < len(cells) else ""
+        console.print(f"{line}{share}", markup=False)
+
+
+def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
+    """Print why cells failed, equal reasons once. A long reason is cut; `cell.json` has all of it."""
+    reasons: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.status != OK:
+            reasons.setdefault(cell.reason, []).append(cell.cell_id)
+    for reason, cell_ids in reasons.items():
+        shown = one_line(reason, _LONGEST_REASON)
+        if len(shown) < len(" ".join(reason.split())):
+            shown += f" ... (the whole text: reason in {cell_ids[0]}/cell.json)"
+        more = f" and {len(cell_ids) - _MOST_FAILED} more" if len(cell_ids) > _MOST_FAILED else ""
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(shown)}")
