@@ -34,14 +34,14 @@ FIRST_WORDS = frozenset(
 """A docstring begins with a verb or a noun."""
 
 HABITS = re.compile(
-    r"\b(anew|whoever|whosever|nobody|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
+    r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
     re.IGNORECASE,
 )
 MOST_WORDS = 40
 """In one sentence."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n\s*[-*] ")
-_MARKS_OF_LISTS = re.compile(r"[|`{}\[\]=<>]")
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n\s*[-*] |\n\s{2,}")
+_MARKS_OF_LISTS = re.compile(r"[|`{}\[\]=<>]| {2}")
 """Tables, code and formulas are no sentences."""
 
 _Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
