@@ -22,6 +22,10 @@ check-plain:
 bench:
 	$(PYTHON) -m benchmarks
 
+# Needs the extra `docs`. Links, anchors and docstrings that cannot be resolved fail it.
+docs:
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+
 format:
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
