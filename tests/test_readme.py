@@ -229,7 +229,7 @@ def test_sweep(arguments: list[str], published: Path, own: Path, one_store: str,
 def said_of_executors() -> list[str]:
     """The overrides of `executor` that the pages name, in tables and in commands that cannot run here."""
     blocks = [block for page in PAGES for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL)]
-    words = [word for block in blocks for word in shlex.split(block, comments=True)]
+    words = [word for block in blocks if "executor." in block for word in shlex.split(block, comments=True)]
     words += [
         word
         for page in PAGES
@@ -370,8 +370,8 @@ def test_tutorial_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
     for name, text in re.findall(r"```json title=\"(my_\S+)\"\n(.*?)```", TUTORIAL, re.DOTALL):
         (tmp_path / name).write_text(text, encoding="utf-8")
     first, *others = map(shlex.split, commands(TUTORIAL))
-    few = ["dataset.limit=20", "embedder=hashing", "metrics=retrieval"]
-    sweep = ["tracking=none", "run.workers=1", *SMALL]
+    few = ["dataset.limit=20", "embedder=hashing", "metrics=retrieval", *SMALL]
+    sweep = ["tracking=none", "run.workers=1"]
     outputs = []
     for command in ([*first, *few], *others):
         words = [*command, *sweep] if command[2] == "runner" else command
