@@ -64,6 +64,13 @@ def test_prose_lines_are_short(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_prose_has_no_private_words(page: Path) -> None:
+    """Words that earlier pages used in place of: again, stored, reported, error, who."""
+    prose = re.sub(r"`[^`]*`|\*[^*]*\*", "", without_code(page))
+    assert re.findall(r"\b(?:anew|kept|told|mistakes?|whoever)\b", prose, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
 def test_headings_of_a_page_are_unique(page: Path) -> None:
     headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
     assert len(headings) == len(set(headings))
