@@ -1,7 +1,7 @@
 # make check is what CI runs.
 PYTHON ?= python
 
-.PHONY: check check-plain lint types test bench format
+.PHONY: check check-plain lint types test bench docs format
 
 check: lint types test
 
