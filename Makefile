@@ -1,7 +1,7 @@
 # make check is what CI runs.
 PYTHON ?= python
 
-.PHONY: check check-plain lint types test bench format
+.PHONY: check check-plain lint types test bench docs format
 
 check: lint types test
 
@@ -21,6 +21,10 @@ check-plain:
 
 bench:
 	$(PYTHON) -m benchmarks
+
+# Needs the extra `docs`. Links, anchors and docstrings that cannot be resolved fail it.
+docs:
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
 
 format:
 	$(PYTHON) -m ruff format .

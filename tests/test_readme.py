@@ -31,7 +31,9 @@ from tests.runner.testset.small import small_set
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = (README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))))
+DOCS = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+PAGES = (README, *DOCS.values())
+TUTORIAL = DOCS["tutorial.md"]
 SMALL = ["run.progress=false", "metrics.interval.n_resamples=100"]
 MOST_CELLS_RUN = 20
 """Grids with more cells are planned only: their cells are of kinds that other commands run."""
@@ -41,7 +43,7 @@ OWN_METRIC = "answered"
 
 FIRST_PATH = "## From a sweep to a pipeline that answers\n"
 DATA_PATH = "## From documents to a benchmark\n"
-"""The parts of the README whose (first) commands are given one after the other, in one folder."""
+"""The parts of the README whose (first) commands are given one after the other, in one folder. So is the tutorial."""
 
 TIMEOUT_S = 280
 
@@ -66,7 +68,7 @@ def path(heading: str) -> list[str]:
 
 def with_module(name: str) -> list[list[str]]:
     """The arguments of every `python -m <name>` but those that belong together."""
-    together = [*path(FIRST_PATH), *path(DATA_PATH)]
+    together = [*path(FIRST_PATH), *path(DATA_PATH), *commands(TUTORIAL)]
     found = [command.rpartition("&& ")[2] for command in commands() if command not in together]
     return [shlex.split(command)[3:] for command in found if re.match(rf"python -m {re.escape(name)}( |$)", command)]
 
@@ -78,7 +80,7 @@ def without_own_metric(calls: list[list[str]]) -> list[list[str]]:
 def programs() -> list[str]:
     """The Python blocks that a reader would run as they are."""
     blocks = [block for page in PAGES for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)]
-    return [block for block in blocks if re.match(r"import (runner|analysis)\b", block)]
+    return [block for block in dict.fromkeys(blocks) if re.match(r"import (runner|analysis)\b", block)]
 
 
 def write_own_files(folder: Path) -> None:
@@ -227,7 +229,7 @@ def test_sweep(arguments: list[str], published: Path, own: Path, one_store: str,
 def said_of_executors() -> list[str]:
     """The overrides of `executor` that the pages name, in tables and in commands that cannot run here."""
     blocks = [block for page in PAGES for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL)]
-    words = [word for block in blocks for word in shlex.split(block, comments=True)]
+    words = [word for block in blocks if "executor." in block for word in shlex.split(block, comments=True)]
     words += [
         word
         for page in PAGES
@@ -322,7 +324,9 @@ def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
     model = (sweep / "winner" / "model" / "MLmodel").read_text(encoding="utf-8")
     assert "task: agent/v1/responses" in model
     assert "/tmp" not in model
-    check, question = (shlex.split(command)[1:] for command in commands(*PAGES[1:]) if command.startswith(EXPORTED))
+    check, question = (
+        shlex.split(command)[1:] for command in commands(DOCS["export.md"]) if command.startswith(EXPORTED)
+    )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for words, wanted in ((check, "30 of 30 answers equal, 30 of 30 rankings equal ("), (question, "[1] ")):
         command = [sys.executable, *words]
@@ -360,6 +364,32 @@ def test_from_documents_to_a_benchmark(tmp_path: Path) -> None:
     (matrix, _) = tmp_path.glob("results/*/*/matrix_ndcg@10.csv")
     fields = matrix.read_text(encoding="utf-8")
     assert all(topic in fields for topic in ("银行", "证券", "保险", "人工智能", "交通"))
+
+
+def test_tutorial_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
+    for name, text in re.findall(r"```json title=\"(my_\S+)\"\n(.*?)```", TUTORIAL, re.DOTALL):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    first, *others = map(shlex.split, commands(TUTORIAL))
+    sweep = ["tracking=none", "run.workers=1"]
+    outputs = []
+    for command in ([*first, "run.plan_only=true"], *others):  # the first one is the README's, which is run above
+        words = [*command, *sweep] if command[2] == "runner" else command
+        done = python(command[1:], tmp_path) if command[1].startswith("winner") else run(words[2:], tmp_path)
+        assert done.returncode == 0, done.stderr + done.stdout
+        outputs.append(done.stdout)
+    whole = "\n".join(outputs)
+    for shown in (
+        "Plan: 12 cells",
+        "documents    91   106.5  110.1  130.7  131",
+        "bea8583dd146           hybrid     32            0.8262 0.485–0.960            0.2291",
+        "Where do I ask for an umbrella that I forgot?",
+        "Plan: 2 cells, at most 20 requests for answers",
+        "Take bm25 · 32: it has the best ndcg@10 over all samples (0.9000)",
+        "dae54a64     dense      32          0.4762     -0.4238  -0.8476 +0.0000  0.0805",
+        "10 of 10 answers equal, 10 of 10 rankings equal (",
+    ):
+        assert shown in whole
+        assert shown.rpartition("  ")[0] in TUTORIAL
 
 
 @pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)
@@ -429,19 +459,3 @@ def test_every_option_is_named_and_exists() -> None:
     for group in named:
         if (ROOT / "conf" / group).is_dir():
             assert named[group] == {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
-
-
-def test_every_file_that_is_named_exists() -> None:
-    """In backticks, or linked to."""
-    folders = "analysis|components|conf|docs|runner|sweeps|tests"
-    named = {path for page in PAGES for path in re.findall(rf"`((?:{folders})/[\w./]*)`", page)}
-    linked = {ROOT / path for path in re.findall(r"\]\(([^)#:]+)\)", README)}
-    for page in PAGES[1:]:
-        linked |= {ROOT / "docs" / path for path in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page)}
-    assert len(named) > 10
-    assert [str(path) for path in sorted({*(ROOT / name for name in named), *linked}) if not path.exists()] == []
-
-
-def test_every_page_is_linked_from_the_readme() -> None:
-    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", README))
-    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")}

@@ -1,0 +1,124 @@
+"""The pages of docs/: links, anchors, navigation, lines and words. tests/test_readme.py runs their commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *DOCS]
+LONGEST_LINE = 100
+
+
+def without_code(page: Path) -> str:
+    return re.sub(r"^( *)```.*?^\1```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Of the headings, as GitHub and MkDocs both make them."""
+    headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def links(page: Path) -> list[tuple[Path, str]]:
+    """Files that a page links to, each with the anchor, or ""."""
+    found = re.findall(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)", without_code(page))
+    return [((page.parent / path).resolve() if path else page, anchor) for path, anchor in found]
+
+
+def navigation() -> list[str]:
+    """The pages that `mkdocs.yml` lists. Its tags of other programs are read as nothing."""
+
+    def pages(entry: object) -> list[str]:
+        if isinstance(entry, str):
+            return [entry]
+        entries = entry.values() if isinstance(entry, dict) else entry
+        assert hasattr(entries, "__iter__")
+        return [page for item in entries for page in pages(item)]
+
+    return pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_and_anchors_resolve(page: Path) -> None:
+    broken = [
+        f"{path.name}#{anchor}"
+        for path, anchor in links(page)
+        if not path.exists() or (anchor and anchor not in anchors(path))
+    ]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_pages_link_only_to_pages_of_the_site(page: Path) -> None:
+    outside = [str(path) for path, _ in links(page) if ROOT / "docs" not in path.parents]
+    assert outside == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_prose_lines_are_short(page: Path) -> None:
+    lines = without_code(page).splitlines()
+    assert [line for line in lines if len(line) > LONGEST_LINE and not line.lstrip().startswith("|")] == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_prose_has_no_private_words(page: Path) -> None:
+    """Words that earlier pages used in place of: again, stored, reported, error, who."""
+    prose = re.sub(r"`[^`]*`|\*[^*]*\*", "", without_code(page))
+    assert re.findall(r"\b(?:anew|kept|told|mistakes?|whoever)\b", prose, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_headings_of_a_page_are_unique(page: Path) -> None:
+    headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
+    assert len(headings) == len(set(headings))
+    assert len(re.findall(r"^# ", without_code(page), re.MULTILINE)) == 1
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    assert sorted(navigation()) == [page.name for page in DOCS]
+
+
+def test_front_page_leads_to_every_page() -> None:
+    linked = {path.name for path, _ in links(ROOT / "docs" / "index.md")}
+    assert {page.name for page in DOCS} - linked == {"index.md", "api-records.md"}
+
+
+def test_named_files_exist() -> None:
+    folders = "analysis|components|conf|docs|runner|sweeps|tests"
+    named = {name for page in PAGES for name in re.findall(rf"`((?:{folders})/[\w./]*)`", page.read_text("utf-8"))}
+    assert len(named) > 10
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+def test_pages_that_code_names_exist() -> None:
+    sources = [
+        path for folder in ("analysis", "components", "conf", "runner", "sweeps") for path in (ROOT / folder).rglob("*")
+    ]
+    named = {
+        name
+        for path in sources
+        if path.suffix in {".py", ".yaml"}
+        for name in re.findall(r"\bdocs/[\w-]+\.md", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 5
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+def test_glossary_is_sorted_and_says_each_word_once() -> None:
+    words = re.findall(r"^\| ([^|]+?) \| ", (ROOT / "docs/glossary.md").read_text("utf-8"), re.MULTILINE)[1:]
+    assert words == sorted(set(words), key=str.lower)
+    assert {"cell", "stage", "sweep", "subset", "scenario", "group", "gold", "verdict", "field", "arm"} <= set(words)
+
+
+def test_api_pages_cover_the_public_modules() -> None:
+    shown = {name for page in DOCS for name in re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)}
+    modules = {
+        f"components.{folder}.{path.stem}"
+        for folder in ("protocols", "records")
+        for path in (ROOT / "components" / folder).glob("*.py")
+        if path.stem not in {"__init__", "lazy_sequence"}
+    }
+    assert modules | {"runner", "analysis"} <= shown
