@@ -13,7 +13,7 @@ from components.errors import DataError
 
 _PACKAGES = ("components", "runner")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
-_LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "exporting")
+_LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "demo_en_data", "exporting")
 
 
 def copy_code(plugins: Sequence[str], folder: Path) -> None:
