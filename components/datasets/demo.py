@@ -76,8 +76,8 @@ class Demo:
         if mistakes := self.check():
             raise ConfigError(mistakes)
         with ExitStack() as stack:
-            files = (packaged(name, stack, self.folder) for name in ("documents.jsonl", "samples.jsonl"))
-            benchmark = read_demo(*files, self.labels)
+            documents = packaged("documents.jsonl", stack, self.folder)
+            benchmark = read_demo(documents, packaged("samples.jsonl", stack, self.folder), self.labels)
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
 
