@@ -49,7 +49,7 @@ class Demo:
     """The bundled benchmark, complete or limited to some samples of every subset."""
 
     version: ClassVar[int] = 1
-    folder: ClassVar[str] = "demo_data"
+    data_folder: ClassVar[str] = "demo_data"
     labels: ClassVar[Mapping[str, str]] = {**CRUD_LABELS, **FINANCE_LABELS, **TOPIC_LABELS, **TASK_LABELS}
 
     limit: int | None = None
@@ -68,7 +68,7 @@ class Demo:
     def fingerprint(self) -> str:
         """SHA-256 over both files."""
         with ExitStack() as stack:
-            found = {name: packaged(name, stack, self.folder) for name in ("documents.jsonl", "samples.jsonl")}
+            found = {name: packaged(name, stack, self.data_folder) for name in ("documents.jsonl", "samples.jsonl")}
             return sha256_of_files(found, EXPECTED)
 
     def load(self) -> Benchmark:
@@ -76,8 +76,8 @@ class Demo:
         if mistakes := self.check():
             raise ConfigError(mistakes)
         with ExitStack() as stack:
-            documents = packaged("documents.jsonl", stack, self.folder)
-            benchmark = read_demo(documents, packaged("samples.jsonl", stack, self.folder), self.labels)
+            documents = packaged("documents.jsonl", stack, self.data_folder)
+            benchmark = read_demo(documents, packaged("samples.jsonl", stack, self.data_folder), self.labels)
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
 
@@ -91,7 +91,7 @@ def read_demo(documents_file: Path, samples_file: Path, labels: Mapping[str, str
     return benchmark
 
 
-def packaged(name: str, stack: ExitStack, folder: str = Demo.folder) -> Path:
+def packaged(name: str, stack: ExitStack, folder: str = Demo.data_folder) -> Path:
     """A bundled file, while the stack is open."""
     return stack.enter_context(as_file(files("components.datasets") / folder / name))
 

@@ -15,7 +15,7 @@ class DemoEn(Demo):
     Subsets tell where the evidence lies. Unanswerable questions have no gold and no task.
     """
 
-    folder: ClassVar[str] = "demo_en_data"
+    data_folder: ClassVar[str] = "demo_en_data"
     labels: ClassVar[Mapping[str, str]] = {
         "one_document": "One document",
         "several_documents": "Several documents",
