@@ -36,6 +36,7 @@ COMMON = (
 
 _NEEDS = {
     ("dataset", "demo"): ("language=zh", "dataset.limit=3"),
+    ("dataset", "demo_en"): ("dataset.limit=3",),
     ("dataset", "part"): ("dataset@dataset.of=jsonl",),
     ("examples", "held_out"): ("dataset=part", "dataset@dataset.of=jsonl", "examples.n=1"),
     ("examples", "from_dataset"): ("dataset@examples.dataset=jsonl", "examples.n=1"),

@@ -1,12 +1,15 @@
 """The bundled benchmark: fictional Chinese news (CRUD-RAG's subsets) and finance texts (OmniEval's topics and tasks).
+The English one (demo_en.py) has the same format.
 
 Lines of documents.jsonl: {"id", "title", "text"}.
 
 Lines of samples.jsonl: {"id", "subset", "topic", "task", "question", "history": [{"question", "answer"}],
-"references": [str], "gold": [{"document", "quote"}]}. A quote is the evidence, and occurs exactly once in its
-document's text. A quote of null means the whole document.
+"references": [str], "gold": [{"document", "quote"}], "answerable"}. A quote is the evidence, and occurs exactly once in
+its document's text. A quote of null means the whole document. "answerable" is optional, and false for a question that
+the documents do not answer.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -25,14 +28,13 @@ from components.datasets.json_fields import (
     required_texts,
 )
 from components.datasets.labels import CRUD_LABELS, FINANCE_LABELS, TASK_LABELS, TOPIC_LABELS
+from components.datasets.own_answers import read_answerable
 from components.datasets.reading import sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
 
 EXPECTED = "the bundled benchmark, which is part of the installed package"
-
-_LABELS = {**CRUD_LABELS, **FINANCE_LABELS, **TOPIC_LABELS, **TASK_LABELS}
 
 _KINDS = {
     "create/continuation": Kind.CONTINUATION,
@@ -49,6 +51,8 @@ class Demo:
     """The bundled benchmark, complete or limited to some samples of every subset."""
 
     version: ClassVar[int] = 1
+    data_folder: ClassVar[str] = "demo_data"
+    labels: ClassVar[Mapping[str, str]] = {**CRUD_LABELS, **FINANCE_LABELS, **TOPIC_LABELS, **TASK_LABELS}
 
     limit: int | None = None
     limit_seed: int = 0
@@ -66,7 +70,7 @@ class Demo:
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files of documents and samples."""
         with ExitStack() as stack:
-            found = {name: packaged(name, stack) for name in ("documents.jsonl", "samples.jsonl")}
+            found = {name: packaged(name, stack, self.data_folder) for name in ("documents.jsonl", "samples.jsonl")}
             return sha256_of_files(found, EXPECTED)
 
     def load(self) -> Benchmark:
@@ -74,23 +78,24 @@ class Demo:
         if mistakes := self.check():
             raise ConfigError(mistakes)
         with ExitStack() as stack:
-            benchmark = read_demo(packaged("documents.jsonl", stack), packaged("samples.jsonl", stack))
+            documents = packaged("documents.jsonl", stack, self.data_folder)
+            benchmark = read_demo(documents, packaged("samples.jsonl", stack, self.data_folder), self.labels)
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
 
-def read_demo(documents_file: Path, samples_file: Path) -> Benchmark:
+def read_demo(documents_file: Path, samples_file: Path, labels: Mapping[str, str]) -> Benchmark:
     """Read files in the format of the bundled files. Raise DataError, also for gold that is not in the corpus."""
     documents = read_demo_documents(documents_file)
     texts = dict(zip(documents.ids, documents.texts, strict=True))
     samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, EXPECTED)]
-    benchmark = assemble(str(samples_file.parent), documents, samples, _LABELS, {})
+    benchmark = assemble(str(samples_file.parent), documents, samples, labels, {})
     require_gold_in_corpus(benchmark, str(samples_file))
     return benchmark
 
 
-def packaged(name: str, stack: ExitStack) -> Path:
+def packaged(name: str, stack: ExitStack, folder: str = Demo.data_folder) -> Path:
     """Return the path of a bundled file, which exists while the stack is open."""
-    return stack.enter_context(as_file(files("components.datasets") / "demo_data" / name))
+    return stack.enter_context(as_file(files("components.datasets") / folder / name))
 
 
 def read_demo_documents(file: Path) -> Documents:
@@ -118,6 +123,7 @@ def _read_sample(record: Record, texts: dict[str, str], where: str) -> Sample:
         topic=optional_text(record, "topic", where) or None,
         task=task,
         history=tuple(Turn(required_text(t, "question", where), required_text(t, "answer", where)) for t in turns),
+        answerable=read_answerable(record, where),
     )
 
 

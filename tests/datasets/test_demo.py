@@ -36,7 +36,7 @@ SAMPLE = {
 def read(folder: Path, **changes: object) -> Benchmark:
     for name, record in (("documents.jsonl", DOCUMENT), ("samples.jsonl", {**SAMPLE, **changes})):
         (folder / name).write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
-    return read_demo(folder / "documents.jsonl", folder / "samples.jsonl")
+    return read_demo(folder / "documents.jsonl", folder / "samples.jsonl", Demo.labels)
 
 
 class TestReading:

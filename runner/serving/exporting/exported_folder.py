@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 _PACKAGES = ("components", "runner")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
-_LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "exporting")
+_LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "demo_en_data", "exporting")
 
 _SCRIPT = '''\
 """Answers questions as a cell of a sweep did: see README.md.

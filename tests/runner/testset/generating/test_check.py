@@ -36,6 +36,14 @@ def test_nothing_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "0 of 1 samples would be rejected" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("overrides", [["dataset=demo_en"], ["dataset=demo", "language=en"]])
+def test_a_language_may_come_with_the_data_or_be_named(
+    overrides: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _check(*overrides) == 0
+    assert "0 of " in capsys.readouterr().out
+
+
 def test_gates_and_their_fields_are_chosen(tmp_path: Path) -> None:
     given = _samples(tmp_path, "How long is the tram?")
     assert _check(*given, "gates=[form]", "gates.form.shortest_question=100") == 1
