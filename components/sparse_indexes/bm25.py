@@ -26,7 +26,7 @@ from components.tokenizers.rjieba_words import RjiebaWords
 _COMPILED_FROM = 1_000_000_000
 """Chunks x queries from which bm25s's compiled search is faster, including the seconds for its compilation."""
 
-_COMPILED_NEEDS = ("bm25s", "numba")
+_COMPILED_NEEDS = "numba"
 
 _LARGEST_K1 = 1_000_000
 """Largest `k1`. Scores are linear in term counts long before it, and float32 overflows long after it."""
@@ -133,7 +133,8 @@ class Bm25:
         hits = empty_hits(len(queries), depth)
         weighing = self._weighing(blocks, n_chunks, terms.n_vocabulary) if self.is_blockwise else None
         asked = [i for i in range(len(terms)) if len(terms.row(i))]  # a query of stop words only has no hits
-        is_compiled = n_chunks * len(asked) >= _COMPILED_FROM and all(map(importlib.util.find_spec, _COMPILED_NEEDS))
+        is_large = n_chunks * len(asked) >= _COMPILED_FROM
+        is_compiled = is_large and importlib.util.find_spec(_COMPILED_NEEDS) is not None
         for block in blocks:
             if weighing is None:
                 scored = _rank_bm25(self, block, terms, asked)
