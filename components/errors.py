@@ -91,6 +91,9 @@ def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:
     return results
 
 
+_TORCH = "torch"
+"""Not a literal where we look for it: an exported pipeline requires packages that its code looks for by a literal."""
+
 _TORCH_FIRST = (
     ". Without a GPU, install PyTorch first, which saves gigabytes of CUDA: "
     "python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
@@ -110,7 +113,7 @@ class MissingExtraError(RagGridError):
 
 
 def _brings_torch(extra: str) -> bool:
-    return extra in ("models", "train") and importlib.util.find_spec("torch") is None
+    return extra in ("models", "train") and importlib.util.find_spec(_TORCH) is None
 
 
 def install_command(extra: str) -> str:
