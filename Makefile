@@ -1,7 +1,7 @@
 # make check is what CI runs.
 PYTHON ?= python
 
-.PHONY: check check-plain lint types test bench docs format
+.PHONY: check check-plain check-next lint types test bench docs format release
 
 check: lint types test
 
@@ -18,6 +18,29 @@ test:
 # Without the shortcuts through private parts of Hydra and MLflow: see runner/console/private_parts.py.
 check-plain:
 	RAG_GRID_PLAIN=hydra,mlflow $(PYTHON) -m pytest
+
+# The tests of launch and output with Hydra's newest version, pre-releases included, and MLflow's, in an environment of its own.
+NEXT ?= build/next
+check-next:
+	$(PYTHON) -m venv $(NEXT)
+	$(NEXT)/bin/python -m pip install --quiet --upgrade -e . pytest pytest-timeout pytest-xdist
+	$(NEXT)/bin/python -m pip install --quiet --upgrade --pre hydra-core omegaconf
+	$(NEXT)/bin/python -m pip install --quiet --upgrade mlflow
+	$(NEXT)/bin/python -m pip list | grep -iE '^(hydra-core|omegaconf|mlflow) '
+	$(NEXT)/bin/python -m pytest tests/runner/launch tests/runner/output
+
+# Builds, checks and tags. Uploading is a person's act: twine upload dist/*
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+release:
+	test -z "$$(git status --porcelain)"
+	grep -q '^## \[\?$(VERSION)\b' CHANGELOG.md
+	grep -q '^version: $(VERSION)$$' CITATION.cff
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip install --quiet build twine
+	rm -rf dist
+	build/release/bin/python -m build
+	build/release/bin/python -m twine check --strict dist/*
+	git tag -a "v$(VERSION)" -m "rag-grid $(VERSION)"
 
 bench:
 	$(PYTHON) -m benchmarks

@@ -14,6 +14,7 @@ A message says where the error is, what the code got, what it expected and what 
 (`components.secrets.mask`). A `ConfigError` may carry several errors.
 """
 
+import importlib.util
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -90,6 +91,15 @@ def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:
     return results
 
 
+_TORCH = "torch"
+"""Not a literal where we look for it: an exported pipeline requires packages that its code looks for by a literal."""
+
+_TORCH_FIRST = (
+    ". Without a GPU, install PyTorch first, which saves gigabytes of CUDA: "
+    "python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
+)
+
+
 class MissingExtraError(RagGridError):
     """Optional packages are missing; the message names the command that installs them."""
 
@@ -98,8 +108,12 @@ class MissingExtraError(RagGridError):
         what, they, them = ("package", "is", "it") if len(names) == 1 else ("packages", "are", "them")
         super().__init__(
             f"{needed_by} needs the {what} {', '.join(map(repr, names))}, which {they} not installed. "
-            f"Install {them} with: {install_command(extra)}"
+            f"Install {them} with: {install_command(extra)}{_TORCH_FIRST if _brings_torch(extra) else ''}"
         )
+
+
+def _brings_torch(extra: str) -> bool:
+    return extra in ("models", "train") and importlib.util.find_spec(_TORCH) is None
 
 
 def install_command(extra: str) -> str:

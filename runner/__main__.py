@@ -15,6 +15,11 @@ def _run() -> None:
     from components.threads import n_cores
 
     mask_output()
+    if "--version" in sys.argv[1:]:  # Hydra would print its own
+        from runner.engine.environment import program_version
+
+        sys.stdout.write(f"rag-grid {program_version()}\n")
+        return
     will_log = _will_log(sys.argv[1:])
     if will_log:
         from runner.output.tracking import load_early

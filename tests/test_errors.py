@@ -30,6 +30,14 @@ class TestInstallCommand:
     def test_is_in_the_error(self) -> None:
         assert install_command("models") in str(MissingExtraError("torch", "models", "embedder=x"))
 
+    @pytest.mark.parametrize(("extra", "found"), [("models", None), ("models", "torch"), ("readers", None)])
+    def test_a_missing_torch_is_installed_without_cuda_first(
+        self, extra: str, found: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(errors.importlib.util, "find_spec", lambda _: found)
+        said = str(MissingExtraError("peft", extra, "embedder=x"))
+        assert ("https://download.pytorch.org/whl/cpu" in said) is (extra == "models" and found is None)
+
     def test_several_packages_are_one_error(self) -> None:
         said = str(MissingExtraError(["torch", "peft"], "train", "training"))
         assert said.startswith(

@@ -1,10 +1,14 @@
 """What is installed from a wheel, and from the repository itself with `pip install -e`. Built without the network."""
 
 import configparser
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tomllib
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +21,7 @@ pytest.importorskip("setuptools", minversion="77", reason="wheels are built with
 
 BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 PACKAGES = ("analysis", "components", "conf", "runner", "sweeps")
+VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +35,22 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build(how: str, source: Path, folder: Path) -> zipfile.ZipFile:
+def files_of(source: Path) -> set[str]:
+    """The files that the packages need."""
+    kept = (".py", ".yaml", ".jsonl", ".csv", ".typed", ".j2", ".css", ".js")
+    paths = (path for name in PACKAGES for path in (source / name).rglob("*"))
+    return {path.relative_to(source).as_posix() for path in paths if path.suffix in kept}
+
+
+def build_file(how: str, source: Path, folder: Path) -> Path:
     command = [sys.executable, "-c", BUILD, how, str(folder)]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return zipfile.ZipFile(folder / done.stdout.splitlines()[-1])
+    return folder / done.stdout.splitlines()[-1]
+
+
+def build(how: str, source: Path, folder: Path) -> zipfile.ZipFile:
+    return zipfile.ZipFile(build_file(how, source, folder))
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +78,7 @@ def test_a_wheel_runs_a_preset_beside_folders_of_the_user(wheel: zipfile.ZipFile
 
 def test_a_wheel_has_every_file_and_the_commands(source: Path, wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
-    kept = {
-        path.relative_to(source).as_posix()
-        for name in PACKAGES
-        for path in (source / name).rglob("*")
-        if path.suffix in (".py", ".yaml", ".jsonl", ".csv", ".typed", ".j2", ".css", ".js")
-    }
-    assert kept - names == set()
+    assert files_of(source) - names == set()
     (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))
     parser = configparser.ConfigParser()
     parser.read_string(wheel.read(entry_points).decode())
@@ -76,6 +86,50 @@ def test_a_wheel_has_every_file_and_the_commands(source: Path, wheel: zipfile.Zi
         "rag-grid": "runner.__main__:run",
         "rag-grid-analysis": "analysis.installed_command:run",
     }
+
+
+def test_a_source_distribution_has_every_file(source: Path, tmp_path: Path) -> None:
+    file = build_file("build_sdist", source, tmp_path)
+    root = f"rag_grid-{VERSION}"
+    assert file.name == f"{root}.tar.gz"
+    with tarfile.open(file) as archive:
+        names = {name.removeprefix(f"{root}/") for name in archive.getnames()}
+    assert (files_of(source) | {"pyproject.toml", "README.md", "LICENSE"}) - names == set()
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment with the wheel, and with the packages of this environment but not its checkout."""
+    pytest.importorskip("ensurepip")
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    shared = [path for path in sys.path if path.endswith("-packages")]
+    (packages / "shared.pth").write_text("\n".join(shared), encoding="utf-8")
+    install = [folder / "bin/python", "-m", "pip", "install", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    subprocess.run([*install, "--ignore-installed", wheel.filename], check=True, capture_output=True)
+    return folder / "bin"
+
+
+def run_installed(*command: str | Path, folder: Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_commands_print_the_version_of_the_wheel(installed: Path, tmp_path: Path) -> None:
+    for command in ([installed / "rag-grid"], [installed / "python", "-m", "runner"]):
+        assert run_installed(*command, "--version", folder=tmp_path) == f"rag-grid {VERSION}\n"
+
+
+def test_an_installed_wheel_runs_the_smoke_preset_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    run_installed(installed / "rag-grid", "-m", "+sweeps=smoke", "tracking=none", "run.progress=false", folder=tmp_path)
+    cells = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("results/*/*/cell.json")]
+    assert cells
+    assert {cell["versions"]["rag-grid"] for cell in cells} == {VERSION}
+    report = run_installed(installed / "python", "-m", "analysis", "report", "latest", folder=tmp_path)
+    assert "report.html" in report
 
 
 def test_an_editable_install_is_a_line_in_a_pth_file(source: Path, tmp_path: Path) -> None:

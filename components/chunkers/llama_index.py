@@ -1,5 +1,6 @@
 """llama-index's SentenceSplitter, for parity with pipelines that use it, such as CRUD-RAG's published code."""
 
+import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,6 +14,8 @@ from components.errors import ComponentError, MissingExtraError
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
 from components.tokenizers.cl100k import Cl100k
+
+_MISSING = MissingExtraError("llama-index-core", "llama-index", "chunk=llama_index")
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,9 @@ class LlamaIndexSentences:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors in size and overlap."""
-        return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
+        """Return errors in size and overlap, and the package if it is missing."""
+        mistakes = size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
+        return mistakes if importlib.util.find_spec("llama_index") else [*mistakes, str(_MISSING)]
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:
@@ -47,7 +51,7 @@ class LlamaIndexSentences:
         try:
             from llama_index.core.node_parser import SentenceSplitter
         except ImportError as error:
-            raise MissingExtraError("llama-index-core", "dev", "chunk=llama_index") from error
+            raise _MISSING from error
         splitter = SentenceSplitter(
             chunk_size=self.size,
             chunk_overlap=overlap_tokens(self.size, self.overlap),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from components.errors import ComponentError
+from components.errors import ComponentError, install_command
 from components.openai_server.access import key_in, mistakes_of_key
 from components.pretrained.load_once import load_once
 from components.secrets.names import field_names_secret
@@ -105,9 +105,10 @@ def _imported(class_path: str, base: str, example: str) -> Any:
         found = _at(class_path)
     except (ImportError, AttributeError) as error:
         kind, *maker = class_path.split(".")[1:-1][:2] or ["core"]
-        package = "-".join(["llama-index", kind, *([] if kind == "core" else maker)]).replace("_", "-")
+        package = "-".join(["llama-index", kind, *maker]).replace("_", "-")
+        install = install_command("llama-index") if kind == "core" else f"python -m pip install {package}"
         raise ComponentError(
-            f"{class_path!r} cannot be imported ({error}); its package may be missing: python -m pip install {package}"
+            f"{class_path!r} cannot be imported ({error}); its package may be missing: {install}"
         ) from error
     wanted = _at(base)
     if not (isinstance(found, type) and issubclass(found, wanted)):

@@ -1,4 +1,7 @@
-"""BM25 over the terms of chunks, by bm25s, or by rank_bm25 for parity with older pipelines."""
+"""BM25 over the terms of chunks, by a precomputed sparse matrix, or by rank_bm25 for parity with older pipelines.
+
+Large searches use the compiled search of bm25s if the extra `fast` is installed. Its hits are the same.
+"""
 
 import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +26,8 @@ from components.tokenizers.rjieba_words import RjiebaWords
 _COMPILED_FROM = 1_000_000_000
 """Chunks x queries from which bm25s's compiled search is faster, including the seconds for its compilation."""
 
+_COMPILED_NEEDS = "numba"
+
 _LARGEST_K1 = 1_000_000
 """Largest `k1`. Scores are linear in term counts long before it, and float32 overflows long after it."""
 
@@ -44,7 +49,10 @@ class Formula(StrEnum):
 
 
 class Backend(StrEnum):
-    """Package of the search. BM25S uses a precomputed sparse matrix; RANK_BM25 is Python, hundreds of times slower."""
+    """How to search. BM25S uses a precomputed sparse matrix, like the package bm25s.
+
+    RANK_BM25 is plain Python and hundreds of times slower.
+    """
 
     BM25S = "bm25s"
     RANK_BM25 = "rank_bm25"
@@ -125,7 +133,8 @@ class Bm25:
         hits = empty_hits(len(queries), depth)
         weighing = self._weighing(blocks, n_chunks, terms.n_vocabulary) if self.is_blockwise else None
         asked = [i for i in range(len(terms)) if len(terms.row(i))]  # a query of stop words only has no hits
-        is_compiled = n_chunks * len(asked) >= _COMPILED_FROM
+        is_large = n_chunks * len(asked) >= _COMPILED_FROM
+        is_compiled = is_large and importlib.util.find_spec(_COMPILED_NEEDS) is not None
         for block in blocks:
             if weighing is None:
                 scored = _rank_bm25(self, block, terms, asked)

