@@ -234,4 +234,4 @@ def test_a_program_that_writes_a_file_which_it_names_gets_the_name_of_the_file(t
     command = [sys.executable, str(program)]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert f"{tmp_path}/notes.txt: changed since the program was started" in done.stderr
-    assert "define the component in a module of its own" in done.stderr
+    assert "define the component in a separate module" in done.stderr
