@@ -323,7 +323,7 @@ class TestAgreement:
         assert run_small(tmp_path, judge(server, *only_metrics("accuracy"))) == 0
         labels = self.labels(tmp_path, 2, 2)
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID) == 2
-        assert "none of the 4 labelled answers is an answer of this sweep" in capsys.readouterr().err
+        assert "none of the 4 labelled answers is a judged answer of this sweep" in capsys.readouterr().err
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID, "judge.llm.temperature=1") == 2
         assert "another judge than --judge graded accuracy of cell" in capsys.readouterr().err
 
