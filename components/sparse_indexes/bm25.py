@@ -49,7 +49,7 @@ class Formula(StrEnum):
 
 
 class Backend(StrEnum):
-    """How to search. BM25S uses a precomputed sparse matrix, like the package bm25s.
+    """Search implementations. BM25S uses a precomputed sparse matrix, like the package bm25s.
 
     RANK_BM25 is plain Python and hundreds of times slower.
     """
