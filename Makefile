@@ -1,7 +1,7 @@
 # make check is what CI runs.
 PYTHON ?= python
 
-.PHONY: check check-plain check-next lint types test bench docs format release
+.PHONY: check check-fast check-plain check-next lint types test bench docs format release
 
 check: lint types test
 
@@ -14,6 +14,10 @@ types:
 
 test:
 	$(PYTHON) -m pytest
+
+# While you edit: no torch, no Ray, no sweeps.
+check-fast: lint
+	$(PYTHON) -m pytest --fast
 
 # Without the shortcuts through private parts of Hydra and MLflow: see runner/console/private_parts.py.
 check-plain:

@@ -37,8 +37,8 @@ LOADING = (
     "rerankers/test_flag_embedding.py",
     "rerankers/test_late_interaction.py",
     "runner/engine/executors/test_ray_cluster.py",
-    "runner/judge_training/test_training.py",
-    "runner/models",
+    "runner/labels/training/test_training.py",
+    "runner/launch/models",
     "runner/output/test_logging_process.py",
     "runner/output/test_mlflow",
     "runner/output/test_tracking.py",
@@ -54,7 +54,48 @@ LOADING = (
 or that share a cluster.
 """
 
+WHOLE = (
+    "analysis/notebooks",
+    "analysis/report",
+    "analysis/samples",
+    "datasets/test_crud_rag.py::TestPublishedData",
+    "datasets/test_financerag.py::TestRealFiles",
+    "hostile",
+    "network",
+    "openai_server/test_chaos.py",
+    "openai_server/test_hostile_replies.py",
+    "openai_server/test_slow_server.py",
+    "runner/console",
+    "runner/engine/executors",
+    "runner/engine/spending",
+    "runner/engine/store",
+    "runner/engine/test_executors.py",
+    "runner/engine/test_misbehaviour.py",
+    "runner/engine/test_reading_results.py",
+    "runner/labels/training",
+    "runner/launch",
+    "runner/output",
+    "runner/pipeline",
+    "runner/serving",
+    "runner/test_main.py",
+    "runner/testset",
+    "test_cache_soundness.py",
+    "test_conf.py",
+    "test_packaging.py",
+    "test_presets.py",
+    "test_readme.py",
+    "testset/quotes",
+    "tokenizers/test_kiwi_words.py",
+)
+"""Tests that run whole sweeps, processes, servers or programs. `--fast` leaves them out, and `LOADING`."""
+
 MakeOnce = Callable[[str, Callable[[Path], None]], Path]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fast", action="store_true", help="leave out tests that load torch, run sweeps or start processes"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -162,6 +203,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     `LOADING` comes first, which keeps it in one process: pytest-xdist gives each worker a part from the beginning to
     the end, and one that has no more takes over what stands at the end of another's.
     """
+    if config.option.fast:
+        slow = [item for item in items if item.nodeid.removeprefix("tests/").startswith((*LOADING, *WHOLE))]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in set(slow)]
     items.sort(key=lambda item: not item.nodeid.removeprefix("tests/").startswith(LOADING))
     for item in items:
         for mark in ("gpu", "network", "server"):
