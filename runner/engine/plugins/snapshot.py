@@ -6,6 +6,7 @@ the installed distributions. Distributions have versions, but only a hash shows 
 
 import json
 import sys
+import sysconfig
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,8 @@ from runner.engine.plugins.source_imports import may_import_by_name, mentioned_p
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """Packages of this project. A test guards their versions, so they need no snapshot."""
 
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_INSTALLED = frozenset({"site-packages", "dist-packages", "lib-dynload"})
+_STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 
 
 @dataclass(frozen=True)
@@ -173,11 +175,21 @@ def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], k
 
 
 def is_users(package: str) -> bool:
-    """Return True for code that is neither ours, nor Python's, nor part of an installed distribution."""
-    if package in OURS or package in sys.stdlib_module_names or package == "__main__":
+    """Return True for code that is neither ours, nor Python's, nor part of an installed distribution.
+
+    A namespace package with one portion of the user's is the user's, and so is code that site-packages links to.
+    """
+    if package in OURS or package == "__main__":
         return False
     places = _places_of(package)
-    return bool(places) and not any(_INSTALLED & set(place.parts) for place in places)
+    if package in sys.stdlib_module_names:  # a file on PYTHONPATH takes its place, unless it is Python's own zip file
+        places = [place for place in places if place.exists()]
+    return not all(map(_is_installed, places))
+
+
+def _is_installed(place: Path) -> bool:
+    real = place.resolve()
+    return bool(_INSTALLED & set(real.parts)) or real.is_relative_to(_STANDARD_LIBRARY)
 
 
 def _places_of(package: str) -> Sequence[Path]:

@@ -5,7 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from components.errors import ComponentError
 from runner.engine.plugins.plugin_loading import CodeOfUsers, let_edits_in, load_plugins
+from runner.engine.plugins.snapshot import is_users, take_snapshot
 from runner.engine.source_code import package_code
 
 MODULE = "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Part:\n    value: int = {value}\n"
@@ -105,6 +106,48 @@ def test_a_cache_in_another_package_loses_values_of_the_code_before(package: Pat
         write(package.with_name("edited_plugin_helper.py"), f"VALUE = {value}\n")
         load_plugins(["edited_plugin"])
         assert importlib.import_module("edited_plugin.part").value() == value
+
+
+def _linked_folder(folder: Path) -> tuple[str, Path]:
+    (folder / "checkout" / "edited_helper").mkdir(parents=True)
+    (folder / "site-packages" / "edited_helper").symlink_to(folder / "checkout" / "edited_helper")
+    return "edited_helper", folder / "checkout" / "edited_helper" / "__init__.py"
+
+
+def _linked_file(folder: Path) -> tuple[str, Path]:
+    (folder / "site-packages" / "edited_helper.py").symlink_to(folder / "edited_helper_source.py")
+    return "edited_helper", folder / "edited_helper_source.py"
+
+
+def _portion_of_a_namespace(folder: Path) -> tuple[str, Path]:
+    for place in (folder / "site-packages" / "edited_company" / "other.py", folder / "edited_company" / "words.py"):
+        place.parent.mkdir()
+        place.write_text("")
+    return "edited_company.words", folder / "edited_company" / "words.py"
+
+
+def _name_of_the_standard_library(folder: Path) -> tuple[str, Path]:
+    return "chunk", folder / "chunk.py"
+
+
+@pytest.mark.parametrize("make", [_linked_folder, _linked_file, _portion_of_a_namespace, _name_of_the_standard_library])
+def test_a_helper_that_looks_installed_but_is_the_users_counts(
+    make: Callable[[Path], tuple[str, Path]], package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package.parent / "site-packages").mkdir()
+    monkeypatch.syspath_prepend(package.parent / "site-packages")
+    name, file = make(package.parent)
+    (package / "part.py").write_text(f"from {name} import VALUE\n")
+    digests = set()
+    for value in (1, 2):
+        file.write_text(f"VALUE = {value}\n")
+        digests.add(take_snapshot("edited_plugin").digest)
+    assert len(digests) == 2
+
+
+def test_code_of_the_standard_library_and_of_distributions_does_not_count() -> None:
+    names = ["json", "os", "sys", "statistics", "_bisect", "importlib", "numpy", "hydra", "six", "pytest"]
+    assert [name for name in names if is_users(name)] == []
 
 
 def test_a_package_that_the_program_imported_first_is_loaded_again(package: Path) -> None:
