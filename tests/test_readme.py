@@ -274,6 +274,24 @@ def test_own_metric_in_a_package_outside_the_repository(one_store: str, tmp_path
     assert f"{OWN_METRIC} of all samples against the best cell (larger is better)" in compared.stdout
 
 
+def test_own_chunker_index_and_reranker_in_a_package_outside_the_repository(one_store: str, tmp_path: Path) -> None:
+    write_own_files(tmp_path)
+    (sweep,) = [arguments for arguments in with_module("runner") if "chunk=paragraphs" in arguments]
+    done = run(["runner", *sweep, "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL], tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    (cell,) = [json.loads(path.read_text()) for path in tmp_path.glob("results/*/*/cell.json")]
+    own = {name: cell["config"][name]["_target_"].rpartition(".")[2] for name in ("chunk", "vector_index", "reranker")}
+    assert own == {"chunk": "Paragraphs", "vector_index": "DotProducts", "reranker": "SharedCharacters"}
+    assert cell["metrics"]["overall"]["recall@10"]["value"] > 0.5
+
+
+def test_own_components_have_at_most_25_lines(tmp_path: Path) -> None:
+    write_own_files(tmp_path)
+    modules = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("my_package/*.py")}
+    assert {"answered.py", "paragraphs.py", "dot_products.py", "shared_characters.py"} <= set(modules)
+    assert {name: n for name, text in modules.items() if (n := len(text.splitlines())) > 25} == {}
+
+
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1].strip(","))
 def test_program(program: str, sweep: Path, one_store: str, tmp_path: Path) -> None:
     words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL]

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from components.datasets.document_files import read_documents
 from components.datasets.json_fields import as_record, optional_texts, read_records, required_text
 from components.datasets.json_files import read_json
 from components.datasets.reading import require_folder
@@ -38,6 +37,8 @@ def read_testset(folder: Path) -> Testset:
     Raises DataError for a folder that is not a released set, and for content that does not match the key in the
     manifest.
     """
+    from components.datasets.document_files import read_documents  # its many readers, which a sweep does not need
+
     file = require_folder(folder, _EXPECTED) / MANIFEST
     manifest = as_record(read_json(file, _EXPECTED).value, str(file))
     key, parent = (required_text(manifest, name, str(file)) for name in ("content_key", "parent"))

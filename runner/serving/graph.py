@@ -1,7 +1,7 @@
 """The graph of a pipeline that answers any question: the graph of its cell, with other samples."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, get_type_hints
 
 from components.datasets.left_behind import LeftBehind
@@ -74,9 +74,12 @@ class Found:
 
 
 def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
-    """Return a cell with these configuration nodes, by field. Other fields are not used. Raises ConfigError."""
+    """Return a cell with these configuration nodes, by field. Raises ConfigError.
+
+    Other fields are not used, or have their default if the folder is older than the field.
+    """
     types = get_type_hints(Cell)
-    values: dict[str, Any] = {field.name: None for field in fields(Cell)}
+    values: dict[str, Any] = {own.name: None if own.default is MISSING else own.default for own in fields(Cell)}
     if unknown := sorted(set(nodes) - set(values)):
         raise ConfigError([f"{unknown[0]}: unknown; expected some of {', '.join(values)}"])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}

@@ -17,7 +17,7 @@ from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
 from runner.serving.exporting.kept_in_store import facts_of
 from runner.serving.found import sweep_hits
-from runner.serving.graph import ServedGraph, served_graph, unevaluated
+from runner.serving.graph import ServedGraph, cell_of, served_graph, unevaluated
 from runner.serving.in_memory import QuestionRun
 from runner.serving.kept_in_folder import KeptFiles, KeptStages, made_by, needed_stages
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
@@ -106,3 +106,9 @@ def test_nothing_that_evaluates_is_needed(tmp_path: Path) -> None:
     assert kinds == {"corpus", "partition", "chunks", "block_terms", "sparse_index"}
     used = frozenset[str]().union(*(graph.used for graph in answered.graphs.values()))
     assert not used & {"prices", "tracking", "run", "embedder"}
+
+
+def test_a_field_that_the_nodes_lack_has_its_default() -> None:
+    """A folder that was exported before a step existed has no node for it."""
+    cell = cell_of({"top_k": 5}, ())
+    assert (cell.top_k, cell.repeat) == (5, 0)
