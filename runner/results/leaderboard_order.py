@@ -77,6 +77,16 @@ def ranked(
     return metrics, sorted(cells, key=place)
 
 
+def led_by(ordered: Iterable[CellResult], leaders: Iterable[CellResult]) -> list[CellResult]:
+    """Return the rows of a leaderboard with the rows of `leaders` first, the others in their order.
+
+    A row of several draws has the id of its first draw, and the number of the others.
+    """
+    ids = dict.fromkeys(cell.cell_id for cell in leaders)
+    places = {cell_id: place for place, cell_id in enumerate(ids)}
+    return sorted(ordered, key=lambda cell: places.get(cell.cell_id.partition(" ")[0], len(places)))
+
+
 def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
     """Compute the first headline metric over the samples that all cells have. Raises DataError if they cannot
     be read.
