@@ -1,7 +1,7 @@
 # make check is what CI runs.
 PYTHON ?= python
 
-.PHONY: check check-fast check-plain check-next lint types test bench docs format release
+.PHONY: check check-fast check-plain check-next lint types test bench docs pictures format release
 
 check: lint types test
 
@@ -52,6 +52,10 @@ bench:
 # Needs the extra `docs`. Links, anchors and docstrings that cannot be resolved fail it.
 docs:
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+
+# The README's pictures, from the README's own sweep. Pictures of pages need Chromium and a font with Chinese characters.
+pictures:
+	$(PYTHON) -m benchmarks.pictures
 
 format:
 	$(PYTHON) -m ruff format .

@@ -54,17 +54,13 @@ def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColum
     digits = terminal.n_digits(each.cells[0].mean for each in found)
     return [
         TableColumn("for", [_label(each) for each in found], is_number=False),
-        TableColumn("best", [escape(names.of_several(_best(each, cells))) for each in found], is_number=False),
+        TableColumn("take", [_take(each, name_of) for each in found], is_number=False),
+        TableColumn("best mean", [escape(names.of_several(_best(each, cells))) for each in found], is_number=False),
         TableColumn("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
         TableColumn("n", [f"{each.n:,}" for each in found]),
         TableColumn("may be best", [_how_many(each) for each in found], is_number=False),
-        TableColumn(
-            "cheapest of these" if found[0].weighs_tokens else "fastest of these",
-            [_cheapest(each, name_of) for each in found],
-            is_number=False,
-        ),
         TableColumn("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
-        TableColumn("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True, is_id=True),
+        TableColumn("cell", [each.take[:8] for each in found], is_number=False, optional=True, is_id=True),
         TableColumn("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
     ]
 
@@ -94,10 +90,8 @@ def _how_many(each: Candidates) -> str:
     return f"all {of}" if n == of else f"{n} of {of}"
 
 
-def _cheapest(each: Candidates, name_of: dict[str, str]) -> str:
-    if each.cheapest is None:
-        return UNKNOWN if each.cells[0].cost.seconds is None else "all alike"
-    return name_of[each.cheapest]
+def _take(each: Candidates, name_of: dict[str, str]) -> str:
+    return UNKNOWN if each.spans_conditions else name_of[each.take]
 
 
 def _tied(each: Candidates, name_of: dict[str, str]) -> str:

@@ -15,9 +15,14 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
+from analysis.decision import candidates
+from analysis.report.answer_section import gather
+from analysis.report.source import open_source
 from components.errors import ConfigError
 from runner.annotate import main as annotate
 from runner.launch.compose import compose_config
+from runner.output.standings import find_standings
+from runner.results.loaded_sweep import load
 from runner.results.set_files import read_testset, write_testset
 from tests.conftest import MakeOnce
 from tests.datasets.test_crud_rag import write as write_crud_rag
@@ -161,7 +166,7 @@ def write_lines(path: Path, *records: dict[str, Any]) -> None:
 def test_set_up_takes_the_two_commands_that_ci_runs() -> None:
     assert commands()[0] == (
         "python -m pip install -c constraints.txt -e . && "
-        "python -m runner -m chunk.size=64,128,256,512 retriever=hybrid_rerank"
+        "python -m runner -m dataset=demo_en retriever=bm25,dense,hybrid chunk.size=128,256,512 top_k=2,8"
     )
     assert commands(README)[-1] == "python -m pip install -c constraints.txt -e '.[dev]' && python -m pytest"
 
@@ -361,7 +366,20 @@ def test_from_the_first_sweep_to_a_pipeline_that_answers(tmp_path: Path) -> None
         done = run(command[2:], tmp_path)
         assert done.returncode == 0, done.stderr + done.stdout
         told.append(done.stdout)
-    assert "Plan: 12 cells" in told[0]
+    assert "Plan: 18 cells" in told[0]
+    loaded = load("latest", tmp_path / "results")
+    standings = find_standings(loaded.cells, loaded.folder, loaded.headline)
+    assert standings.best is not None
+    first_row = told[0].partition("\ncell ")[2].splitlines()[1].split()[0]
+    places = {
+        "leaderboard.csv": (loaded.folder / "leaderboard.csv").read_text("utf-8").splitlines()[1].partition(",")[0],
+        "best": loaded.best().cell_id,
+        "analysis best": candidates(loaded, loaded.headline_metric())[0].take,
+        "the report": gather(open_source(str(loaded.folder))).take,
+        "MLflow": standings.best.cell_id,
+        "the export": told[3].split()[1],
+    }
+    assert places == dict.fromkeys(places, first_row)
     assert [path.suffix for path in sorted(tmp_path.glob("results/*/report.*"))] == [".html", ".json", ".md"]
     assert told[2].count("question") >= 3
     answered = python(ask[1:], tmp_path)

@@ -1,5 +1,6 @@
 """The cells that may be the best in each scenario, and the cheapest of them."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.scenario_scores import Scenario, ScenarioScores, ScoredCells
 from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
-from runner.results import LoadedSweep, SubsetMetric, spans_conditions
+from runner.results import CellResult, LoadedSweep, SubsetMetric, spans_conditions
+from runner.results.cell_choice import choose
 
 ALPHA = 0.05
 _TEST = PairedTest()
@@ -36,7 +38,8 @@ class Candidates:
     `n_cells` cells were compared over the `n` samples that all of them have, in `n_clusters` groups. With probability 1
     - alpha, the truly best cell is among the candidates. This holds for each scenario separately. `cheapest` is the id
     of the cheapest candidate, or of the fastest if tokens do not count (`weighs_tokens`). It is None if no cost is
-    known, or if all cost about the same.
+    known, or if all cost about the same. `take` is the id of the cell to take (see `choose`): the cheapest if there is
+    one, the best mean otherwise.
 
     If `is_enough` is False, there are too few samples to rule out any cell, and all cells are candidates. If
     `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is no choice.
@@ -51,6 +54,7 @@ class Candidates:
     cheapest: str | None
     weighs_tokens: bool
     spans_conditions: bool = False
+    take: str = ""
 
     def as_record(self) -> dict[str, object]:
         """Return the candidates as plain JSON values."""
@@ -67,11 +71,12 @@ def candidates(
     """
     read = scores or ScenarioScores.read(sweep, metric)
     return tuple(
-        _candidates(scored, alpha, is_exact=scored.scenario.subset == read.metric.subset) for scored in read.scenarios()
+        _candidates(scored, read.metric.metric, alpha, is_exact=scored.scenario.subset == read.metric.subset)
+        for scored in read.scenarios()
     )
 
 
-def _candidates(scored: ScoredCells, alpha: float, *, is_exact: bool) -> Candidates:
+def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: bool) -> Candidates:
     means = scored.samples.means()
     is_in = p_of_cells(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
     order = np.argsort(-scored.ahead(means), kind="stable")
@@ -81,7 +86,8 @@ def _candidates(scored: ScoredCells, alpha: float, *, is_exact: bool) -> Candida
     found = [
         Candidate(cell.cell_id, float(means[place]), cost) for cell, place, cost in zip(cells, places, of, strict=True)
     ]
-    place = cheapest(of)
+    is_alike = cheapest(of) is None
+    take = _take(scored, metric, places, means).cell_id
     return Candidates(
         scored.scenario,
         scored.n,
@@ -89,10 +95,20 @@ def _candidates(scored: ScoredCells, alpha: float, *, is_exact: bool) -> Candida
         len(means),
         scored.is_enough,
         tuple(found),
-        None if place is None else cells[place].cell_id,
+        None if is_alike else take,
         scored.weighs_tokens,
         spans_conditions(scored.cells),
+        take,
     )
+
+
+def _take(scored: ScoredCells, metric: str, places: Sequence[int], means: NDArray[np.float64]) -> CellResult:
+    """Return the cell to take among the cells that may be the best. See `choose`."""
+    groups: dict[bytes, list[CellResult]] = {}
+    for place in places:
+        groups.setdefault(scored.samples.statistics[:, place].tobytes(), []).append(scored.cells[place])
+    by_id = {cell.cell_id: float(mean) for cell, mean in zip(scored.cells, means, strict=True)}
+    return choose(list(groups.values()), scored.cells, metric, by_id).cell
 
 
 def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:

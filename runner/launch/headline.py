@@ -10,7 +10,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.scoring.given_answerable import gives_passages
-from runner.results.leaderboard_order import HEADLINES
+from runner.results.leaderboard_order import COVERAGE, HEADLINES, TOKENS_METRIC
 
 _CONTAINS = "contains_all"
 _OTHER_HINT = "(run.headline names another metric)"
@@ -20,8 +20,9 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     """Return the metric that ranks the planned cells, "" for the default order, and a line that explains it.
 
     There is no line if the user named the metric or the order is the default. `headline_of` chooses the metric, with
-    one exception. A metric of retrieval is replaced if less than half of the samples have gold. The first metric of
-    answers that at least half of the samples can have then takes its place.
+    two exceptions. A metric of retrieval is replaced if less than half of the samples have gold. The first metric of
+    answers that at least half of the samples can have then takes its place. A metric that does not see a swept axis is
+    replaced too: see `_sighted`.
     """
     own = [cell.request.cell for cell in cells]
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
@@ -37,7 +38,31 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     if 2 * n_gold < n_samples and (answers := _answer_headline(cells, next(iter(data.values())), store)):
         few = f"only {n_gold:,} of {n_samples:,} samples have gold in the corpus, which {name} needs"
         return answers, [f"ranked by {answers}: {few} {_OTHER_HINT}"]
-    return name, [f"ranked by {name}: no language model answers or judges {_OTHER_HINT}"]
+    no_model = "no language model answers or judges"
+    if sighted := _sighted(name, cells, store):
+        metric, unseen = sighted
+        return metric, [
+            f"ranked by {metric}: {no_model}, and {name} does not see {' or '.join(unseen)} {_OTHER_HINT}",
+            f"{metric} grows with the prompt: compare it with {TOKENS_METRIC}",
+        ]
+    return name, [f"ranked by {name}: {no_model} {_OTHER_HINT}"]
+
+
+def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]] | None:
+    """Return `passage_coverage` if it distinguishes more cells than a metric of retrieval, and the axes that only
+    matter to it.
+
+    Returns None if the metric sees all axes, or if fewer samples have a value of `passage_coverage` than lack one.
+    """
+    data = next(iter({cell.graph.data.key: cell.graph.data for cell in cells}.values()))
+    metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
+    if name not in metrics.by_name or COVERAGE not in metrics.by_name or not (found := metrics.planned(name)).cells:
+        return None
+    sharper = metrics.sharper(found, [COVERAGE])
+    if not sharper or 2 * len(sharper.rows) < len(found.rows):
+        return None
+    unseen = [axis for axis in found.unseen_axes() if axis not in sharper.unseen_axes()]
+    return (COVERAGE, unseen) if unseen else None
 
 
 def _n_with_gold(data: Data) -> int:

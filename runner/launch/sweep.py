@@ -37,11 +37,12 @@ from runner.output.money import bound_lines, money_lines, spent_facts, stopped_l
 from runner.output.plan_report import show_plan
 from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
+from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes
-from runner.results.leaderboard_order import common_to_all, ranked, ranked_part
+from runner.results.leaderboard_order import headlines, led_by, ranked, ranked_part
 
 _LOGGING_AFTER_INTERRUPT_S = 30
 
@@ -321,14 +322,15 @@ class RunningSweep:
             yield self._done.get(folder.name) or ranked_part(results.read_cell(folder), self._headline)
 
     def _show(self, cells: Sequence[CellResult]) -> None:
-        common = common_to_all(cells, self._sweep_dir, self._headline)
-        metrics, ordered = ranked(cells, self._headline, common)
+        standings = find_standings(cells, self._sweep_dir, self._headline)
+        common, ordered, metrics = standings.common, standings.ordered, headlines(cells, self._headline)
         axes = varying_axes(cell.axes for cell in cells)
         results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics, common))
         rows, common = over_draws(ordered, common)
         metrics, rows = ranked(rows, self._headline, common)
+        rows = led_by(rows, standings.leaders)
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
-        terminal.show_leaderboard(self._console, metrics, rows, common, equal)
+        terminal.show_leaderboard(self._console, metrics, rows, common, equal, first_row_line(standings))
         terminal.show_subsets(self._console, metrics, terminal.unfolded(rows, equal))
         sweep_warnings.show_answer_states(self._console, cells)
         sweep_warnings.show_unread_judgements(self._console, cells)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.clusters import Groups, clusters_of, largest_group
-from components.protocols import ContextMetric, RankingMetric
 from components.records import Sample
 from components.statistics import POWER, assumed_precision
 from runner.console.display import about
@@ -20,7 +19,6 @@ from runner.engine.store import Store
 from runner.output.earlier import Earlier, earlier_sweep
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
-from runner.results.cell_axes import varying_axes
 from runner.results.leaderboard_order import HEADLINES
 from runner.results.sample_groups import too_few_groups
 
@@ -76,43 +74,16 @@ def _unseen_line(found: PlannedMetric, metrics: PlannedMetrics) -> str:
     It names a metric that distinguishes more of the cells, if one is computed.
     """
     n_cells, n_different = len(found.cells), found.n_different
-    axes = varying_axes([cell.axes for cell in found.cells])
-    unseen = axes if n_different == 1 else [axis for axis in axes if not _sees(found, axis, axes)]
-    if n_cells < 2 or n_different == n_cells or not unseen:
+    if not (unseen := found.unseen_axes()):
         return ""
     equal = (
         f"{'both' if n_cells == 2 else f'all {n_cells:,}'} cells will be equal by it"
         if n_different == 1
         else f"the {n_cells:,} cells have at most {n_different:,} different values of it"
     )
-    better = _better(found, metrics)
-    hint = f". run.headline={better} can tell more of them apart" if better else ""
+    better = metrics.sharper(found, HEADLINES)
+    hint = f". run.headline={better.name} can tell more of them apart" if better else ""
     return f"{found.name} does not depend on {' or '.join(unseen)}: {equal}{hint}."
-
-
-def _sees(found: PlannedMetric, axis: str, axes: Sequence[str]) -> bool:
-    """Return True if cells that differ only in the axis can differ in the metric, or if no such cells exist."""
-    keys: dict[str, list[str]] = {}
-    for cell, key in zip(found.cells, found.keys, strict=True):
-        others = repr([cell.axes.get(other) for other in axes if other != axis])
-        keys.setdefault(others, []).append(key)
-    compared = [group for group in keys.values() if len(group) > 1]
-    return not compared or any(len(set(group)) > 1 for group in compared)
-
-
-def _better(found: PlannedMetric, metrics: PlannedMetrics) -> str:
-    """Return the first headline metric in which more cells can differ, or "".
-
-    If `found` is a metric of retrieval, the result is one too.
-    """
-    kinds = (RankingMetric, ContextMetric)
-    names = [
-        name
-        for name in HEADLINES
-        if isinstance(metrics.by_name.get(name), kinds) or not isinstance(found.metric, kinds)
-    ]
-    shares = [name for name in names if getattr(metrics.by_name.get(name), "is_share", True)]
-    return next((each.name for each in metrics.ranking(shares) if each.n_different > found.n_different), "")
 
 
 def _detectable_line(

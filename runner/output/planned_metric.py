@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from components.protocols import Metric
+from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Documents, Sample, ScoreState
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
@@ -17,6 +17,7 @@ from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.scorable import ScoringStage, can_have_value, metric_in, trial_key, trial_states
+from runner.results.cell_axes import varying_axes
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,22 @@ class PlannedMetric:
     def n_different(self) -> int:
         """Number of cells that can differ from each other."""
         return len(set(self.keys))
+
+    def unseen_axes(self) -> list[str]:
+        """Return the axes that change no value of the metric, as `top_k` changes no ranking."""
+        axes = varying_axes([cell.axes for cell in self.cells])
+        if self.n_different == len(self.cells):
+            return []
+        return axes if self.n_different == 1 else [axis for axis in axes if not self._sees(axis, axes)]
+
+    def _sees(self, axis: str, axes: Sequence[str]) -> bool:
+        """Return True if cells that differ only in the axis can differ in the metric, or if no such cells exist."""
+        keys: dict[str, list[str]] = {}
+        for cell, key in zip(self.cells, self.keys, strict=True):
+            others = repr([cell.axes.get(other) for other in axes if other != axis])
+            keys.setdefault(others, []).append(key)
+        compared = [group for group in keys.values() if len(group) > 1]
+        return not compared or any(len(set(group)) > 1 for group in compared)
 
 
 class PlannedMetrics:
@@ -67,6 +84,18 @@ class PlannedMetrics:
                 found = self.planned(name)
                 if len(found.rows):
                     yield found
+
+    def sharper(self, found: PlannedMetric, names: Sequence[str]) -> PlannedMetric | None:
+        """Return the first metric in `names` in which more cells can differ than in `found`, or None.
+
+        If `found` is a metric of retrieval, the result is one too.
+        """
+        kinds = (RankingMetric, ContextMetric)
+        alike = [
+            name for name in names if isinstance(self.by_name.get(name), kinds) or not isinstance(found.metric, kinds)
+        ]
+        shares = [name for name in alike if getattr(self.by_name.get(name), "is_share", True)]
+        return next((each for each in self.ranking(shares) if each.n_different > found.n_different), None)
 
     def planned(self, name: str) -> PlannedMetric:
         """Return a metric in `by_name`. Raises ComponentError if the metric of another package fails in its trial."""

@@ -1,14 +1,14 @@
-"""Ranks and tests the cells of a sweep, for MLflow's pages."""
+"""Ranks and tests the cells of a sweep, for leaderboards and MLflow's pages."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
-from runner.results.cell_choice import Choice, find_choice
+from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
-from runner.results.leaderboard_order import common_to_all, direction_sign, ranked
+from runner.results.leaderboard_order import common_to_all, direction_sign, led_by, ranked
 from runner.results.undecided_cells import paired_test
 
 MOST_TESTED = 60
@@ -17,9 +17,10 @@ MOST_TESTED = 60
 
 @dataclass(frozen=True)
 class Standings:
-    """Cells, the best mean first, and the headline metrics, or [] if no cell has a value that ranks it.
+    """Cells in the order of leaderboards, and the headline metrics, or [] if no cell has a value that ranks it.
 
-    `choice` is the cell to take, with the cells that may be as good; None if the cells were not tested.
+    `choice` is the cell to take, with the cells that may be as good; None if the cells were not tested. It comes first,
+    then the cells with equal values. The others follow in the order of their means, best first.
     """
 
     ordered: Sequence[CellResult]
@@ -38,6 +39,11 @@ class Standings:
         return self.ordered[0] if self.metrics and direction_sign(self.metrics[0], self.ordered) else None
 
     @property
+    def leaders(self) -> list[CellResult]:
+        """The cell to take and the cells with the same values. [] if the cells were not tested."""
+        return [self.choice.cell, *self.choice.equal] if self.choice else []
+
+    @property
     def tied(self) -> list[CellResult]:
         """The other cells that may be the best, the best mean first."""
         groups = self.choice.tied if self.choice else ()
@@ -54,7 +60,8 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
     metrics, ordered = ranked(cells, headline, common)
     if not ordered or not metrics or ordered[0].status != OK:
         return Standings(ordered, [])
-    return Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
+    found = Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
+    return replace(found, ordered=led_by(ordered, found.leaders))
 
 
 def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice | None:
@@ -70,3 +77,22 @@ def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice
         whole, lambda cell: sweep_dir / cell.cell_id, metric, OVERALL, larger_is_better=larger, test=test
     )
     return choice if len(choice.compared) > 1 else None
+
+
+def first_row_line(standings: Standings) -> str:
+    """Return a line about the first row of the leaderboard; "" if there is nothing to choose."""
+    if not standings.metrics or len(standings.ordered) < 2 or standings.best is None:
+        return ""
+    metric, choice = standings.metrics[0], standings.choice
+    if choice is None:
+        n_tested = len([cell for cell in standings.ordered if cell.status == OK and cell.value(metric) is not None])
+        untested = f"more than {MOST_TESTED} cells are tested only by the report"
+        return f"First row: the best {metric}; {untested}." if n_tested > MOST_TESTED else ""
+    if choice.spans_conditions:
+        return f"First row: the best {metric}. {COMPARE_ALIKE}"
+    if choice.n_tied == 1:
+        return f"First row: the cell to take; all others have a significantly worse {metric}."
+    may_be = f"{choice.n_tied} of {len(choice.compared)} cells may have the best {metric}"
+    if choice.cell is choice.best:
+        return f"First row: the cell to take. {may_be}: docs/decisions.md."
+    return f"First row: the cell to take, the cheapest where {may_be}. The others by {metric}: docs/decisions.md."

@@ -31,12 +31,14 @@ def show_leaderboard(
     ordered: Sequence[CellResult],
     common: CommonMeans = OWN_MEANS,
     equal: Mapping[str, Sequence[CellResult]] | None = None,
+    first_row: str = "",
 ) -> None:
     """Print a row for each of the first cells of a ranking (see `ranked`), with as many metrics as fit.
 
     The best value of every metric is bold, and the first metric has an interval. If cells leave out different samples,
     `common` is the mean of the first metric over the samples that all cells have. It gets a column, which sorts the
-    rows. `equal` are the cells that are folded into the row of another cell, by the id of that cell.
+    rows. `equal` are the cells that are folded into the row of another cell, by the id of that cell. `first_row` is a
+    line about the first row.
     """
     equal = equal or {}
     axes = varying_axes(cell.axes for cell in ordered) or ["retriever"]
@@ -49,6 +51,8 @@ def show_leaderboard(
         table = _leaderboard(ordered, axes, base, shown, common, equal)
     console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table would wrap at its width
     console.print(table)
+    if first_row:
+        console.print(first_row, markup=False, highlight=False)
     for line in _leaderboard_notes(ordered, metrics, len(shown), common, equal):
         console.print(f"[dim]{line}[/]")
     same, along = _axes_without_column(ordered, axes)

@@ -10,6 +10,9 @@ from runner.results.cell_result import OK, CellResult
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, common_means
 from runner.results.metric_components import larger_is_better
 
+COVERAGE, TOKENS_METRIC = "passage_coverage", "context_tokens"
+"""The share of gold in the prompt, and the tokens of its passages. The first grows with the second."""
+
 HEADLINES = (
     "accuracy",
     "rouge_l",
@@ -26,8 +29,8 @@ HEADLINES = (
     "ndcg@10",
     "mrr",
     "recall@10",
-    "passage_coverage",
-    "context_tokens",
+    COVERAGE,
+    TOKENS_METRIC,
 )
 """Metrics of the leaderboard, as far as they were computed. The first one computed ranks the cells."""
 
@@ -38,6 +41,7 @@ N_FIRST = 5
 def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
     """Return the headline metrics that were computed, `headline` first if given, custom metrics after the first.
 
+    Tokens come right after the share of gold in the prompt if that ranks the cells, because more tokens raise it.
     Without any headline metric, returns all metrics, those that rank cells first.
     """
     cells = list(cells)
@@ -45,6 +49,9 @@ def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
     in_order = dict.fromkeys([headline, *HEADLINES])
     metrics = [name for name in in_order if any(cell.value(name) is not None for cell in cells)]
     metrics[1:1] = [name for name in own if name not in metrics and any(cell.value(name) is not None for cell in cells)]
+    if metrics[:1] == [COVERAGE] and TOKENS_METRIC in metrics:
+        metrics.remove(TOKENS_METRIC)
+        metrics.insert(1, TOKENS_METRIC)
     if not metrics:
         computed = {name for cell in cells for name in cell.metrics.get(OVERALL, {}) if cell.value(name) is not None}
         metrics = sorted(computed, key=lambda name: (larger_is_better(name, cells) is None, name))[: len(HEADLINES)]
@@ -68,6 +75,16 @@ def ranked(
         return cell.status != OK, value is None, -sign * (value or 0.0)
 
     return metrics, sorted(cells, key=place)
+
+
+def led_by(ordered: Iterable[CellResult], leaders: Iterable[CellResult]) -> list[CellResult]:
+    """Return the rows of a leaderboard with the rows of `leaders` first, the others in their order.
+
+    A row of several draws has the id of its first draw, and the number of the others.
+    """
+    ids = dict.fromkeys(cell.cell_id for cell in leaders)
+    places = {cell_id: place for place, cell_id in enumerate(ids)}
+    return sorted(ordered, key=lambda cell: places.get(cell.cell_id.partition(" ")[0], len(places)))
 
 
 def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:

@@ -31,10 +31,10 @@ def test_each_scenario_has_its_own_best_cells(planted: Path, capsys: pytest.Capt
     rows = rows_of(planted, capsys)
     assert list(rows) == ["All samples", "create", "read", "topic: bonds", "topic: funds"]
     assert rows["create"]["may be best"] == "2 of 4"
-    assert rows["create"]["cheapest of these"] == "256 · 8"
+    assert rows["create"]["take"] == "256 · 8"
     assert rows["create"]["mark"] == "*"
     assert rows["read"]["may be best"] == "all 4"
-    assert rows["read"]["cheapest of these"] == "256 · 2"
+    assert rows["read"]["take"] == "256 · 2"
     assert rows["read"]["mark"] == ""
 
 
@@ -70,4 +70,4 @@ def test_over_all_samples_they_are_those_of_compare(planted: Path) -> None:
 
 def test_cells_with_equal_values_share_the_name_of_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
-    assert rows_of(folder, capsys)["All samples"]["best"] == "256 \u00b7 2 or 8"
+    assert rows_of(folder, capsys)["All samples"]["best mean"] == "256 \u00b7 2 or 8"

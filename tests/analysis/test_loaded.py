@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.decision import candidates
 from analysis.report.answer_section import gather
 from analysis.report.source import open_source
 from components.errors import DataError
@@ -82,7 +83,8 @@ class TestSweep:
         assert gather(open_source(str(folder))).take == best.cell_id
         standings = find_standings(loaded.cells, folder, loaded.headline)
         assert standings.best is not None
-        assert standings.best.cell_id == best.cell_id != standings.ordered[0].cell_id
+        assert standings.best.cell_id == standings.ordered[0].cell_id == best.cell_id
+        assert candidates(loaded, loaded.headline_metric())[0].take == best.cell_id != loaded.ranked()[0].cell_id
 
     def test_the_best_by_a_metric_that_is_not_there(self, loaded: LoadedSweep) -> None:
         with pytest.raises(

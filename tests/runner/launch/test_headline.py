@@ -169,3 +169,34 @@ def test_the_plan_ranks_by_a_metric_that_most_samples_have(
     name, lines = planned_headline(plan.cells, store_of(tmp_path))
     assert name == expected
     assert [why in line for line in lines] == ([True] if why else [])
+
+
+PASSAGES = {"gold": [{"document": "a", "quote": "It is here."}]}
+
+
+@pytest.mark.parametrize(
+    ("gold", "swept", "expected"),
+    [
+        (PASSAGES, ["top_k=1", "top_k=2"], "passage_coverage"),
+        (PASSAGES, ["chunk.size=32", "chunk.size=64"], "ndcg@10"),
+        (PASSAGES, ["prompt=english", "prompt=english_cited"], "ndcg@10"),
+        (PASSAGES, ["top_k=1"], "ndcg@10"),
+        (PASSAGES, ["top_k=1 run.headline=ndcg@10", "top_k=2 run.headline=ndcg@10"], "ndcg@10"),
+    ],
+    ids=["only coverage sees it", "rankings see it", "neither sees it", "one cell", "named"],
+)
+def test_coverage_ranks_if_rankings_do_not_see_a_swept_axis(
+    tmp_path: Path, gold: dict[str, object], swept: list[str], expected: str
+) -> None:
+    data = own_data(tmp_path, {"a": "It is here.", "b": "It is there."}, [{**own, **gold} for own in QUESTIONS])
+    plan = plan_small(tmp_path, *([*data, "language=en", *words.split()] for words in swept))
+    name, lines = planned_headline(plan.cells, store_of(tmp_path))
+    assert name == expected
+    assert any("ndcg@10 does not see top_k" in line for line in lines) == (expected == "passage_coverage")
+    assert any("compare it with context_tokens" in line for line in lines) == (expected == "passage_coverage")
+
+
+def test_tokens_stand_beside_coverage_where_it_ranks() -> None:
+    cells = [cell("a", f1=0.1, passage_coverage=0.5, context_tokens=9.0)]
+    assert ranked(cells, "passage_coverage")[0] == ["passage_coverage", "context_tokens", "f1"]
+    assert ranked(cells)[0] == ["f1", "passage_coverage", "context_tokens"]
