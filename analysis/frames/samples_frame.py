@@ -61,7 +61,7 @@ def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, 
     import pandas as pd
 
     with open_samples(folder) as file:
-        frame = file.read(list(columns), use_threads=False).to_pandas(types_mapper=_dtypes().get)
+        frame = file.read(list(columns), use_threads=False).to_pandas(ignore_metadata=True, types_mapper=_dtypes().get)
     for name in ("topic", "task"):
         if name in frame:
             frame[name] = frame[name].replace(labels)

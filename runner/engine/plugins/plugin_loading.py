@@ -327,7 +327,8 @@ def _changed_program_message(read: SourceFile | None) -> str:
 def _new_file_message(module: str, path: str) -> str:
     return (
         f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is new, or "
-        "outside the package's folder. Move it into that folder if necessary, and give the same command again"
+        "outside the package's folder, in a zip file, or where an editable install maps it. Move it into that folder "
+        "if necessary, and give the same command again"
     )
 
 
@@ -356,7 +357,7 @@ class _Finder(MetaPathFinder):
         spec = next(_specs(self, fullname, path, target), None)
         if spec and type(spec.loader) is SourceFileLoader:
             spec.loader = _PluginLoader(spec.loader.name, spec.loader.path)
-        elif spec and spec.origin and spec.origin.endswith(SUFFIXES) and Path(spec.origin).is_file():
+        elif spec and spec.origin and spec.origin.endswith(SUFFIXES):  # compiled, or in a zip file
             _check(fullname, spec.origin, _digest(spec.origin))
         return spec
 

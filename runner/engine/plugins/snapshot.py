@@ -46,6 +46,8 @@ class Snapshot:
     files: Mapping[str, SourceFile]
     models: dict[str, ModelCode] = field(default_factory=dict, compare=False)
     """Results of `model_code` by class, so that a worker need not read the files again."""
+    without_files: frozenset[str] = field(default=frozenset(), compare=False)
+    """Packages whose files cannot be listed, such as a namespace of an editable install. Their modules are refused."""
 
     @cached_property
     def digest(self) -> str:
@@ -55,7 +57,7 @@ class Snapshot:
     @cached_property
     def packages(self) -> list[str]:
         """Top-level packages that it covers, sorted."""
-        return sorted({top_level(name) for name in self.files})
+        return sorted({top_level(name) for name in self.files} | self.without_files)
 
     def read_by(self, cls: type | None = None) -> list[SourceFile]:
         """Return the files that code may read at any time.
@@ -160,7 +162,7 @@ def take_snapshot(
         needed = _users_packages(read[name], plugins, known=seen)
         seen |= needed
         waiting += sorted(needed)
-    return Snapshot(package, files)
+    return Snapshot(package, files, without_files=frozenset(name for name in seen if not read[name]))
 
 
 def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:

@@ -128,6 +128,12 @@ class TestSamples:
         assert {"question", "topic", "score/rouge_l", "score/bleu"} < set(frame.columns)
         assert frame["score/rouge_l"].isna().sum() == 1
 
+    def test_a_file_that_pandas_wrote_with_an_index_has_all_columns(self, tmp_path: Path) -> None:
+        folder = tiny_sweep.write(tmp_path / "rewritten", [FIRST])
+        file = folder / FIRST.cell_id / "samples.parquet"
+        pd.read_parquet(file).set_index("question").to_parquet(file)
+        assert len(analysis.load(folder).samples(["question"])["question"]) == 8
+
     def test_of_some_cells_each_once(self, tiny: Sweep) -> None:
         frame = tiny.samples([], cells=["best:hallucination", "retriever=bm25,top_k=2", tiny.results.cells[2]])
         assert frame["cell_id"].unique().tolist() == [FIRST.cell_id, THIRD.cell_id]

@@ -6,6 +6,8 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -143,6 +145,35 @@ def test_a_helper_that_looks_installed_but_is_the_users_counts(
         file.write_text(f"VALUE = {value}\n")
         digests.add(take_snapshot("edited_plugin").digest)
     assert len(digests) == 2
+
+
+class _EditableFinder:
+    """Finds modules of a namespace whose folder the finder does not reveal, as that of an editable install does."""
+
+    def __init__(self, source: Path) -> None:
+        self._source = source
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if fullname == "edited_company":
+            spec = ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = ["__editable__.finder.__path_hook__"]
+            return spec
+        return spec_from_file_location(fullname, self._source) if fullname == "edited_company.words" else None
+
+
+def test_a_module_that_an_editable_install_maps_out_of_its_namespace_is_refused(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = package.with_name("source_of_words.py")
+    source.write_text("VALUE = 1\n")
+    (package / "part.py").write_text("from edited_company.words import VALUE\n")
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, _EditableFinder(source)])
+    load_plugins(["edited_plugin"])
+    try:
+        with pytest.raises(ComponentError, match=r"source_of_words\.py: was not among the files of edited_company"):
+            importlib.import_module("edited_plugin.part")
+    finally:
+        sys.modules.pop("edited_company", None)
 
 
 def test_code_of_the_standard_library_and_of_distributions_does_not_count() -> None:
