@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from runner.console.prose import Prose, count, digits_of, duration, number, prose
-from runner.results.cell_choice import COMPARE_ALIKE, COVERAGE, Choice
+from runner.results.cell_choice import COMPARE_ALIKE, Choice
 from runner.results.cell_result import CellResult
 from runner.results.costs import passage_tokens
+from runner.results.leaderboard_order import COVERAGE
 
 UNLIKE = 1.5
 """Cells whose tokens of context differ by more than this factor are named with these numbers."""
