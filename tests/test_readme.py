@@ -405,7 +405,7 @@ def test_tutorial_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
         outputs.append(done.stdout)
     whole = "\n".join(outputs)
     for shown in (
-        "Plan: 12 cells",
+        "Plan: 18 cells",
         "documents    91   106.5  110.1  130.7  131",
         "bea8583dd146           hybrid     32            0.8262 0.485–0.960            0.2291",
         "Where do I ask for an umbrella that I forgot?",
