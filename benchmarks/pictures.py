@@ -131,7 +131,7 @@ def main() -> int:
         if not browser:
             print("no Chromium: docs/report.png and docs/mlflow.png are unchanged")
             return 0
-        (sweep,) = (folder / "results").iterdir()
+        sweep = next((folder / "results").glob("*/sweep.json")).parent
         report = [sys.executable, "-m", "analysis", "report", str(sweep)]
         subprocess.run(report, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, stdout=subprocess.DEVNULL)
         _photograph(browser, (sweep / "report.html").as_uri(), DOCS / "report.png", "1280,1200")

@@ -171,6 +171,14 @@ def test_set_up_takes_the_two_commands_that_ci_runs() -> None:
     assert commands(README)[-1] == "python -m pip install -c constraints.txt -e '.[dev]' && python -m pytest"
 
 
+def test_the_chinese_readme_has_the_same_commands() -> None:
+    def blocks(page: str) -> list[list[str]]:
+        found = re.findall(r"```\w+\n(.*?)```", page, re.DOTALL)
+        return [[line.partition("  #")[0].strip() for line in block.splitlines()] for block in found]
+
+    assert blocks((ROOT / "README.zh.md").read_text(encoding="utf-8")) == blocks(README)
+
+
 def test_every_command_is_run_here() -> None:
     run_here = (
         "runner",
@@ -415,7 +423,7 @@ def test_tutorial_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
         outputs.append(done.stdout)
     whole = "\n".join(outputs)
     for shown in (
-        "Plan: 12 cells",
+        "Plan: 18 cells",
         "documents    91   106.5  110.1  130.7  131",
         "bea8583dd146           hybrid     32            0.8262 0.485–0.960            0.2291",
         "Where do I ask for an umbrella that I forgot?",
