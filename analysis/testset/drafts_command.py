@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         from analysis.testset.drafts_page import render
 
         terminal.write_text(options.html, render(shown, items, headings(shown, items, wanted)))
-        console.print(f"\nas a page: {escape(str(options.html))}")
+        console.print(f"\nHTML page: {escape(str(options.html))}")
     return 0
 
 

@@ -81,12 +81,12 @@ def _unseen_line(found: PlannedMetric, metrics: PlannedMetrics) -> str:
     if n_cells < 2 or n_different == n_cells or not unseen:
         return ""
     equal = (
-        f"{'both' if n_cells == 2 else f'all {n_cells:,}'} cells will be equal by it"
+        f"{'both' if n_cells == 2 else f'all {n_cells:,}'} cells will have equal values"
         if n_different == 1
         else f"the {n_cells:,} cells have at most {n_different:,} different values of it"
     )
     better = _better(found, metrics)
-    hint = f". run.headline={better} can tell more of them apart" if better else ""
+    hint = f". run.headline={better} can distinguish more of them" if better else ""
     return f"{found.name} does not depend on {' or '.join(unseen)}: {equal}{hint}."
 
 

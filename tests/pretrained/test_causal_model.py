@@ -1,4 +1,4 @@
-"""How tokens are drawn; what models write is tested with the component."""
+"""Sampling of tokens. Texts of models are tested with the component."""
 
 from math import exp
 

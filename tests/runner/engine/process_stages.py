@@ -1,4 +1,4 @@
-"""What stages do in worker processes. Apart from the tests, whose modules load far more than a worker needs."""
+"""Stages that run in worker processes. Separate from the tests, whose modules load far more than a worker needs."""
 
 import multiprocessing
 import os

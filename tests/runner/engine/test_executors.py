@@ -109,7 +109,7 @@ class TestResults:
         assert all(ended.reused for ended in run(order, store).values())
         assert noted(calls) == ["source", "left", "right", "top"]
 
-    def test_inputs_that_are_not_there_are_made(self, store: Store) -> None:
+    def test_missing_inputs_are_computed(self, store: Store) -> None:
         top = chain()[-1]
         assert not run([top], store)["top"].failed
         assert result(store, top) == 6
@@ -178,7 +178,7 @@ class TestFailures:
         with pytest.raises(ComponentError, match="1 is not to be added"):
             Worker(store).run_or_raise(chain(source=fail)[0])
 
-    def test_an_interruption_is_no_failure(self, store: Store) -> None:
+    def test_an_interruption_is_not_a_failure(self, store: Store) -> None:
         with pytest.raises(KeyboardInterrupt):
             run(chain(left=interrupt), store)
 

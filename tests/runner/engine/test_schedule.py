@@ -1,4 +1,4 @@
-"""Which stage is next, whatever runs them; what becomes of those whose worker died."""
+"""The order of stages, independent of the executor, and stages whose worker died."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -65,7 +65,7 @@ def test_what_was_known_to_be_elsewhere_lies_in_no_two_corpora() -> None:
     ("n_numbers", "block"),
     [(4, [0, 0, -1, 1]), (4, [0, 0, 1, 10**9]), (2, [0, 0, 1, 1]), (4, [0.0, 0.0, 1.0, 1.0]), (4, [[0, 0], [1, 1]])],
 )
-def test_what_is_no_partition_is_not_gone_on_from(n_numbers: int, block: Sequence[float]) -> None:
+def test_what_is_not_a_partition_is_not_gone_on_from(n_numbers: int, block: Sequence[float]) -> None:
     """It may be of another version, and its checksums right."""
     sound = part([1, 2, 3, 4], 2)
     kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)

@@ -1,4 +1,4 @@
-"""What stages do that are sent to a Ray cluster by the tests: they note where they run, and some end their worker."""
+"""Stages that the tests send to a Ray cluster: they note where they run, and some end their worker."""
 
 import ctypes
 import logging

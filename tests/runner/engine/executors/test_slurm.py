@@ -54,7 +54,7 @@ def run(
     return {one.kind: one for one in ended}
 
 
-def test_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
+def test_slurm_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     order = chain(calls)
     ended = run(order, store, tmp_path / "sweep", n_workers=2)
