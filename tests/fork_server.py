@@ -46,7 +46,7 @@ PRELOADED = (
     "scipy.sparse",
     "scipy.stats",
 )
-"""Modules that commands load. None may load OpenMP or start threads, because the sweep would then not fork its workers."""
+"""Modules that commands load. None may load OpenMP or start threads, because the sweep then could not fork."""
 
 
 def main() -> None:

@@ -98,8 +98,8 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
     """Report the analyses that the size of the sweep limits."""
     if source.has_many_cells:
         text = (
-            f"More than {MANY_CELLS} cells: p-values are based on {source.test.n_resamples:,} resamples, and one metric "
-            "is tested. python -m analysis compare tests any other one."
+            f"More than {MANY_CELLS} cells: p-values are based on {source.test.n_resamples:,} resamples, and one "
+            "metric is tested. python -m analysis compare tests any other one."
         )
         yield TrustCheck(NOTE, "Many cells", text)
     if source.crowded_axes:

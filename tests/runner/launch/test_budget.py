@@ -124,7 +124,7 @@ def test_what_no_list_prices_is_not_known_and_never_nothing(
     (cell,) = cells_in(tmp_path)
     assert (cell.cost, cell.usage["answers"]["cost"], sweep_in(tmp_path).spent["cost"]) == (None, None, None)
     assert not any(name.startswith("run/cost") for name, _ in logged_metrics(cell))
-    assert "what a-model costs is not known: no price list names it" in capsys.readouterr().out
+    assert "the cost of a-model is unknown: no price list names it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("budget", ["run.max_requests=0", "run.max_tokens=-1", "run.max_cost=0.0"])

@@ -1,4 +1,4 @@
-"""Extensions by users without a change in this repository: classes, presets, prompts, each from a folder of their own."""
+"""Extensions by users without a change in this repository: classes, presets, prompts, each from its own folder."""
 
 import importlib
 import sys

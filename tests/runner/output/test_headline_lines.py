@@ -127,7 +127,7 @@ def test_an_axis_that_the_metric_does_not_see_is_named(swept: Swept) -> None:
     """A ranking does not depend on top_k, answers do."""
     assert swept.lines(swept.of_two_top_k, "ndcg@10") == [
         "ndcg@10 does not depend on top_k: both cells will have equal values. "
-        "run.headline=passage_coverage can tell more of them apart."
+        "run.headline=passage_coverage can distinguish more of them."
     ]
     (of_answers,) = swept.lines(swept.of_two_top_k, "rouge_l")
     assert of_answers.startswith("rouge_l: with 40 samples")

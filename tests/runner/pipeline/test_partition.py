@@ -17,7 +17,7 @@ from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, plan_s
 
 
 def hashes(contents: Iterable[int]) -> NDArray[np.uint8]:
-    """Of documents whose contents are told apart by a number."""
+    """Return documents whose contents differ only by a number."""
     wide = [(content * 2**32 + 1, content) for content in contents]
     return np.array(wide, dtype=np.uint64).view(np.uint8).reshape(-1, 16)
 
