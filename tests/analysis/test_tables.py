@@ -63,7 +63,7 @@ def parse(*arguments: str) -> argparse.Namespace:
 
 
 def table(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the command prints."""
+    """Return the output of the command."""
     assert tables.run(parse(*arguments)) == 0
     return capsys.readouterr().out
 

@@ -21,7 +21,7 @@ class AskedVariantContract(ComponentContract):
         raise NotImplementedError
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """As the asking service does."""
+        """Answer as the asking service does."""
         assert len({request.id for request in requests}) == len(requests)
         self.asked += requests
         return [Answer(request.id, AnswerState.OK, self.reply(request)) for request in requests]

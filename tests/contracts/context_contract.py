@@ -38,7 +38,7 @@ class ContextContract(ComponentContract):
 
     @property
     def n_chunks_per_hit(self) -> int:
-        """As the builder says."""
+        """Return the value of the builder."""
         return int(getattr(self.component, "n_chunks_per_hit", 1))
 
     def test_the_component_implements_its_protocol(self) -> None:

@@ -29,7 +29,7 @@ class EmbedderContract(ComponentContract):
     component: Embedder
 
     def embed(self, texts: Sequence[str], corpus: Sequence[str] = CORPUS) -> tuple[EmbedderState, Passages]:
-        """What is learned from the corpus, and the texts as passages."""
+        """Return what is learned from the corpus, and the texts as passages."""
         table = term_table(corpus, self.component.tokenizer)
         return self.component.fit(passages(corpus, table)), queries_for(texts, self.component.tokenizer, table)
 

@@ -46,7 +46,7 @@ class ExecutorContract:
         return tmp_path / "calls.txt"
 
     def ended(self, order: list[Sum], store: Store) -> dict[str, StageRun]:
-        """How the stages ended, by kind."""
+        """Count the outcomes of stages by kind."""
         return {own.kind: own for own in run_stages(order, store, self.executor, self.n_workers)}
 
     def test_the_executor_has_no_errors(self) -> None:

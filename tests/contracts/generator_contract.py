@@ -36,7 +36,7 @@ class Model:
         self.calls: list[list[Request]] = []
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """As the asking service does."""
+        """Answer as the asking service does."""
         assert len({request.id for request in requests}) == len(requests)
         self.calls.append(list(requests))
         return [self._answer(request) for request in requests]

@@ -19,7 +19,7 @@ class RerankerContract(ComponentContract):
 
     component: Reranker
     rounding = 0.0
-    """By how much scores differ that were computed in another batch."""
+    """Tolerance for scores that were computed in another batch."""
 
     def score(
         self, pairs: NDArray[np.int32], queries: Sequence[str] = QUERIES, chunks: Sequence[str] = CHUNKS

@@ -172,7 +172,7 @@ class TestPublishedQuestions:
         assert METRIC.content_hash() == ""
 
     def test_the_real_files(self, published_questions: Path) -> None:
-        """Which entries can be used, subset by subset."""
+        """The usable entries of each subset."""
         metric = replace(METRIC, questions_file=str(published_questions))
         ids = [
             f"{subset}/{key}"

@@ -12,7 +12,7 @@ from tests.analysis.tiny_sweep import CELLS
 
 
 def checks_of(tmp_path: Path, notes: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """By head the kind and the text."""
+    """Return the kind and the text by head."""
     cells = [replace(cell, facts={"dataset": {"name": "tiny", **notes}}) for cell in CELLS]
     report = report_on(tiny_sweep.write(tmp_path, cells))
     return {check.head: (check.kind, check.text) for check in report.checks}

@@ -25,7 +25,7 @@ class Command:
         self._capsys = capsys
 
     def __call__(self, *arguments: str, cell: int = 0, code: int = 0) -> str:
-        """What it prints; on standard error where it fails."""
+        """Return the output; standard error if it fails."""
         self._capsys.readouterr()
         assert main(["samples", str(self.sweep.folder), self.sweep.cells[cell].cell_id, *arguments]) == code
         printed = self._capsys.readouterr()

@@ -53,7 +53,7 @@ def request(text: str, sample_id: str = "s", request_id: str = "", question: str
 
 
 def asking(model: CountingModel, folder: Path) -> Asker:
-    """As another process would: nothing is remembered but what is in the file."""
+    """Ask as another process would, which remembers only the file."""
     return Asker(model, Store(folder / "store").replies("a" * 64), lambda done, total: None)
 
 

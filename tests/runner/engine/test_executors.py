@@ -65,7 +65,7 @@ def later(store: Store) -> Store:
 
 
 def run(order: Sequence[Stage[int]], store: Store, n_workers: int = 1) -> dict[str, StageRun]:
-    """How the stages ended, by kind."""
+    """Count the outcomes of stages by kind."""
     return {ended.kind: ended for ended in run_stages(order, store, Processes(), n_workers)}
 
 
@@ -284,7 +284,7 @@ def fail_without_a_word(stage: Sum, run: Run) -> int:
 
 
 def goes_silent(beats: Path, limit_s: float = 10.0) -> bool:
-    """Whether nothing is added to a file any more, before the time is up."""
+    """Return True if nothing more is added to a file before the time is up."""
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         n_bytes = beats.stat().st_size

@@ -65,7 +65,7 @@ def test_runtime_only_fields_do_not_count() -> None:
 
 @dataclass(frozen=True)
 class Grown:
-    """As it was, with a field more."""
+    """The same class with one more field."""
 
     size: int = 1
     margin: int = added_later(0)

@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often manifests were looked for, by kind."""
+    """Count the lookups of manifests by kind."""
     counts: Counter[str] = Counter()
     opened = manifests._open_without_waiting
 

@@ -27,7 +27,7 @@ def close_generator(stage: Sum, run: Run) -> int:
 
 
 class Own(BaseException):
-    """Of a user who does not know better."""
+    """A class by a careless user."""
 
 
 def raise_own(stage: Sum, run: Run) -> int:

@@ -20,7 +20,7 @@ def _spans(notes: Path) -> dict[str, tuple[float, float]]:
 
 
 def _n_beside(name: str, spans: dict[str, tuple[float, float]]) -> int:
-    """How many others ran while this one did."""
+    """Return the number of stages that ran at the same time."""
     start, end = spans[name]
     return sum(other != name and first < end and last > start for other, (first, last) in spans.items())
 

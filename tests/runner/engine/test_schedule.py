@@ -79,7 +79,7 @@ def diamond() -> list[Sum]:
 
 
 def errors(workers: Workers, store: Store, order: Sequence[AnyStage] = ()) -> dict[str, str]:
-    """By kind."""
+    """Return errors by kind."""
     return {run.kind: run.error for run in run_stages(order or diamond(), store, Given(workers))}
 
 

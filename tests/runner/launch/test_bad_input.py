@@ -61,7 +61,7 @@ def omnieval(root: Path, *overrides: str) -> tuple[str, ...]:
 
 
 class TestCommandLine:
-    """What Hydra itself refuses, and our own errors through a process."""
+    """Errors of Hydra and our own, through a process."""
 
     def run(self, folder: Path, *arguments: str) -> tuple[int, str]:
         done = run_command(folder, *SMALL, *QUIET, *arguments)

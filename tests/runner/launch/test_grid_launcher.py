@@ -249,7 +249,7 @@ class TestSweeper:
         ("preset", "n_cells"), [("crud_table3_free", 4), ("crud_table5_free", 4), ("crud_components_free", 15)]
     )
     def test_a_preset_sets_them(self, preset: str, n_cells: int, tmp_path: Path) -> None:
-        """On the bundled benchmark instead of CRUD-RAG."""
+        """Runs on the bundled benchmark instead of CRUD-RAG."""
         data = ("dataset=demo", "dataset.limit=12", "embedder=hashing", *RANKING_ONLY, *QUIET)
         done = run_command(tmp_path, "-m", f"+sweeps={preset}", *data, "run.plan_only=true")
         assert done.returncode == 0, done.stderr

@@ -21,7 +21,7 @@ CELLS = (*SMALL, *FEW_METRICS, "retriever=dense,hybrid", "embedder=lsa", "tracki
 
 
 def _checksums(store: Store) -> dict[str, list[str]]:
-    """Of all results but those that hold times."""
+    """Return the checksums of all results without times."""
     timed = ("baseline_answers", "result")
     entries = [entry for entry in store.entries() if entry.manifest.kind not in timed]
     return {entry.manifest.key: sorted(digest for digest, _ in entry.manifest.files.values()) for entry in entries}
@@ -59,7 +59,7 @@ class NotesProcesses(RjiebaWords):
 
 
 def _children(process: int) -> list[int]:
-    """Of a process, as Linux lists them; none if it has ended."""
+    """Return the children of a process, as Linux lists them; none if it has ended."""
     try:
         return list(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
     except FileNotFoundError:

@@ -207,7 +207,7 @@ class Broken(Length):
 
 
 class Undefined(Broken):
-    """As `Broken`, with NaN."""
+    """Returns NaN where `Broken` returns another invalid value."""
 
     value = np.nan
 

@@ -32,7 +32,7 @@ from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, run_small,
 
 
 def two_words(request: dict[str, Any], attempt: int = 1) -> Reply:
-    """As a model would reply that finds two texts in a question."""
+    """Reply like a model that finds two texts in a question."""
     question = question_in(last_message(request))
     return Reply(json.dumps({"texts": [question[:4], question[4:8]]}))
 

@@ -21,7 +21,7 @@ TEXTS = dict(zip(FixedData().load().documents.ids, FixedData().load().documents.
 
 
 def results(folder: Path, **fields: Any) -> tuple[Graph, CellSummary]:
-    """Of a fixed cell over refined texts."""
+    """The results of a fixed cell over refined texts."""
     store = Store(folder)
     graph = graph_in(store, fixed_cell(**({"refiner": LastFirst(), "retriever": bm25()} | fields)))
     run_all(store, graph.result)

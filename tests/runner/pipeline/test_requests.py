@@ -54,7 +54,7 @@ class Own:
         judge_repeat: int = 0,
         **model: Any,
     ) -> int:
-        """How many requests reach the model in a sweep of one cell."""
+        """Count the requests that reach the model in a sweep of one cell."""
         self._write()
         before = len(self.server.requests)
         self._n_sweeps += 1
@@ -84,11 +84,11 @@ class Own:
 
     @property
     def sweep_dir(self) -> Path:
-        """Of the last sweep."""
+        """Return the folder of the last sweep."""
         return self.folder / f"sweep-{self._n_sweeps}"
 
     def counted(self) -> object:
-        """What the plan of the last sweep said, in sweep.json."""
+        """Return the plan of the last sweep, from sweep.json."""
         return read_sweep(self.sweep_dir).plan["n_requests"]
 
 

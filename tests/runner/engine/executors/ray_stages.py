@@ -23,13 +23,13 @@ def note(stage: Sum, run: Run) -> int:
 
 
 def note_slowly(stage: Sum, run: Run) -> int:
-    """As `note`, and takes a moment."""
+    """Note as `note` does, slowly."""
     time.sleep(0.1)
     return note(stage, run)
 
 
 def note_and_wait(stage: Sum, run: Run) -> int:
-    """As `note`, and ends once there is a file "go"."""
+    """Note as `note` does, and end once a file "go" exists."""
     number = note(stage, run)
     while not (_notes(stage) / "go").exists():
         time.sleep(0.02)

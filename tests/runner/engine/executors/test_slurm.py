@@ -48,7 +48,7 @@ def store(tmp_path: Path) -> Store:
 def run(
     order: Sequence[Sum], store: Store, folder: Path, settings: Slurm | None = None, n_workers: int = 1
 ) -> dict[str, StageRun]:
-    """How the stages ended, by kind."""
+    """Count the outcomes of stages by kind."""
     settings = settings or Slurm(Cluster.LOCAL)
     ended = run_stages(order, store, settings, n_workers, ignore_progress, None, folder)
     return {one.kind: one for one in ended}
@@ -233,7 +233,7 @@ class TestMistakes:
 class TestHosts:
     @pytest.fixture
     def executed(self, store: Store, tmp_path: Path) -> Callable[..., str]:
-        """What is said when the only host is another one than the driver's."""
+        """Return the message if the only host differs from the driver's."""
 
         def execute() -> str:
             with pytest.raises(ConfigError) as refused:

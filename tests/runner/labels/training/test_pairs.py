@@ -36,7 +36,7 @@ def labelled(grader: Graded, label: int, reason: str = "", **fields: Any) -> Lab
 
 
 def asked_by(grader: Graded, of: LabelledItem) -> list[tuple[Message, ...]]:
-    """What the judge asks a model that replies to everything, in order."""
+    """Return the requests of the judge to a model that replies to everything, in order."""
     asked: list[tuple[Message, ...]] = []
 
     def ask(requests: list[Request]) -> list[Answer]:

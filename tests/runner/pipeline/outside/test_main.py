@@ -29,7 +29,7 @@ def score(folder: Path, metrics: str, *lines: dict[str, Any]) -> tuple[list[dict
 
 
 def refused(folder: Path, capsys: pytest.CaptureFixture[str], metrics: str, *lines: object) -> str:
-    """What is said of input that cannot be used; nothing is written."""
+    """Return the error for unusable input. Nothing is written."""
     source = folder / "in.jsonl"
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     source.write_text("\n".join(texts), encoding="utf-8")
