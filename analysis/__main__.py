@@ -17,18 +17,21 @@ from runner.results import add_option
 COMMANDS = {
     "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
     "compare": ("analysis.compare", "cells that differ from the best one, or from a baseline, and by how much"),
-    "effects": ("analysis.effects", "axes on which the values of a metric depend"),
+    "effects": ("analysis.effects", "how much each axis affects a metric"),
     "notebooks": ("analysis.notebook_files", "six notebooks to work through with your sweep or a demo"),
     "pareto": ("analysis.pareto", "cells that no other cell beats in both quality and cost"),
     "plot": ("analysis.plot", "a chart of a metric over the levels of an axis"),
     "repeats": ("analysis.repeats", "how much of a metric's noise comes from samples, answers and judge"),
-    "report": ("analysis.report.report_command", "what to take, why, what it costs and where it fails, on one page"),
+    "report": (
+        "analysis.report.report_command",
+        "which cell to take, why, what it costs and where it fails, on one page",
+    ),
     "samples": ("analysis.samples.samples_command", "samples of a cell: question, answer, and where the evidence was"),
     "testset": (
         "analysis.testset.drafts_command",
-        "made evaluation data: accepted and rejected drafts with the reasons",
+        "generated evaluation data: accepted and rejected drafts with the reasons",
     ),
-    "table": ("analysis.table", "a published table beside the cells of a sweep"),
+    "table": ("analysis.table", "a published table next to the matching cells of a sweep"),
 }
 """Commands: the module with `add_arguments(parser)` and `run(options) -> int`, and the purpose shown in the help."""
 

@@ -107,7 +107,7 @@ def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
     lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in found) else []
     lines += [
-        f"cells are named by {names.rule}; each row by itself includes the best cell with 95 % confidence",
+        f"cells are named by {names.rule}; each row on its own includes the best cell with 95% confidence",
     ]
     if not all(each.is_enough for each in found):
         lines.append(

@@ -230,7 +230,7 @@ def _may_be_best(family: Family) -> str:
     n_cells = len(family.standings)
     rows = "rows" if any(standing.same for standing in family.standings) else "cells"
     how = f"corrected for any two of {n_cells} {rows}"
-    confidence = f"With {100 * (1 - family.alpha):.4g} % confidence"
+    confidence = f"With {100 * (1 - family.alpha):.4g}% confidence"
     name, others = _name(family, family.baseline.cell), [row.standing for row in family.not_distinguishable]
     if not others:
         return f"{confidence} the best cell is {name} ({how})."

@@ -1,4 +1,4 @@
-"""python -m analysis table: a published table beside the cells of a sweep."""
+"""python -m analysis table: a published table next to the matching cells of a sweep."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     table = published.read_table(options.table)
     metrics = _chosen(table, options.metric)
     if options.csv and not options.sweep:
-        raise DataError("--csv: writes a table beside a sweep, and no sweep was named")
+        raise DataError("--csv: writes a comparison with a sweep; name a sweep")
     if not options.sweep:
         show_table(console, table, metrics)
         return 0
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 def _chosen(table: PrintedTable, wanted: Sequence[str]) -> list[str]:
     """Return the printed names of the requested metrics, or of all metrics by default. Raises DataError."""
     if unknown := [name for name in wanted if name not in table.metrics]:
-        raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; there are: {', '.join(table.metrics)}")
+        raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; expected one of: {', '.join(table.metrics)}")
     return [name for name in table.metrics if name in wanted or not wanted]
 
 

@@ -61,9 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="python -m runner.annotate", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     export = commands.add_parser("export", help="tasks for Label Studio, or a sheet for each annotator")
-    into = commands.add_parser("import", help="turn people's corrections into a new version")
+    into = commands.add_parser("import", help="turn corrections by annotators into a new version")
     agree = commands.add_parser("agree", help="measure the agreement of annotators")
-    accept = commands.add_parser("accept", help="share of the set that people accept, by topic and task")
+    accept = commands.add_parser("accept", help="share of the set that annotators accept, by topic and task")
     parts = commands.add_parser("split", help="divide the set so that no parts share a gold document or a conversation")
     for command in (export, into, agree, accept, parts):
         command.add_argument("folder", type=Path, metavar="DIR", help="a released set")

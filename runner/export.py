@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="python -m runner.export", description=__doc__)
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
-    parser.add_argument("cell", help="its id, or values of its axes, e.g. retriever=bm25,top_k=2")
+    parser.add_argument("cell", help="the cell's id, or values of its axes, e.g. retriever=bm25,top_k=2")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
     parser.add_argument("--store", type=Path, help="the sweep's store (default: the store that it ran with)")
     add_option(parser)

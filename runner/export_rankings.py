@@ -52,12 +52,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="python -m runner.export_rankings", description=__doc__)
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
-        "--cell", help="its id, values of its axes, e.g. retriever=bm25,top_k=2, or best (default: the only one)"
+        "--cell", help="its id, values of its axes, e.g. retriever=bm25,top_k=2, or best (default: the only cell)"
     )
-    parser.add_argument("--format", type=RankingFormat, choices=list(RankingFormat), required=True)
+    parser.add_argument(
+        "--format", type=RankingFormat, choices=list(RankingFormat), required=True, help="format of the file"
+    )
     parser.add_argument("--depth", type=int, help="documents per question (default: trec all, financerag 10)")
     parser.add_argument("--tag", help="the name of the run in a TREC file (default: the cell's id)")
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="file to write")
     add_option(parser)
     return parser
 

@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(prog="python -m runner.judge_agreement", description=__doc__)
     parser.add_argument(
-        "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
+        "--labels", type=Path, required=True, help="human labels: .jsonl, .csv, or Label Studio's .json"
     )
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument(
@@ -149,7 +149,7 @@ def _cell_entry(each: OfCell) -> dict[str, Json]:
 def _cells_table(entries: Sequence[Mapping[str, Json]]) -> Table:
     """Build the table with the estimated mean of human grades of each cell, and the judge's bias."""
     table = Table(title="Estimated human grades of the cells", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    titles = ("judge's mean", "bias [dim]95% interval[/]", "people's mean [dim]95% interval[/]", "labelled")
+    titles = ("judge's mean", "bias [dim]95% interval[/]", "human mean [dim]95% interval[/]", "labelled")
     for column in ("metric", "cell", *titles):
         table.add_column(column, justify="left" if column in ("metric", "cell") else "right", no_wrap=True)
     for entry in entries:
@@ -172,7 +172,7 @@ def _bounds(interval: tuple[float, float] | None, form: str) -> str:
 
 
 def _show(console: Console, report: Mapping[str, Json]) -> None:
-    table = Table(title="Judge against people", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(title="Judge against human labels", title_justify="left", box=None, padding=(0, 2, 0, 0))
     measures = ("accuracy", "kappa", "weighted_kappa")
     titles = (f"{measure.replace('_', ' ')} [dim]95% interval[/]" for measure in measures)
     for column in ("metric", "n", "questions", *titles, "failed"):
@@ -194,7 +194,7 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
     for row in report["disagreements"]:
         remark = f": {row['remark']}" if row["remark"] else ""
         given_by = f"  [{', '.join(row['cells'])}]" if row["cells"] else ""
-        verdict = f"people {row['label']}, judge {row['judged']}{remark}"
+        verdict = f"human {row['label']}, judge {row['judged']}{remark}"
         console.print(f"  {row['id']}{given_by}  {row['metric']}  {verdict}", markup=False)
         console.print(f"    answer: {one_line(row['answer'])}", markup=False, style="dim")
 
@@ -209,7 +209,9 @@ def _format_measure(entry: Mapping[str, Json], measure: str) -> str:
 
 
 def _confusion_table(name: str, confusion: Mapping[str, Mapping[str, int]]) -> Table:
-    table = Table(title=f"{name}: people (rows), judge (columns)", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(
+        title=f"{name}: human labels (rows), judge (columns)", title_justify="left", box=None, padding=(0, 2, 0, 0)
+    )
     table.add_column("")
     for column in confusion:
         table.add_column(column, justify="right")

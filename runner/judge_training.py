@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     preparing = commands.add_parser("prepare", help="turn labels into prompts and replies of the judge, in splits")
     preparing.set_defaults(run=_prepare)
     preparing.add_argument(
-        "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
+        "--labels", type=Path, required=True, help="human labels: .jsonl, .csv, or Label Studio's .json"
     )
     preparing.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     preparing.add_argument(

@@ -171,7 +171,7 @@ def _is_unscored_as_published(metric: Scorer, line: ScoreLine) -> bool:
 
 
 def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[str, Json]:
-    """Return value, n, n_excluded by state and the 95 % confidence interval [low, high] of each metric.
+    """Return value, n, n_excluded by state and the 95% confidence interval [low, high] of each metric.
 
     Includes the method of the interval and the number of clusters of lines that it is computed from. CRUD-RAG's BLEU
     also has the mean without empty answers, as published, and the number of empty answers.

@@ -163,9 +163,14 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--delete", action="store_true", help="remove damaged results")
     prune = commands.add_parser(
         "prune",
-        help="remove results by age or stage and what killed runs left; merge small objects of replies in a bucket",
+        help="remove results by age or stage, and leftovers of killed runs; in a bucket, merge small reply objects",
     )
-    prune.add_argument("--older-than-days", type=float, default=30.0, help="default: %(default)s; 0 for all")
+    prune.add_argument(
+        "--older-than-days",
+        type=float,
+        default=30.0,
+        help="only results of at least this age (default: %(default)g; 0 for all)",
+    )
     prune.add_argument(
         "--stage", default="", help="only results of this stage, e.g. vectors, or replies, the answers of models"
     )

@@ -28,7 +28,7 @@ class Bucket:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What obstore wants to know."""
+        """The settings of obstore."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "nobody",
@@ -37,7 +37,7 @@ class Bucket:
         }
 
     def address(self, prefix: str) -> str:
-        """Of a store in the bucket."""
+        """The address of a store in the bucket."""
         return f"s3://{BUCKET}/{prefix}"
 
     @property
@@ -63,7 +63,7 @@ class Bucket:
         self._ask("put_in_order")
 
     def asked(self) -> Counter[tuple[str, str]]:
-        """How often each (method, first folder) was asked for since the last time."""
+        """Count the requests by (method, first folder) since the last call."""
         requests = self.requests
         self.forget_requests()
         return Counter((method, path.split("/")[1] if "/" in path else path) for method, path in requests)
@@ -93,7 +93,7 @@ def served_bucket(address: str = "127.0.0.1", port: int = 0) -> Iterator[Bucket]
 
 
 class _Service:
-    """What the process of a bucket notes, and is told."""
+    """The log and the commands of a bucket's process."""
 
     def __init__(self) -> None:
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app

@@ -1,4 +1,4 @@
-"""What holds for every test: no network, and one thread per process, since pytest-xdist has a process per core."""
+"""Rules for every test: no network, and one thread per process, because pytest-xdist has a process per core."""
 
 import os
 
@@ -47,7 +47,7 @@ LOADING = (
     "statistics/test_multiplicity.py",
     "statistics/test_paired.py",
     "statistics/test_variance.py",
-    "test_readme.py::test_track",
+    "test_readme.py::test_the_track_command_of_the_readme_runs",
     "vector_indexes/test_qdrant.py",
 )
 """Tests that load packages for seconds which others do not need: torch, MLflow, llama-index, statsmodels, ...;

@@ -46,7 +46,7 @@ PRELOADED = (
     "scipy.sparse",
     "scipy.stats",
 )
-"""What commands load by themselves. None brings OpenMP or threads, with which the sweep would not fork its workers."""
+"""Modules that commands load. None may load OpenMP or start threads, because the sweep then could not fork."""
 
 
 def main() -> None:

@@ -62,7 +62,7 @@ def stop_server() -> None:
 
 
 class ForkedCommand:
-    """What the tests need of `subprocess.Popen`, for a command in a process group of its own."""
+    """The part of `subprocess.Popen` that the tests need, for a command in a process group of its own."""
 
     def __init__(self, module: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         """Starts it in `folder`."""
@@ -88,7 +88,7 @@ class ForkedCommand:
         return self.returncode
 
     def communicate(self, timeout: float) -> tuple[str, str]:
-        """What it wrote to its output and as errors, once it has ended. Raises subprocess.TimeoutExpired."""
+        """Return its output and its errors after it has ended. Raises subprocess.TimeoutExpired."""
         if self.poll(timeout) is None:
             raise subprocess.TimeoutExpired(self.args, timeout)
         texts = []
@@ -99,7 +99,7 @@ class ForkedCommand:
         return texts[0], texts[1]
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To it alone, not to its group."""
+        """Send a signal to the process alone, not to its group."""
         if self.poll() is None:
             os.kill(self.pid, number)
 

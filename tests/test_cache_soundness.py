@@ -59,7 +59,7 @@ def forked(steps: Sequence[Mapping[str, Any]], packages: Path | None, variables:
     return found
 
 
-def test_single_fields(space: Space, twin: Twin) -> None:
+def test_a_cached_result_equals_a_computed_one_whatever_field_changes(space: Space, twin: Twin) -> None:
     variants = list(space.singles(1))
     assert len(variants) > 100
     tally = compared(iter(random.Random(SEED).sample(variants, 8)), twin)
@@ -68,7 +68,9 @@ def test_single_fields(space: Space, twin: Twin) -> None:
 
 
 @pytest.mark.parametrize("n_together", [2, 3])
-def test_fields_together(n_together: int, space: Space, twin: Twin) -> None:
+def test_a_cached_result_equals_a_computed_one_whatever_fields_change_together(
+    n_together: int, space: Space, twin: Twin
+) -> None:
     tally = compared(space.drawn(n_together, 3, SEED), twin)
     assert (tally.n_tried, tally.differences) == (3, [])
 

@@ -1,4 +1,4 @@
-"""Which samples are drawn together."""
+"""Samples that are drawn together."""
 
 import pytest
 
@@ -41,12 +41,12 @@ def test_the_turns_of_a_conversation_belong_together_with_gold_or_without() -> N
     assert groups(first, second, third, sample("4", "b"), sample("5")) == [0, 0, 0, 0, 1]
 
 
-def test_a_turn_is_recognised_where_earlier_ones_are_no_samples() -> None:
+def test_a_turn_is_recognised_where_earlier_ones_are_not_samples() -> None:
     later = [sample("And who?", after=("When?",)), sample("And why?", after=("When?", "And who?"))]
     assert groups(*later) == [0, 0]
 
 
-def test_equal_questions_that_begin_no_conversation_are_no_tie() -> None:
+def test_equal_questions_that_begin_no_conversation_are_not_tied() -> None:
     assert groups(sample("Summarise this."), sample("Summarise this.")) == [0, 1]
 
 

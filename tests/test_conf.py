@@ -105,7 +105,7 @@ class TestOptions:
             fields = {field.name for field in dataclasses.fields(getattr(importlib.import_module(module), name))}
             assert set(node) - {"_target_"} == fields, node["_target_"]
 
-    def test_says_on_its_first_line_what_it_is(self, path: Path) -> None:
+    def test_options_says_on_its_first_line_what_it_is(self, path: Path) -> None:
         first = (ROOT / path).read_text(encoding="utf-8").splitlines()[0]
         assert first.startswith("# ")
         assert first.endswith(".")

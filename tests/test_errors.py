@@ -27,7 +27,7 @@ class TestInstallCommand:
         monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages/components/errors.py"))
         assert install_command("readers") == "python -m pip install 'rag-grid[readers]'"
 
-    def test_is_in_the_error(self) -> None:
+    def test_install_command_is_in_the_error(self) -> None:
         assert install_command("models") in str(MissingExtraError("torch", "models", "embedder=x"))
 
     @pytest.mark.parametrize(("extra", "found"), [("models", None), ("models", "torch"), ("readers", None)])
@@ -49,7 +49,7 @@ class TestInstallCommand:
 class TestEqualMistakes:
     """Equal errors of one configuration in several places."""
 
-    def test_are_reported_once_with_the_number_of_other_places(self) -> None:
+    def test_equal_errors_are_reported_once_with_the_number_of_other_places(self) -> None:
         said = str(
             ConfigError(["llm.model: is empty", "judge.llm.model: is empty", "judge.scores.f.llm.model: is empty"])
         )

@@ -30,11 +30,11 @@ def copied(documents: Documents, *samples: Sample) -> set[str]:
 
 
 class TestCopies:
-    def test_are_documents_with_nearly_the_same_text(self) -> None:
+    def test_copies_are_documents_with_nearly_the_same_text(self) -> None:
         documents = corpus(a=NEWS, b=NEWS.replace("昨日", "今天"), c=f"转载\n\n{NEWS}", d=OTHER, e=NEWS[:40] + OTHER)
         assert copied(documents, sample(Evidence("a"))) == {"b", "c"}
 
-    def test_have_the_numbers_of_the_gold(self) -> None:
+    def test_copies_have_the_numbers_of_the_gold(self) -> None:
         """Texts from one template differ in nothing but their numbers."""
         form = (
             "The company's revenue in fiscal year {} was ${} million, and its net income was ${} million, as reported."
@@ -55,11 +55,11 @@ class TestCopies:
         documents = corpus(**{f"d{number:02}": NEWS for number in range(60)})
         assert copied(documents, sample(Evidence("d00"))) == set()
 
-    def test_are_in_the_part_of_the_corpus_that_is_searched(self) -> None:
+    def test_copies_are_in_the_part_of_the_corpus_that_is_searched(self) -> None:
         documents = Documents(["x/a", "x/b", "y/a"], [""] * 3, [NEWS] * 3)
         assert copied(documents, sample(Evidence("x/a"), prefix="x/")) == {"x/b"}
 
-    def test_are_counted(self) -> None:
+    def test_copies_are_counted(self) -> None:
         documents = corpus(a=NEWS, b=NEWS, c=NEWS, d=OTHER)
         one, other = sample(Evidence("a"), Evidence("d")), sample(Evidence("b"), Evidence("gone"))
         assert find_copies([one, other], documents).counts() == {
@@ -73,7 +73,7 @@ class TestCopies:
             ("n_gold_units_with_copies", "n_copies_of_gold_units", "n_documents_that_copy_gold"), 0
         )
 
-    def test_are_the_same_characters(self) -> None:
+    def test_copies_are_the_same_characters(self) -> None:
         documents = corpus(a=NEWS, b="报道：\n" + NEWS.replace("方案，", "方案，\n").replace("三月", "四月"))
         copies = find_copies([sample(Evidence("a"))], documents)
         assert len(copies.unit) > 2

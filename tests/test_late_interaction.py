@@ -42,7 +42,7 @@ class TestByDefinition:
         assert scores.dtype == np.float32
         np.testing.assert_allclose(scores, expected, atol=1e-5)
 
-    def test_search(self) -> None:
+    def test_the_search_equals_the_definition(self) -> None:
         hits = search(QUERIES, CHUNKS, 4)
         assert_is_ranking(hits, 4, 4)
         for query in (0, 1, 3):
@@ -71,7 +71,7 @@ def test_rows_are_some_of_the_texts() -> None:
     )
 
 
-def test_nothing() -> None:
+def test_empty_inputs_give_empty_results() -> None:
     assert score_pairs(QUERIES, CHUNKS, np.zeros((0, 2), dtype=np.int32)).shape == (0,)
     assert search(QUERIES.rows(slice(0, 0)), CHUNKS, 3).chunk.shape == (0, 3)
     assert search(QUERIES, CHUNKS.rows(slice(0, 0)), 3).chunk.shape == (4, 0)

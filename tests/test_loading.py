@@ -1,4 +1,4 @@
-"""How long a thread loads things."""
+"""Loading time of a thread."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What is installed from a wheel, and from the repository itself with `pip install -e`. Built without the network."""
+"""Installations from a wheel, and from the repository with `pip install -e`. Built without the network."""
 
 import configparser
 import json

@@ -83,7 +83,9 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 class TestHead:
-    def test_names_all_that_its_cells_need(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_head_names_all_that_its_cells_need(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Flags of the command, keys and folders: nothing else is set here."""
         head = head_of(name)
         assert head.needs
@@ -98,7 +100,7 @@ class TestHead:
         jobs = jobs_of(name)
         assert len(check_jobs(jobs)) == len(jobs) > 1
 
-    def test_names_the_right_number_of_cells_if_any(self, name: str) -> None:
+    def test_head_names_the_right_number_of_cells_if_any(self, name: str) -> None:
         n_cells = len(cells_of(name, one_at_a_time=sweeper_of(name).one_at_a_time))
         named = re.search(r"(\w+) cells", head_of(name).about)
         assert named is None or named[1] in {str(n_cells), {2: "Two"}.get(n_cells)}
@@ -160,7 +162,7 @@ def scores_of(job: Job) -> set[str]:
 
 
 class TestPlan:
-    def test_names_replaced_parts_with_those_of_the_paper(self) -> None:
+    def test_plan_names_replaced_parts_with_those_of_the_paper(self) -> None:
         lines = list(preset_lines(["+sweeps=crud_table3_free"], jobs_of("crud_table3_free")))
         assert lines[0] == "Preset crud_table3_free: CRUD-RAG's table 3 without a model: 4 cells."
         assert lines[1].strip() == (
@@ -169,7 +171,7 @@ class TestPlan:
         )
         assert [line.strip().partition(":")[0] for line in lines[2:]] == ["differs from the paper", "needs"]
 
-    def test_names_the_part_of_the_data_that_a_command_draws(self) -> None:
+    def test_plan_names_the_part_of_the_data_that_a_command_draws(self) -> None:
         jobs = [compose_job("+sweeps=crud_table5_free", "dataset.root=x", "dataset.limit=120")]
         lines = [line.strip() for line in preset_lines(["+sweeps=crud_table5_free"], jobs)]
         assert "only a part of the data: dataset.limit=120" in lines
@@ -179,12 +181,12 @@ class TestPlan:
         (line,) = [line for line in preset_lines(["+sweeps=crud_table4_free"], jobs) if "not the paper's" in line]
         assert "chunk.overlap=0.2 (paper: 0,0.1,0.3,0.5,0.7)" in line
 
-    def test_names_values_of_the_paper_without_a_cell(self) -> None:
+    def test_plan_names_values_of_the_paper_without_a_cell(self) -> None:
         lines = list(preset_lines(["+sweeps=financerag_table1"], jobs_of("financerag_table1")))
         assert lines[1].strip() == (
             "in the paper and not here: expander=paraphrase,hypothetical_document refiner=summary"
         )
 
     @pytest.mark.parametrize("overrides", [["+sweeps=smoke"], ["+sweeps=mine"], ["retriever=bm25"]])
-    def test_is_silent_where_a_preset_follows_no_paper_and_needs_nothing(self, overrides: list[str]) -> None:
+    def test_plan_is_silent_where_a_preset_follows_no_paper_and_needs_nothing(self, overrides: list[str]) -> None:
         assert list(preset_lines(overrides, jobs_of("smoke"))) == []

@@ -21,7 +21,7 @@ def test_a_list_holds_at_its_server_and_the_last_one_counts() -> None:
     assert prices.of("c", "host") is None
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert Price(-1.0).check() == ["prompt: got -1.0, expected at least 0"]
     assert Price(float("nan")).check()
     (mistake,) = PriceList("May", "page", {}).check()

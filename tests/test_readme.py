@@ -56,7 +56,7 @@ NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ")
 """Setting up, which is what CI begins with, and servers."""
 
 EXPORTED = "python winner/pipeline.py "
-"""How commands begin that an exported folder brings."""
+"""The start of commands in an exported folder."""
 
 
 def commands(*pages: str) -> list[str]:
@@ -207,7 +207,9 @@ def test_every_command_is_run_here() -> None:
 @pytest.mark.parametrize(
     "arguments", without_own_metric(with_module("runner")), ids=lambda arguments: " ".join(arguments) or "one cell"
 )
-def test_sweep(arguments: list[str], published: Path, own: Path, one_store: str, tmp_path: Path) -> None:
+def test_the_sweep_of_the_readme_runs(
+    arguments: list[str], published: Path, own: Path, one_store: str, tmp_path: Path
+) -> None:
     write_own_files(tmp_path)
     extra = [*SMALL, one_store]
     is_tracked = commands()[0].endswith(shlex.join(["runner", *arguments]))
@@ -253,7 +255,7 @@ def said_of_executors() -> list[str]:
 
 
 @pytest.mark.parametrize("override", said_of_executors())
-def test_what_is_said_of_executors_is_understood(override: str) -> None:
+def test_what_is_reported_of_executors_is_understood(override: str) -> None:
     understood = []
     for name in ("processes", "ray", "slurm"):
         with suppress(ConfigError):
@@ -306,7 +308,7 @@ def test_own_components_have_at_most_25_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1].strip(","))
-def test_program(program: str, sweep: Path, one_store: str, tmp_path: Path) -> None:
+def test_the_program_of_the_readme_runs(program: str, sweep: Path, one_store: str, tmp_path: Path) -> None:
     words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL]
     few = ", ".join(f'"{word}"' for word in words)
     check = "\nassert len(sweep.cells) > 1, sweep"
@@ -317,7 +319,7 @@ def test_program(program: str, sweep: Path, one_store: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("arguments", with_module("runner.store"), ids=" ".join)
-def test_store(arguments: list[str], sweep: Path) -> None:
+def test_the_store_commands_of_the_readme_run(arguments: list[str], sweep: Path) -> None:
     done = run(["runner.store", *arguments], sweep)
     assert done.returncode == 0, done.stderr
     assert "results" in done.stdout
@@ -325,7 +327,7 @@ def test_store(arguments: list[str], sweep: Path) -> None:
 
 @pytest.mark.parametrize("arguments", with_module("runner.track"), ids=" ".join)
 @pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own queries
-def test_track(
+def test_the_track_command_of_the_readme_runs(
     arguments: list[str], sweep: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In this process, which has loaded MLflow for other tests: `LOADING` of tests.conftest."""
@@ -437,7 +439,7 @@ def test_tutorial_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)
-def test_analysis(arguments: list[str], sweep: Path) -> None:
+def test_the_analysis_commands_of_the_readme_run(arguments: list[str], sweep: Path) -> None:
     if arguments[0] == "notebooks":
         skip_without("jupytext", extra="notebooks")
     done = run(["analysis", *(word.replace("crud_rag/3", "crud_rag/5") for word in arguments)], sweep)

@@ -46,14 +46,14 @@ def _has_samples(cell: CellResult, folder: Path) -> bool:
 
 def _check(columns: Iterable[str], known: Sequence[str]) -> None:
     if isinstance(columns, str):
-        raise DataError(f"columns: got the text {columns!r}, expected a list of names, e.g. [{columns!r}]")
+        raise DataError(f"columns: got the string {columns!r}, expected a list of names, e.g. [{columns!r}]")
     for name in columns:
         if name not in known:
             close = get_close_matches(name, known, n=1, cutoff=0.6) or [
                 each for each in known if each.endswith(f"/{name}")
             ]
             hint = f"did you mean {close[0]!r}? " if close else ""
-            raise DataError(f"columns: no cell has {name!r}; {hint}there are: {', '.join(known)}")
+            raise DataError(f"columns: no cell has {name!r}; {hint}expected some of: {', '.join(known)}")
 
 
 def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":

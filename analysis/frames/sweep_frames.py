@@ -45,7 +45,7 @@ class Sweep:
         - `cell_id`, `name` (the values that distinguish the cell), `status` ("OK" or "FAILED"), `reason`: string
         - the axes that vary
         - for every metric of the leaderboard, over all samples: `<metric>`, `<metric> low` and `<metric> high`
-          (float64; the 95 % interval, NaN without one) and `<metric> n` (Int64, samples with a value)
+          (float64; the 95% interval, NaN without one) and `<metric> n` (Int64, samples with a value)
         - `n_samples`, `n_failed` (Int64): requested answers, and answers that failed
         - `prompt_tokens`, `completion_tokens` (Int64): tokens of the answers as counted by the provider, <NA> if it did
           not

@@ -41,7 +41,7 @@ names = sweep.cells.set_index("cell_id")["name"]
 # any. `verdict` is the result:
 #
 # - `best`: the highest mean,
-# - `worse`: this cell is not the best one, with 95 % confidence, corrected for the number of cells,
+# - `worse`: this cell is not the best one, with 95% confidence, corrected for the number of cells,
 # - `may be the best`: these questions cannot tell. It does **not** mean equal.
 #
 # In a terminal: `python -m analysis compare SWEEP --metric rouge_l`.

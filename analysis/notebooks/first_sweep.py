@@ -41,7 +41,7 @@ sweep
 #
 # ## The leaderboard
 #
-# `sweep.cells` has a row per cell, the best first. Each metric has its 95 % interval (`low`, `high`) and `n`, the number of questions with a value.
+# `sweep.cells` has a row per cell, the best first. Each metric has its 95% interval (`low`, `high`) and `n`, the number of questions with a value.
 # A metric without its interval says little, because these questions are a sample of all questions that users might ask.
 
 # %%

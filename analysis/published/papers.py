@@ -186,7 +186,7 @@ _LIST = (
     TableInfo(
         OMNIEVAL,
         3,
-        "agreement of judge models with people's labels; measured here by python -m runner.judge_agreement",
+        "agreement of judge models with human labels; measured here by python -m runner.judge_agreement",
         is_sweep=False,
     ),
     TableInfo(
@@ -218,5 +218,5 @@ TABLES: Mapping[str, TableInfo] = {info.name: info for info in _LIST}
 def find_table(name: str) -> TableInfo:
     """Return the table of that name, such as "crud_rag/3". Raises DataError, which lists the existing tables."""
     if name not in TABLES:
-        raise DataError(f"{name}: no such table; there are: {', '.join(TABLES)}")
+        raise DataError(f"{name}: no such table; expected one of: {', '.join(TABLES)}")
     return TABLES[name]

@@ -136,12 +136,12 @@ def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
     value = metric.value(best)
     digits = digits_of([value])
     low, high = entry.get("ci_low"), entry.get("ci_high")
-    interval = "" if low is None else f"95 % interval {number(low, digits)} to {number(high, digits)}, "
+    interval = "" if low is None else f"95% interval {number(low, digits)} to {number(high, digits)}, "
     return Figure(f"Best {metric.metric}", number(value, digits), f"{interval}n = {entry['n']:,}", "#cells")
 
 
 def _tied_figure(family: Family, choice: Choice) -> Figure:
-    note = f"with {100 * (1 - family.alpha):g} % confidence the truly best one is among them"
+    note = f"with {100 * (1 - family.alpha):g}% confidence the best cell is among them"
     if choice.n_tied == len(choice.compared):
         note = "no cell is significantly worse than the best"
     return Figure(

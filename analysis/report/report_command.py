@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     console = make_console()
     console.print(str(report.answer.sentence), markup=False)
     if report.warnings:
-        console.print(f"Read with care: {'; '.join(check.head for check in report.warnings)}.", markup=False)
+        console.print(f"Read with care: {'. '.join(check.head for check in report.warnings)}.", markup=False)
     for name, what in _FILES.items():
         console.print(f"{what:<9} {folder / name}", markup=False)
     return 0

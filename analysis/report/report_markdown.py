@@ -39,7 +39,7 @@ def _answer(report: Report) -> Iterator[str]:
     yield prose_text(report.answer.sentence)
     if report.warnings:
         yield ""
-        yield f"> **Read with care.** {plain('; '.join(check.head for check in report.warnings))}."
+        yield f"> **Read with care.** {plain('. '.join(check.head for check in report.warnings))}."
     if report.answer.figures:
         yield ""
     for figure in report.answer.figures:
@@ -106,7 +106,7 @@ def _cell_table(own: CellTable, axes: Sequence[str]) -> Iterator[str]:
     heads = [
         *map(plain, axes or ["cell"]),
         plain(own.metric),
-        "95 % interval",
+        "95% interval",
         "against the best",
         "adj. p",
         "verdict",
@@ -141,7 +141,7 @@ def _axes(report: Report) -> Iterator[str]:
         "choices it makes, so it names fewer differences."
     )
     yield from table(
-        ["axis", "value", "mean", "difference", "95 % interval"],
+        ["axis", "value", "mean", "difference", "95% interval"],
         (
             [
                 plain(own.axis),

@@ -98,8 +98,8 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
     """Report the analyses that the size of the sweep limits."""
     if source.has_many_cells:
         text = (
-            f"More than {MANY_CELLS} cells: p-values rest on {source.test.n_resamples:,} resamples, and one metric is "
-            "tested. python -m analysis compare tests any other one."
+            f"More than {MANY_CELLS} cells: p-values are based on {source.test.n_resamples:,} resamples, and one "
+            "metric is tested. python -m analysis compare tests any other one."
         )
         yield TrustCheck(NOTE, "Many cells", text)
     if source.crowded_axes:
@@ -120,8 +120,8 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Warn of cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
     rates = {cell.axes.get(CONDITION) for cell in cells} - {None}
     if len(rates) > 1:
-        text = f"{CONDITION} sets how hard the test is: compare models at one rate, and take no rate for the best."
-        yield TrustCheck(WARNING, "An axis that is no choice", text)
+        text = f"{CONDITION} sets how hard the test is: compare models at a fixed rate; a rate is not a choice."
+        yield TrustCheck(WARNING, "An axis that is not a choice", text)
 
 
 def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
@@ -130,7 +130,7 @@ def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
         return
     metric = source.scores.metric
     if axes := source.scores.of(metric).unseen_axes:
-        text = f"{listed(axes)}: cells that differ in nothing else are equal by it. Judge them by another metric."
+        text = f"{listed(axes)}: cells that differ in nothing else have equal values. Judge them by another metric."
         yield TrustCheck(NOTE, f"Axes that {metric.metric} does not see", text)
 
 
@@ -216,7 +216,7 @@ def _answers(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     if any(counted.values()):
         text = "; ".join(f"{n:,} of {n_answers:,} answers {_ENDINGS[state]}" for state, n in counted.items() if n)
         is_bad = counted[AnswerState.ERROR] or counted[AnswerState.TRUNCATED]
-        yield TrustCheck(WARNING if is_bad else NOTE, "Answers that did not end well", f"{text}.")
+        yield TrustCheck(WARNING if is_bad else NOTE, "Failed or incomplete answers", f"{text}.")
     elif n_answers:
         yield TrustCheck(FINE, "No answer failed", f"{count(n_answers, 'answer')} in {count(len(cells), 'cell')}.")
 
@@ -228,7 +228,7 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         if unread:
             worst = max(own, key=lambda each: int(each.get("n_unparsable", 0)))
             where = "" if len(own) == 1 else " in the cell with most of them"
-            text = f"{unread:,} of {n_judged:,} replies could not be read and count nowhere"
+            text = f"{unread:,} of {n_judged:,} replies could not be read and are not scored"
             text += f" ({unread_cause(worst)}{where})." if unread_cause(worst) else "."
             yield TrustCheck(WARNING, f"Unreadable replies of {judge}", text)
         else:

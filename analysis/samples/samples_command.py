@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CLASS",
         help="only samples of this class of failures, e.g. ranked_low",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page to this file")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page to this file")
 
 
 def _count(text: str) -> int:
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         from analysis.samples.samples_page import render
 
         terminal.write_text(options.html, render(shown_stories, names, metric.metric, lines))
-        console.print(f"\nas a page: {escape(str(options.html))}")
+        console.print(f"\nHTML page: {escape(str(options.html))}")
     return 0
 
 

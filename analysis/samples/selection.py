@@ -40,7 +40,7 @@ def class_named(text: str) -> Failure:
     """Return the class of failures that a user named. Raises DataError."""
     names = {own.value or NO_FAILURE: own for own in Failure}
     if text.strip().lower() not in names:
-        raise DataError(f"--class {text}: no such class of failures; there are: {', '.join(names)}")
+        raise DataError(f"--class {text}: no such class of failures; expected one of: {', '.join(names)}")
     return names[text.strip().lower()]
 
 
@@ -59,7 +59,7 @@ def select(
     """
     if is_of_a_corpus(sweep.folder_of(cells[0]), metric.metric):
         raise DataError(
-            f"{metric.metric}: is a metric of all samples together, not of each; take another one, such as "
+            f"{metric.metric}: is computed over all samples together, not for each; use another metric, such as "
             f"{', '.join(sweep.headlines()[:3])}"
         )
     scored = [_scored(sweep, cell, metric) for cell in cells]
@@ -70,7 +70,7 @@ def select(
     if not keys:
         found = Counter(failures[scored[0].rows[key]].value or NO_FAILURE for key in common)
         there = ", ".join(f"{name} ({n})" for name, n in found.most_common())
-        raise DataError(f"--class {wanted}: no sample of {cells[0].cell_id} is of that class; there are: {there}")
+        raise DataError(f"--class {wanted}: no sample of {cells[0].cell_id} is of that class; expected one of: {there}")
     values = {key: [_value(own, key) for own in scored] for key in keys}
     sign = 1 if metric.direction() else -1
     valued = sorted((key for key in keys if None not in values[key]), key=lambda key: sign * _goodness(values[key]))

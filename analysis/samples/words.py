@@ -77,7 +77,7 @@ def found_text(unit: GoldText, found: FoundUnit) -> str:
     if unit.n_characters is None:
         return "not in the corpus"
     if not found.shares:
-        return "no hit holds any of it"
+        return "no hit contains any of it"
     shares = ", ".join(f"rank {rank} holds {share:.0%}" for rank, share in found.shares[:6])
     more = f" and {len(found.shares) - 6} more" if len(found.shares) > 6 else ""
     return f"{shares}{more}; {found.share_in_prompt:.0%} of it in the prompt"

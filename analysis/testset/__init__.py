@@ -1,1 +1,1 @@
-"""Inspection of made evaluation data: accepted and rejected drafts, with passages and reasons."""
+"""Inspection of generated evaluation data: accepted and rejected drafts, with passages and reasons."""

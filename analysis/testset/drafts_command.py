@@ -1,4 +1,4 @@
-"""python -m analysis testset: made evaluation data, draft by draft."""
+"""python -m analysis testset: generated evaluation data, draft by draft."""
 
 import argparse
 from pathlib import Path
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", default="", help="only drafts of this topic")
     parser.add_argument("--task", default="", help="only drafts of this task")
     parser.add_argument("-n", type=_count, default=10, metavar="N", help="number of drafts (default: %(default)s)")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with all selected drafts")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write an HTML page with all selected drafts")
 
 
 def _count(text: str) -> int:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         from analysis.testset.drafts_page import render
 
         terminal.write_text(options.html, render(shown, items, headings(shown, items, wanted)))
-        console.print(f"\nas a page: {escape(str(options.html))}")
+        console.print(f"\nHTML page: {escape(str(options.html))}")
     return 0
 
 

@@ -36,6 +36,6 @@ def size_mistakes(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -
         mistakes.append(
             f"size and overlap: {size} with an overlap of {overlap:g} leaves {size - overlap_tokens(size, overlap)} "
             f"new token(s) per chunk, fewer than one character can need ({smallest}); "
-            "take a larger size or a smaller overlap"
+            "use a larger size or a smaller overlap"
         )
     return mistakes

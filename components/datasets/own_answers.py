@@ -50,14 +50,14 @@ def read_answerable(record: Record, where: str) -> bool:
 def _parts(entries: Sequence[object], where: str) -> tuple[Part, ...]:
     wordings = tuple(optional_texts({"part": part}, "part", where) for part in entries)
     if not all(wordings):
-        raise DataError(f"{where}: a part is blank; expected a text, or a list of texts that mean the same.")
+        raise DataError(f"{where}: a part is blank; expected a string, or a list of strings that mean the same.")
     return wordings
 
 
 def _alternative(entry: object, where: str) -> tuple[Part, ...]:
     parts = _parts(entry if isinstance(entry, list) else [entry], where)
     if not parts:
-        raise DataError(f"{where}: an alternative has no part; expected a text, or a list of parts.")
+        raise DataError(f"{where}: an alternative has no part; expected a string, or a list of parts.")
     return parts
 
 

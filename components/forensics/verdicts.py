@@ -79,7 +79,7 @@ class Examined:
 
     def _use(self, texts: PromptTexts | None) -> tuple[Use, str]:
         if texts is None:
-            return Use.WRONG_WITH_EVIDENCE, "texts not kept"
+            return Use.WRONG_WITH_EVIDENCE, "texts not stored"
         is_short = len("".join(self.sample.answer.split())) < RUN
         return use_of(shares_of(self.sample.answer, texts.gold, texts.others)), "short answer" if is_short else ""
 

@@ -46,9 +46,9 @@ class OllamaChat:
     seed: int | None = 0
     num_ctx: int = 8192
     think: bool | None = None
-    base_url: str = runtime_only("http://localhost:11434", "the model decides what is answered, not its server")
-    timeout_s: float = runtime_only(600.0, "an answer that comes too late is asked for again")
-    max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
+    base_url: str = runtime_only("http://localhost:11434", "the model determines the answer, not its server")
+    timeout_s: float = runtime_only(600.0, "an answer that arrives too late is requested again")
+    max_retries: int = runtime_only(5, "failures are retried until an answer arrives; failed ones are not cached")
     backoff_s: float = runtime_only(1.0, "waiting changes no answer")
     concurrency: int = runtime_only(4, "requests do not depend on each other")
     max_requests_per_minute: int | None = runtime_only(None, "waiting changes no answer")

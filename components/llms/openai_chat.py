@@ -90,10 +90,10 @@ class OpenAIChat:
     json_mode: JsonMode = JsonMode.JSON_SCHEMA
     extra_body: str = ""
     length_parameter: LengthParameter = runtime_only(LengthParameter.AUTO, "another name for the same limit")
-    base_url: str = runtime_only("", "the model's name decides what is answered, not the server that runs it")
+    base_url: str = runtime_only("", "the model's name determines the answer, not the server that runs it")
     api_key_env: str = runtime_only("OPENAI_API_KEY", "a key gives access, and is secret")
-    timeout_s: float = runtime_only(120.0, "an answer that comes too late is asked for again")
-    max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
+    timeout_s: float = runtime_only(120.0, "an answer that arrives too late is requested again")
+    max_retries: int = runtime_only(5, "failures are retried until an answer arrives; failed ones are not cached")
     backoff_s: float = runtime_only(1.0, "waiting changes no answer")
     concurrency: int = runtime_only(8, "requests do not depend on each other")
     completions_per_request: int = runtime_only(1, "without a seed, draws are the same together and one by one")

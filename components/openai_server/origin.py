@@ -22,7 +22,7 @@ def next_address(address: str, status: int, location: str) -> str:
         target = urljoin(address, location.strip())
         here, there = _origin(urlsplit(address)), _origin(urlsplit(target))
     except ValueError:  # a port that is not a number, an unclosed bracket
-        raise Redirected(status, "sends us to an address that cannot be read") from None
+        raise Redirected(status, "redirects to an address that cannot be parsed") from None
     if here != there:
         raise Redirected(
             status,

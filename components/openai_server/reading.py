@@ -58,7 +58,7 @@ def text_in(reply: object, *path: str) -> str:
     """Return the string under nested names, "" if it is missing or null. Raises Malformed for other values."""
     value = part_of(reply, *path)
     if value is not None and not isinstance(value, str):
-        raise Malformed(f"{'.'.join(path)} is {shown(value)}, expected a text")
+        raise Malformed(f"{'.'.join(path)} is {shown(value)}, expected a string")
     return value or ""
 
 

@@ -33,7 +33,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Agreement:
-    """`confusion` int64[n_classes, n_classes] counts pairs of (people's class, judge's class) over `classes`.
+    """`confusion` int64[n_classes, n_classes] counts pairs of (human class, judge's class) over `classes`.
 
     `kappa` is undefined if both raters gave the same single class throughout. `weighted_kappa` covers the `n_graded`
     items that both raters gave a number. It is undefined unless two different numbers occur among them.
@@ -82,7 +82,7 @@ def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int]
 
 @dataclass(frozen=True)
 class Gain:
-    """Differences of agreement with people between a judge and an earlier judge, on the same items.
+    """Differences of agreement with human labels between a judge and an earlier judge, on the same items.
 
     Values are in [-2, 2], or None if either agreement is undefined.
     """

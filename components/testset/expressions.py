@@ -94,12 +94,12 @@ def _value(node: ast.expr) -> float:
             return _bounded(_value(left) ** exponent)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATIONS:
             return _bounded(_OPERATIONS[type(operator)](_value(left), _value(right)))
-    raise ValueError(f"{ast.unparse(node)} is no number and no sum, product or power")
+    raise ValueError(f"{ast.unparse(node)} is neither a number nor a sum, product or power")
 
 
 def _bounded(value: float | complex) -> float:
     if isinstance(value, complex) or not math.isfinite(value) or abs(value) > _LARGEST_VALUE:
-        raise ValueError("its value is no real number within bounds")
+        raise ValueError("its value is not a real number within bounds")
     return value
 
 

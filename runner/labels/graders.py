@@ -1,4 +1,4 @@
-"""The graders of a configured judge for the metrics that people labelled."""
+"""The graders of a configured judge for the metrics that annotators labelled."""
 
 from collections.abc import Mapping, Sequence
 

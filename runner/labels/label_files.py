@@ -1,7 +1,7 @@
 """Reads human labels from JSON Lines, CSV, or the JSON export of Label Studio.
 
 Each item is an answer (with its question, references and the passages of its prompt), its human grades by metric, and
-people's reasons if they gave any.
+annotators' reasons if they gave any.
 """
 
 import csv
@@ -45,8 +45,8 @@ _REASON_CONTROL = "reason_"
 class LabelledItem:
     """One answer with its human grades by metric. A grade of -1 means that the metric does not apply.
 
-    `has_answer` is False if the file has no answer; an empty answer counts as one. `reasons` are people's explanations
-    of their grades, by metric. `ties` are metrics without a label, because people were evenly split.
+    `has_answer` is False if the file has no answer; an empty answer counts as one. `reasons` are the explanations
+    of their grades, by metric. `ties` are metrics without a label, because the annotators were evenly split.
     """
 
     judged: JudgeInput

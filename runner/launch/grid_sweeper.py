@@ -129,7 +129,7 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
 
 def _not_swept(name: str, n_values: Mapping[str, int]) -> str:
     swept = ", ".join(other for other, n in n_values.items() if n > 1) or "none"
-    return f"{name} is not swept; expected several values, as in {name}=a,b (swept are: {swept})"
+    return f"{name} is not swept; expected several values, as in {name}=a,b (swept axes: {swept})"
 
 
 def _name(key: str) -> str:

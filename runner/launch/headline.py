@@ -13,7 +13,7 @@ from runner.pipeline.scoring.given_answerable import gives_passages
 from runner.results.leaderboard_order import COVERAGE, HEADLINES, TOKENS_METRIC
 
 _CONTAINS = "contains_all"
-_OTHER_HINT = "(run.headline names another metric)"
+_OTHER_HINT = "(set run.headline to use another metric)"
 
 
 def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]]:
@@ -109,7 +109,7 @@ def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
     if directions.get(named) is not None:
         return []
     if named in directions:
-        return [f"run.headline: got {named}, expected a metric that ranks cells; of {named}, no direction is better"]
+        return [f"run.headline: got {named}, expected a metric that ranks cells; it has no better direction"]
     close = get_close_matches(named, directions, n=1)
     hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(directions)}"
     return [f"run.headline: got {named!r}, which no cell computes; {hint}"]

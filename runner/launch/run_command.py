@@ -83,7 +83,7 @@ def _check_flags(arguments: Sequence[str]) -> None:
     modes = [name for name in ("run", "multirun", "cfg", "shell_completion", "info") if getattr(given, name)]
     if len(modes) > 1:
         flags = " and ".join(f"--{name}" for name in modes)
-        raise ConfigError([f"{flags} exclude each other, expected one of them"])
+        raise ConfigError([f"{flags} are mutually exclusive; use one of them"])
     if given.resolve and not (given.cfg or given.help):
         raise ConfigError(
             ["--resolve shows a configuration with its references resolved, expected --cfg job --resolve"]

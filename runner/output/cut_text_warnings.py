@@ -50,7 +50,7 @@ def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]
         line = (
             f"{model_name(embedder)} reads {limit:,} tokens of a chunk{size}: about "
             f"{np.count_nonzero(n_tokens > limit) / len(n_tokens):.0%} are longer, up to {n_tokens.max():,} tokens, "
-            f"judging by {_N_DOCUMENTS} documents. Take smaller chunks, or a model that reads more."
+            f"judging by {_N_DOCUMENTS} documents. Use smaller chunks, or a model that reads more."
         )
         if getattr(embedder, "truncation", "") == "error":
             raise ComponentError(

@@ -77,12 +77,12 @@ def _unseen_line(found: PlannedMetric, metrics: PlannedMetrics) -> str:
     if not (unseen := found.unseen_axes()):
         return ""
     equal = (
-        f"{'both' if n_cells == 2 else f'all {n_cells:,}'} cells will be equal by it"
+        f"{'both' if n_cells == 2 else f'all {n_cells:,}'} cells will have equal values"
         if n_different == 1
         else f"the {n_cells:,} cells have at most {n_different:,} different values of it"
     )
     better = metrics.sharper(found, HEADLINES)
-    hint = f". run.headline={better.name} can tell more of them apart" if better else ""
+    hint = f". run.headline={better.name} can distinguish more of them" if better else ""
     return f"{found.name} does not depend on {' or '.join(unseen)}: {equal}{hint}."
 
 

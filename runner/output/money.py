@@ -92,7 +92,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     if repeated != by_model:
         text += f" ({_tokens_text(repeated, prices, shows_cost=shows_cost)} with repeats of unreadable replies)"
     if unpriced:
-        text += f"; what {', '.join(unpriced)} costs is not known: no price list names it"
+        text += f"; the cost of {', '.join(unpriced)} is unknown: no price list names it"
     if len(known) < len(counts):
         unknown = ", ".join(count.title for count in counts if count.tokens is None)
         text += f"; without {unknown}, whose requests are not known yet"

@@ -93,7 +93,7 @@ def _requests(plan: Plan) -> str:
     """Return the number of requests to language models by purpose, or an upper bound if prompts are not known yet."""
     counts = [requests for requests in plan.requests if requests.n_requests]
     if not counts:
-        return "no language model is asked"
+        return "no request to a language model"
     is_counted = all(requests.is_exact for requests in counts)
     by_purpose = ", ".join(map(_requests_for_purpose, counts))
     return by_purpose + ("" if is_counted else "; cached replies are not subtracted yet")

@@ -86,6 +86,6 @@ def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
     for reason, cell_ids in reasons.items():
         shown = one_line(reason, _LONGEST_REASON)
         if len(shown) < len(" ".join(reason.split())):
-            shown += f" ... (the whole text: reason in {cell_ids[0]}/cell.json)"
+            shown += f" ... (full text: reason in {cell_ids[0]}/cell.json)"
         more = f" and {len(cell_ids) - _MOST_FAILED} more" if len(cell_ids) > _MOST_FAILED else ""
         console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(shown)}")

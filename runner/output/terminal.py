@@ -94,8 +94,8 @@ def _leaderboard_notes(
     yield from _exclusion_notes(ordered, metrics[:n_metrics])
     if any(DRAWS_AXIS in cell.axes for cell in ordered):
         yield (
-            "A row is the mean of its draws, interval ends too. leaderboard.csv has each draw; how much they "
-            "differ: python -m analysis repeats"
+            "Each row is the mean over its draws, as are its interval bounds. leaderboard.csv has each draw; how much "
+            "they differ: python -m analysis repeats"
         )
 
 

@@ -283,7 +283,7 @@ class _Builder:
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
             near = difflib.get_close_matches(key, fields, n=1)
-            known = f"known are {', '.join(fields)}" if fields else f"{cls.__name__} has no fields"
+            known = f"expected one of {', '.join(fields)}" if fields else f"{cls.__name__} has no fields"
             hint = f"did you mean {prefix}{near[0]}?" if near else known
             self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
         hints = _types_of(cls)

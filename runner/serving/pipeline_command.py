@@ -42,7 +42,7 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(description="Answers a question as the exported cell does, and shows what it read.")
-    parser.add_argument("question", nargs="?")
+    parser.add_argument("question", nargs="?", help="the question to answer")
     parser.add_argument("--check", action="store_true", help="answer the sweep's questions again, and compare")
     parser.add_argument(
         "--trust", action="store_true", help="run the programs and custom packages that the folder names"

@@ -179,7 +179,7 @@ class TestFamily:
         assert "2 of 2 rows; corrected for any two of 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 
-    def test_of_cells_that_are_all_the_same_nothing_more_is_said(self, tmp_path: Path) -> None:
+    def test_nothing_more_is_reported_about_equal_cells(self, tmp_path: Path) -> None:
         equal = [replace(cell, rouge_l=tiny_sweep.CELLS[0].rouge_l) for cell in tiny_sweep.CELLS]
         found = family(tiny_sweep.write(tmp_path, equal))
         assert found.rows == ()
@@ -203,7 +203,7 @@ class TestCellsWithOtherSamples:
     first = replace(tiny_sweep.CELLS[0], rouge_l=[0.2, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])
 
-    def test_are_ranked_tested_and_shown_on_those_that_all_have(self, tmp_path: Path) -> None:
+    def test_cells_with_other_samples_are_ranked_tested_and_shown_on_those_that_all_have(self, tmp_path: Path) -> None:
         found = family(tiny_sweep.write(tmp_path, [self.first, self.second]))
         assert (found.n, found.n_known, found.left_out_differ) == (6, 8, True)
         assert found.baseline.cell.cell_id == "a1a1a1a1a1a1"
@@ -211,7 +211,7 @@ class TestCellsWithOtherSamples:
         (row,) = found.rows
         assert row.standing.mean - found.baseline.mean == pytest.approx(row.comparison.difference)
 
-    def test_read_otherwise_over_their_own_and_that_is_said(self, tmp_path: Path) -> None:
+    def test_read_otherwise_over_their_own_and_that_is_reported(self, tmp_path: Path) -> None:
         text = text_of(family(tiny_sweep.write(tmp_path, [self.first, self.second])))
         assert "over 6 of 8 samples in 6 independent groups" in text
         assert "left out because of a2a2a2a2: 2 answer_error" in text
@@ -256,18 +256,18 @@ class TestErrors:
 
 
 class TestText:
-    def test_names_the_cells_that_may_be_the_best(self, complete: Path) -> None:
+    def test_text_names_the_cells_that_may_be_the_best(self, complete: Path) -> None:
         text = text_of(family(complete))
         assert (
-            "With 95 % confidence the best cell is one of these: b3b3b3b3 (retriever=dense, top_k=2), b4b4b4b4 "
+            "With 95% confidence the best cell is one of these: b3b3b3b3 (retriever=dense, top_k=2), b4b4b4b4 "
             "(2 of 4 cells; corrected for any two of 4 cells)." in text
         )
 
-    def test_names_the_only_cell_that_may_be_the_best(self, tmp_path: Path) -> None:
+    def test_text_names_the_only_cell_that_may_be_the_best(self, tmp_path: Path) -> None:
         best, other, *_ = tiny_sweep.CELLS
         clear = [_twice(replace(best, rouge_l=[0.9] * 8)), _twice(replace(other, rouge_l=[0.1] * 8))]
         text = text_of(family(tiny_sweep.write(tmp_path, clear)))
-        assert "With 95 % confidence the best cell is a1a1a1a1 (top_k=2) (corrected for any two of 2 cells)." in text
+        assert "With 95% confidence the best cell is a1a1a1a1 (top_k=2) (corrected for any two of 2 cells)." in text
 
     def test_counts_verdicts_against_a_named_baseline(self, complete: Path) -> None:
         text = text_of(family(complete, baseline="retriever=bm25,top_k=2"))
@@ -275,32 +275,32 @@ class TestText:
         assert "Holm over 3 comparisons" in text
         assert "confidence" not in text
 
-    def test_says_what_could_have_been_shown(self, sweep: Path) -> None:
+    def test_text_says_what_could_have_been_shown(self, sweep: Path) -> None:
         found = family(sweep, baseline="a1a1a1a1a1a1", test=TEST)
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         assert sizes == []
         few = replace(found, alpha=0.2)
         assert "Too few groups of samples (6) to tell." in text_of(few)
 
-    def test_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
+    def test_text_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
         assert "over 7 of 8 samples in 6 independent groups" in lines
         assert "left out because of b4b4b4b4: 1 answer_error" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 
-    def test_names_groups_that_are_not_the_default(self, tmp_path: Path) -> None:
+    def test_text_names_groups_that_are_not_the_default(self, tmp_path: Path) -> None:
         facts = {"dataset": {"name": "demo", "groups": "none"}}
         cells = [replace(cell, facts=facts) for cell in tiny_sweep.CELLS]
         lines = text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines()
         assert "dataset.groups=none: all samples count as independent" in lines
 
     @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few for asymptotic theory, "), (60, "")])
-    def test_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
+    def test_text_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
         text = text_of(replace(family(sweep), n_clusters=n_clusters), width=400)
         assert f"rate of false verdicts: {known}about .06 in our simulations at an alpha of .05, and up to" in text
         assert "at most" not in text
 
-    def test_says_whose_an_interval_is_where_it_excludes_zero_and_nothing_is_decided(self, complete: Path) -> None:
+    def test_text_says_whose_an_interval_is_where_it_excludes_zero_and_nothing_is_decided(self, complete: Path) -> None:
         found = family(complete)
         said = "adj. p is corrected for all comparisons, intervals are not"
         assert said not in text_of(found)
@@ -345,7 +345,7 @@ class TestCommand:
         assert rows[0]["n_left_out"] == "1 answer_error"
 
     @pytest.mark.parametrize("alpha", ["0", "1", "x"])
-    def test_refuses_an_alpha_that_is_no_share(
+    def test_refuses_an_alpha_that_is_not_a_share(
         self, sweep: Path, alpha: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         with pytest.raises(SystemExit):

@@ -46,7 +46,9 @@ def test_metrics_of_a_corpus_and_macro_means_have_effects_too(sweep: Path, capsy
     assert lines_of(sweep, capsys, "macro:rouge_l")[2].startswith("retriever")
 
 
-def test_what_is_left_out_and_what_varies_together_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_left_out_and_what_varies_together_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     *cells, last = [
         replace(cell, axes={**cell.axes, "index": f"for {cell.axes['retriever']}"}) for cell in tiny_sweep.CELLS
     ]
@@ -88,7 +90,7 @@ def test_equal_cells_have_no_effects(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "is the same in all 4 cell(s) that have it, so no axis acts" in capsys.readouterr().err
 
 
-def test_differences_that_chance_makes_are_no_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_that_chance_makes_are_not_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(3)
     cells = [replace(cell, rouge_l=random.random(8).tolist()) for cell in tiny_sweep.CELLS]
     lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)

@@ -58,7 +58,7 @@ class TestSweep:
     def loaded(self, sweep: Path) -> LoadedSweep:
         return load(sweep)
 
-    def test_is_loaded_by_folder_or_id(self, sweep: Path, loaded: LoadedSweep) -> None:
+    def test_sweep_is_loaded_by_folder_or_id(self, sweep: Path, loaded: LoadedSweep) -> None:
         assert loaded == load("tiny", sweep.parent) == load(str(sweep))
 
     def test_the_best_is_first_whichever_way_is_better(self, loaded: LoadedSweep) -> None:
@@ -86,7 +86,7 @@ class TestSweep:
         assert standings.best.cell_id == standings.ordered[0].cell_id == best.cell_id
         assert candidates(loaded, loaded.headline_metric())[0].take == best.cell_id != loaded.ranked()[0].cell_id
 
-    def test_the_best_by_a_metric_that_is_not_there(self, loaded: LoadedSweep) -> None:
+    def test_the_best_by_a_metric_that_does_not_exist(self, loaded: LoadedSweep) -> None:
         with pytest.raises(
             DataError, match="no metric 'rogue_l' in overall; expected one of: bleu, hallucination, rouge_l"
         ):
@@ -112,7 +112,7 @@ class TestFindMetric:
         ("text", "subset"),
         [("rouge_l", "overall"), ("read/qa_1doc:rouge_l", "read/qa_1doc"), ("topic/funds:rouge_l", "topic/funds")],
     )
-    def test_reads_subset_and_metric(self, cells: tuple[CellResult, ...], text: str, subset: str) -> None:
+    def test_find_metric_reads_subset_and_metric(self, cells: tuple[CellResult, ...], text: str, subset: str) -> None:
         assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
     def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
@@ -137,7 +137,9 @@ class TestFindMetric:
             find_metric("rouge_l", [replace(cells[0], metrics={})])
 
     @pytest.mark.parametrize(("metric", "larger"), [("rouge_l", True), ("hallucination", False), ("length", None)])
-    def test_knows_which_way_is_better(self, cells: tuple[CellResult, ...], metric: str, larger: bool | None) -> None:
+    def test_find_metric_knows_which_way_is_better(
+        self, cells: tuple[CellResult, ...], metric: str, larger: bool | None
+    ) -> None:
         entry = {"value": 3.0, "n": 8, "n_excluded": {}}
         measured = [replace(cell, metrics={"overall": {**cell.metrics["overall"], "length": entry}}) for cell in cells]
         assert find_metric(metric, measured).larger_is_better is larger

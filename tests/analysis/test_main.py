@@ -46,4 +46,4 @@ def test_a_folder_that_cannot_be_made(
         skip_without("jupytext", extra="notebooks")
     arguments = [str(sweep) if word == "SWEEP" else word for word in command]
     assert main([*arguments, str(tmp_path / "file" / "folder")]) == 2
-    assert f"{command[-1]} {tmp_path / 'file' / 'folder'}: cannot be made" in capsys.readouterr().err
+    assert f"{command[-1]} {tmp_path / 'file' / 'folder'}: cannot be created" in capsys.readouterr().err

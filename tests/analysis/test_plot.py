@@ -37,7 +37,7 @@ def test_the_picture_lies_with_the_sweep_unless_a_file_is_named(
     assert str(picture) in capsys.readouterr().out
 
 
-def test_an_axis_that_is_not_there_ends_with_a_message(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_axis_that_does_not_exist_ends_with_a_message(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(sweep), "--metric", "rouge_l", "--axis", "chunk"]) == 2
     assert "--axis chunk: expected one of the axes that vary: retriever, top_k" in capsys.readouterr().err
 

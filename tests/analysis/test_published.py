@@ -108,7 +108,7 @@ class TestNumbers:
         if table.info.is_sweep:
             assert set(table.metrics) <= set(table.info.paper.metrics)
 
-    def test_its_source_is_told(self, table: PrintedTable) -> None:
+    def test_its_source_is_reported(self, table: PrintedTable) -> None:
         paper = table.info.paper
         assert paper.authors.split(",")[0].split()[0] in str(paper)
         assert str(paper.year) in str(paper)
@@ -142,7 +142,7 @@ def test_the_model_that_both_tables_of_omnieval_hold_has_the_same_numbers() -> N
     assert by_generator == by_retriever
 
 
-def test_known_numbers() -> None:
+def test_known_numbers_of_published_tables_are_transcribed() -> None:
     numbers = {(dict(n.row)["chunk_size"], n.subset, n.metric): n for n in published.read_table("crud_rag/3").numbers}
     assert numbers["512", "read/qa_3docs", "quest_eval_recall"].value == 0.5738
     assert numbers["64", "update/hallucination", "length"].value == 60.7
@@ -154,13 +154,13 @@ def test_a_closed_book_answer_has_no_hallucination_or_utilization() -> None:
     assert not metrics & {"hallucination", "utilization"}
 
 
-def test_a_table_that_is_not_there() -> None:
-    with pytest.raises(DataError, match=r"crud_rag/9: no such table; there are: crud_rag/3, crud_rag/4"):
+def test_a_table_that_does_not_exist() -> None:
+    with pytest.raises(DataError, match=r"crud_rag/9: no such table; expected one of: crud_rag/3, crud_rag/4"):
         published.read_table("crud_rag/9")
 
 
 class TestPairing:
-    def test_by_numbers(self) -> None:
+    def test_numbers_pair_with_rows_by_value(self) -> None:
         cells = [cell("a", chunk_size=64, top_k=16), cell("b"), cell("c", chunk_size=64), cell("d", top_k=6)]
         assert beside("crud_rag/3", *cells) == {"a": "64 16", "b": "128 8"}
         assert beside("crud_rag/7", *cells) == {"b": "8", "d": "6"}
@@ -190,7 +190,7 @@ class TestPairing:
         ]
         assert beside("crud_rag/8", *cells) == {"gpt-4o": "GPT-4o", "Qwen/Qwen-7B": "Qwen-7B"}
 
-    def test_by_a_setting_that_is_no_axis(self) -> None:
+    def test_a_setting_that_is_not_an_axis_selects_no_cell(self) -> None:
         own = cell("a", {"dataset": {"split": "auto"}}, dataset="omnieval", retriever="dense", embedder="bge-m3")
         assert beside("omnieval/4", own) == {"a": "auto_generated BGE-M3"}
 
@@ -221,7 +221,7 @@ class TestPairing:
         paired = published.pair(published.read_table("crud_rag/8"), [closed, cell("dense", llm="gpt-4o")])
         assert [own.cell.cell_id for own in paired.pairs] == ["dense"]
 
-    def test_what_differs_is_told(self) -> None:
+    def test_what_differs_is_reported(self) -> None:
         own = cell("a", {"llm": {"model": "gpt-4o"}}, dataset="demo", chunk_size=64, llm="openai")
         (pair,) = published.pair(published.read_table("crud_rag/7"), [own]).pairs
         assert [str(difference) for difference in pair.differences] == [
@@ -231,12 +231,12 @@ class TestPairing:
             "llm=gpt-4o (published: GPT-3.5-turbo)",
         ]
 
-    def test_an_axis_that_a_cell_does_not_use_is_no_difference(self) -> None:
+    def test_an_axis_that_a_cell_does_not_use_is_not_a_difference(self) -> None:
         own = cell("a", retriever="bm25", embedder=None, llm="gpt-3.5-turbo")
         (pair,) = published.pair(published.read_table("crud_rag/5"), [own]).pairs
         assert pair.differences == ()
 
-    def test_what_is_left_over_is_told(self) -> None:
+    def test_what_is_left_over_is_reported(self) -> None:
         paired = published.pair(published.read_table("crud_rag/5"), [cell("a"), cell("b", retriever="closed_book")])
         assert [dict(row)["retriever"] for row in paired.rows_without_cell] == ["BM25", "Hybrid", "Hybrid+Rerank"]
         assert [own.cell_id for own in paired.cells_without_row] == ["b"]

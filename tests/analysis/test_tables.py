@@ -1,4 +1,4 @@
-"""python -m analysis table: a published table beside the cells of a sweep."""
+"""python -m analysis table: a published table next to the matching cells of a sweep."""
 
 import argparse
 import csv
@@ -63,7 +63,7 @@ def parse(*arguments: str) -> argparse.Namespace:
 
 
 def table(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the command prints."""
+    """Return the output of the command."""
     assert tables.run(parse(*arguments)) == 0
     return capsys.readouterr().out
 
@@ -87,7 +87,7 @@ class TestAlone:
     def test_counts_are_written_out(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert ["FinGLM", "PDF", "-", "TXT", "55,595", "97,296,690"] in rows_of(table("omnieval/2", capsys=capsys))
 
-    def test_inferred_marks_are_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_inferred_marks_are_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "they are inferred from the order of the rows" in table("financerag/1", capsys=capsys)
 
 
@@ -111,7 +111,7 @@ class TestBeside:
         expected = ["8", "0.3000", "0.2900", "0.3100", "0.3976", "-0.0976", "20", "~800", "aaaaaaaa"]
         assert expected in rows_of(text)
 
-    def test_the_definition_is_told(self, text: str) -> None:
+    def test_the_definition_is_reported(self, text: str) -> None:
         assert "bleu: ours is bleu, NOT the published definition" in text
         assert "rouge_l: ours is rouge_l_crud_compat, the published definition" in text
 
@@ -120,19 +120,19 @@ class TestBeside:
         block = text[text.index("rouge_l: ours") :]
         assert rows_of(block)[2][:4] == ["create/continuation", "4", "–", "–"]
 
-    def test_the_level_of_the_interval_is_told(self, text: str) -> None:
+    def test_the_level_of_the_interval_is_reported(self, text: str) -> None:
         assert "90% interval" in text
 
-    def test_what_is_not_measured_is_told(self, text: str) -> None:
+    def test_what_is_not_measured_is_reported(self, text: str) -> None:
         bert_score = "bert_score (text2vec_similarity_crud_compat): no cell has it; metrics=crud_rag computes it"
         assert f"Column without a number: {bert_score}" in text
         assert "quest_eval_recall_crud_compat): no cell has it; judge=crud_rag computes it" in text
 
-    def test_other_models_are_told(self, text: str) -> None:
+    def test_other_models_are_reported(self, text: str) -> None:
         assert "all cells: llm=extractive (published: GPT-3.5-turbo)" in text
         assert "all cells: embedder=lsa (published: bge-base)" in text
 
-    def test_what_is_left_over_is_told(self, text: str) -> None:
+    def test_what_is_left_over_is_reported(self, text: str) -> None:
         for row in ("2", "6", "10"):
             assert f"Row without a cell: top_k={row}: " in text
         assert "top_k=2: its cell FAILED (eeeeeeee)" in text
@@ -180,7 +180,7 @@ class TestBeside:
         assert "bleu: ours" in text
         assert "rouge_l: ours" not in text
 
-    def test_several_cells_of_a_row_are_told_apart(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_several_cells_of_a_row_are_distinguished(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         cells = [cell(name * 12, {"bleu": 0.1}, chunk_size=size) for name, size in (("a", 64), ("b", 256))]
         rows = rows_of(table("crud_rag/7", str(write(tmp_path, *cells)), capsys=capsys))
         assert [row[:3] for row in rows if row[:1] == ["create/continuation"]] == [["create/continuation", "8", "64"]]
@@ -225,10 +225,10 @@ class TestBeside:
 
 class TestMistakes:
     def test_a_metric_that_the_table_does_not_have(self) -> None:
-        with pytest.raises(DataError, match=r"--metric ndcg: not in crud_rag/3; there are: bleu, rouge_l"):
+        with pytest.raises(DataError, match=r"--metric ndcg: not in crud_rag/3; expected one of: bleu, rouge_l"):
             tables.run(parse("crud_rag/3", "--metric", "ndcg"))
 
-    def test_a_table_that_is_no_sweep(self, tmp_path: Path) -> None:
+    def test_a_table_that_is_not_a_sweep(self, tmp_path: Path) -> None:
         with pytest.raises(
             DataError, match=r"omnieval/3 is not a sweep.*judge_agreement.* python -m analysis table omnieval/3"
         ):
@@ -241,6 +241,6 @@ class TestMistakes:
         ):
             tables.run(parse("crud_rag/3", str(folder)))
 
-    def test_a_sweep_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_a_sweep_that_does_not_exist(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="no sweep here"):
             tables.run(parse("crud_rag/3", str(tmp_path)))

@@ -41,7 +41,7 @@ class TinyCell:
     measured: Sequence[str] = ("overall", "macro", "read", "read/qa_1doc", "read/qa_2docs", "create", "topic/funds")
 
     def groups(self) -> list[list[str]]:
-        """Of every sample the subsets that it is in."""
+        """Return the subsets of every sample."""
         rows = zip(self.subsets, self.topics, self.tasks, self.rouge_l, strict=False)
         return [[MACRO, *subsets_of(*row[:3])] for row in rows]
 

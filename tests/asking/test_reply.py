@@ -21,7 +21,7 @@ from components.asking.reply import flag, json_values, read_object, whole_number
         "{“reason”: “对”, “grade”: 2}",
     ],
 )
-def test_objects(text: str) -> None:
+def test_objects_are_read_from_replies(text: str) -> None:
     found = read_object(text, "grade")
     assert found is not None
     assert (found["reason"], whole_number(found["grade"])) == ("对", 2)
@@ -37,7 +37,7 @@ def test_quotes_and_lines_inside_a_text() -> None:
 @pytest.mark.parametrize(
     ("text", "value"), [("2", "2"), (" **1**\n", "1"), ("<think>0?</think>-1", "-1"), ("２。", "２")]
 )
-def test_bare_values(text: str, value: str) -> None:
+def test_bare_values_are_read_as_objects(text: str, value: str) -> None:
     assert read_object(text, "grade") == {"grade": value}
 
 
@@ -101,7 +101,7 @@ def test_lists_come_as_a_whole_and_in_parts() -> None:
     ("text", "rest"),
     [("a", "a"), ("<think>b</think>\n a", "a"), ("b</think>a", "a"), ("a<think>b", "a"), ("<think>b", "")],
 )
-def test_thoughts(text: str, rest: str) -> None:
+def test_thoughts_are_removed_from_replies(text: str, rest: str) -> None:
     assert without_thoughts(text) == rest
 
 
@@ -109,12 +109,12 @@ def test_thoughts(text: str, rest: str) -> None:
     ("value", "number"),
     [(2, 2), (-1, -1), (2.0, 2), ("2", 2), (" ２ ", 2), ("－1", -1), ("−1", -1), ("+1", 1), ("2分", 2), ("1.0", 1)],
 )
-def test_numbers(value: object, number: int) -> None:
+def test_whole_numbers_are_read_in_every_form(value: object, number: int) -> None:
     assert whole_number(value) == number
 
 
 @pytest.mark.parametrize("value", [None, True, "", "两", "1/2", "1 2", 1.5, "1.5", "-", [1], {"grade": 1}, "9" * 5000])
-def test_no_numbers(value: object) -> None:
+def test_other_values_are_not_numbers(value: object) -> None:
     assert whole_number(value) is None
 
 
@@ -131,12 +131,12 @@ def test_no_numbers(value: object) -> None:
         ("否 ", False),
     ],
 )
-def test_flags(value: object, expected: bool) -> None:
+def test_flags_are_read_in_every_form(value: object, expected: bool) -> None:
     assert flag(value) is expected
 
 
 @pytest.mark.parametrize("value", [None, "", "maybe", "不适用", 2, [True]])
-def test_no_flags(value: object) -> None:
+def test_other_values_are_not_flags(value: object) -> None:
     assert flag(value) is None
 
 

@@ -16,7 +16,7 @@ def test_overlap_is_rounded_down(size: int, overlap: float, n_tokens: int) -> No
     ("size", "overlap", "unit"),
     [(4, 0.0, Unit.TOKEN), (1, 0.0, Unit.CHAR), (512, 0.99, Unit.TOKEN), (8, 0.5, Unit.TOKEN)],
 )
-def test_no_mistake(size: int, overlap: float, unit: Unit) -> None:
+def test_valid_sizes_have_no_errors(size: int, overlap: float, unit: Unit) -> None:
     assert size_mistakes(size, overlap, unit, Cl100k()) == []
 
 
@@ -32,7 +32,7 @@ def test_no_mistake(size: int, overlap: float, unit: Unit) -> None:
         (2, 2.0, Unit.TOKEN, ["size: got 2", "overlap: got 2.0"]),
     ],
 )
-def test_mistakes(size: int, overlap: float, unit: Unit, said: list[str]) -> None:
+def test_invalid_settings_are_reported(size: int, overlap: float, unit: Unit, said: list[str]) -> None:
     mistakes = size_mistakes(size, overlap, unit, Cl100k())
     assert len(mistakes) == len(said)
     for mistake, beginning in zip(mistakes, said, strict=True):

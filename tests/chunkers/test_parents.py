@@ -9,7 +9,7 @@ from tests.contracts.component_contract import ComponentContract
 class TestParentChunks(ComponentContract):
     component = ParentChunks(SentencePacking(size=16), SentencePacking(size=64))
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ParentChunker)
 
     def test_the_size_is_that_of_what_is_read(self) -> None:

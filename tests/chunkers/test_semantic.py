@@ -36,7 +36,7 @@ def chunks(vectors: NDArray[np.float32], percentile: float, **fields: object) ->
 class TestSemanticPacking(ComponentContract):
     component = SemanticPacking(Hashing())
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, EmbeddingChunker)
 
     def test_every_character_but_white_space_is_in_one_chunk(self) -> None:
@@ -50,7 +50,7 @@ class TestSemanticPacking(ComponentContract):
                 assert not any(text[place].strip() for place in set(range(len(text))) - set(covered))
                 assert all(start < following for (start, _), (following, _) in pairwise(found.get(i, [])))
 
-    def test_mistakes(self) -> None:
+    def test_invalid_settings_are_reported(self) -> None:
         assert SemanticPacking(Hashing(), 101.0, -1).check() == [
             "percentile: got 101.0, expected a number in [0, 100], e.g. 95", "n_neighbours: got -1, expected 0 or more",
         ]  # fmt: skip

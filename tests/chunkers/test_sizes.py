@@ -1,4 +1,4 @@
-"""How many tokens a chunk has when it is tokenised by itself: what the documentation says."""
+"""The number of tokens of a chunk that is tokenised by itself: the figures of the documentation."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ TEXT = "Intro.\n\n# One\n\nA first. A second.\n\n# Two\n## Three\n\nA third.\n\f
 class TestSectionPacking(ExactOverlapContract):
     component = SectionPacking()
 
-    def test_knows_facts(self) -> None:
+    def test_section_packing_knows_facts(self) -> None:
         assert isinstance(self.component, DescribingChunker)
 
 

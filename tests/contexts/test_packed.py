@@ -68,7 +68,7 @@ def test_tokens_beyond_top_k_are_not_counted_as_dropped() -> None:
     ("order", "expected"),
     [(Order.BEST_FIRST, [3, 1, 0, -1]), (Order.BEST_LAST, [0, 1, 3, -1]), (Order.CORPUS, [0, 1, 3, -1])],
 )
-def test_order(order: Order, expected: list[int]) -> None:
+def test_passages_are_in_the_requested_order(order: Order, expected: list[int]) -> None:
     assert PackedContext(max_tokens=100, order=order).build(HITS, CHUNKS, 4).chunk[0].tolist() == expected
 
 
@@ -141,6 +141,6 @@ class CharacterTokens:
         return [list(text) for text in texts]
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert PackedContext(0).check() == ["max_tokens: got 0, expected at least 1"]
     assert PackedContext(window=-1).check() == ["window: got -1, expected at least 0"]

@@ -1,4 +1,4 @@
-"""What every way to a query must satisfy that asks a language model."""
+"""The contract of every query variant that asks a language model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ class AskedVariantContract(ComponentContract):
         raise NotImplementedError
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """As the asking service does."""
+        """Answer as the asking service does."""
         assert len({request.id for request in requests}) == len(requests)
         self.asked += requests
         return [Answer(request.id, AnswerState.OK, self.reply(request)) for request in requests]
@@ -31,7 +31,7 @@ class AskedVariantContract(ComponentContract):
         self.asked: list[Request] = []
         return self.component.write(samples, self.ask)
 
-    def test_has_its_role_and_is_an_expander_of_itself(self) -> None:
+    def test_the_component_implements_its_protocol_and_is_its_own_expander(self) -> None:
         assert isinstance(self.component, AskedVariant)
         assert isinstance(self.component, Expander)
         assert list(self.component.variants) == [self.component]
@@ -52,7 +52,7 @@ class AskedVariantContract(ComponentContract):
     def test_a_blank_question_is_not_asked_about(self) -> None:
         assert self.write()[3] == Expansion((" ",), is_asked=False)
 
-    def test_no_samples(self) -> None:
+    def test_no_samples_give_an_empty_result(self) -> None:
         assert self.write(()) == []
         assert self.asked == []
 
@@ -66,7 +66,7 @@ class AskedVariantContract(ComponentContract):
             assert not any(turn.answer in str(request) for turn in TALK.history)
             assert request.json_schema is not None
 
-    def test_what_cannot_be_read_or_fails_leaves_the_question_and_is_told(self) -> None:
+    def test_what_cannot_be_read_or_fails_leaves_the_question_and_is_reported(self) -> None:
         was_asked = [own.is_asked for own in self.write()]
         for state, told in ((AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")):
 

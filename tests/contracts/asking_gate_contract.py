@@ -1,4 +1,4 @@
-"""What every gate must satisfy that asks a model. A test inherits the suite and gives what the model replies."""
+"""The contract of every gate that asks a model. A test inherits the suite and provides the model's replies."""
 
 import json
 from abc import abstractmethod
@@ -32,7 +32,7 @@ class AskingGateContract(ComponentContract):
         ask = ScriptedJudge(self.reply)
         return self.component.verdicts(drafts, self.corpus, ask), ask
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, DraftGate)
         assert self.component.llm is not None
         assert self.component.applies_to(self.good)
@@ -45,7 +45,7 @@ class AskingGateContract(ComponentContract):
         assert rejected.detail
         assert len(ask.requests) <= 3 * self.component.n_requests
 
-    def test_no_draft_asks_for_more_than_is_said(self) -> None:
+    def test_no_draft_asks_for_more_than_is_reported(self) -> None:
         for draft in (self.good, self.bad):
             _, ask = self.verdicts([draft])
             assert 1 <= len(ask.requests) <= self.component.n_requests
@@ -63,7 +63,7 @@ class AskingGateContract(ComponentContract):
         verdicts, ask = self.verdicts([])
         assert (verdicts, ask.calls) == ([], [])
 
-    def test_a_failed_request_is_no_rejection(self) -> None:
+    def test_a_failed_request_is_not_a_rejection(self) -> None:
         ask = ScriptedJudge(failed)
         verdicts = self.component.verdicts([self.good, self.bad], self.corpus, ask)
         assert [(verdict.state, verdict.reason) for verdict in verdicts] == [(VerdictState.FAILED, "")] * 2

@@ -1,4 +1,4 @@
-"""What every chunker must satisfy, for many sizes and overlaps in both units."""
+"""The contract of every chunker, for many sizes and overlaps in both units."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ class ChunkerContract(ComponentContract):
         before = int(np.searchsorted(ends, start, side="right"))
         return int(np.searchsorted(ends, end, side="left")) + 1 - before
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Chunker)
 
     def test_small_sizes_are_among_the_variants(self) -> None:

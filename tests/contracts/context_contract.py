@@ -1,4 +1,4 @@
-"""What every context builder must satisfy."""
+"""The contract of every context builder."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -38,10 +38,10 @@ class ContextContract(ComponentContract):
 
     @property
     def n_chunks_per_hit(self) -> int:
-        """As the builder says."""
+        """Return the value of the builder."""
         return int(getattr(self.component, "n_chunks_per_hit", 1))
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ContextBuilder)
 
     @pytest.mark.parametrize("top_k", [1, 2, 4, 9])
@@ -67,5 +67,5 @@ class ContextContract(ComponentContract):
         assert set(context.chunk[2].tolist()) == {-1}
         assert (context.n_tokens[2], context.n_tokens_dropped[2]) == (0, 0)
 
-    def test_no_queries(self) -> None:
+    def test_no_queries_give_an_empty_result(self) -> None:
         assert self.component.build(hits_of(), CHUNKS, 2).chunk.shape == (0, 2 * self.n_chunks_per_hit)

@@ -1,4 +1,4 @@
-"""What every data set must satisfy."""
+"""The contract of every data set."""
 
 import re
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ class DatasetContract(ComponentContract, ABC):
     def with_one_byte_more(self, tmp_path: Path) -> Sequence[Dataset]:
         """The data set in another place, unchanged; and again for each of its files, with one byte added to that."""
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Dataset)
         assert re.fullmatch(r"[a-z0-9_]+", self.component.name)
 

@@ -1,4 +1,4 @@
-"""What every component must satisfy that keeps hits from saying the same."""
+"""The contract of every component that removes redundant hits."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class DiversityContract(ComponentContract):
         state = self.component.embedder.fit(given)
         return self.component.diversify_vectors(hits, self.component.embedder.embed_chunks(given, state))
 
-    def test_has_one_role(self) -> None:
+    def test_the_component_implements_one_protocol(self) -> None:
         assert isinstance(self.component, TextDiversity) != isinstance(self.component, VectorDiversity)
 
     def test_gives_hits_that_were_there_each_once(self) -> None:

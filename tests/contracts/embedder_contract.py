@@ -1,4 +1,4 @@
-"""What every embedder must satisfy."""
+"""The contract of every embedder."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class EmbedderContract(ComponentContract):
     component: Embedder
 
     def embed(self, texts: Sequence[str], corpus: Sequence[str] = CORPUS) -> tuple[EmbedderState, Passages]:
-        """What is learned from the corpus, and the texts as passages."""
+        """Return what is learned from the corpus, and the texts as passages."""
         table = term_table(corpus, self.component.tokenizer)
         return self.component.fit(passages(corpus, table)), queries_for(texts, self.component.tokenizer, table)
 
@@ -43,7 +43,7 @@ class EmbedderContract(ComponentContract):
         state, given = self.embed(texts, corpus)
         return self.component.embed_queries(given, state)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Embedder)
 
     def test_one_float32_row_per_text(self) -> None:
@@ -66,7 +66,7 @@ class EmbedderContract(ComponentContract):
         assert not self.chunk_vectors([""]).any()
         assert not self.query_vectors([""]).any()
 
-    def test_no_texts(self) -> None:
+    def test_no_texts_give_an_empty_result(self) -> None:
         n_dimensions = self.chunk_vectors(CORPUS).shape[1]
         for vectors in (self.chunk_vectors([]), self.query_vectors([])):
             assert vectors.shape == (0, n_dimensions)

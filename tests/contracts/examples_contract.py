@@ -1,4 +1,4 @@
-"""What every chooser of examples must satisfy."""
+"""The contract of every chooser of examples."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class ExamplesContract(ComponentContract):
 
     component: Examples
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Examples)
 
     def test_so_many_different_ones_for_each_sample(self) -> None:
@@ -52,5 +52,5 @@ class ExamplesContract(ComponentContract):
         chosen = self.component.choose(POOL, POOL, DOCUMENTS).tolist()
         assert all(place not in row for place, row in enumerate(chosen))
 
-    def test_no_samples(self) -> None:
+    def test_no_samples_give_an_empty_result(self) -> None:
         assert self.component.choose((), POOL, DOCUMENTS).shape == (0, self.component.n)

@@ -1,4 +1,4 @@
-"""What every executor must satisfy, whatever places it starts for stages."""
+"""The contract of every executor, whatever places it starts for stages."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -46,10 +46,10 @@ class ExecutorContract:
         return tmp_path / "calls.txt"
 
     def ended(self, order: list[Sum], store: Store) -> dict[str, StageRun]:
-        """How the stages ended, by kind."""
+        """Count the outcomes of stages by kind."""
         return {own.kind: own for own in run_stages(order, store, self.executor, self.n_workers)}
 
-    def test_has_no_mistakes(self) -> None:
+    def test_the_executor_has_no_errors(self) -> None:
         assert list(self.executor.check()) == []
 
     def test_stages_run_after_their_inputs_and_once(self, store: Store, calls: Path) -> None:

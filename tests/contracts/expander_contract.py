@@ -1,4 +1,4 @@
-"""What every expander must satisfy."""
+"""The contract of every expander."""
 
 from components.protocols import Expander, QueryVariant
 from components.records import Kind, Sample, Turn
@@ -20,10 +20,10 @@ class ExpanderContract(ComponentContract):
 
     component: Expander
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Expander)
 
-    def test_has_variants(self) -> None:
+    def test_the_expander_has_variants(self) -> None:
         assert len(self.component.variants) >= 1
         for variant in self.component.variants:
             assert isinstance(variant, QueryVariant)
@@ -45,5 +45,5 @@ class ExpanderContract(ComponentContract):
             for sample, queries in zip((PLAIN, TALK), variant.expand([PLAIN, TALK]), strict=True):
                 assert all(sample.references[0] not in query for query in queries)
 
-    def test_no_samples(self) -> None:
+    def test_no_samples_give_an_empty_result(self) -> None:
         assert [variant.expand([]) for variant in self.component.variants] == [[]] * len(self.component.variants)

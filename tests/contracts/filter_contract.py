@@ -1,4 +1,4 @@
-"""What every filter of documents must satisfy."""
+"""The contract of every filter of documents."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class FilterContract(ComponentContract):
 
     component: Filter
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Filter)
 
     def test_gives_documents_of_the_corpus_for_every_sample(self) -> None:
@@ -43,5 +43,5 @@ class FilterContract(ComponentContract):
         everything = found_by_sample(self.component.allow(SAMPLES, DOCUMENTS)) == ["abcd"] * 3
         assert everything or not self.component.is_open
 
-    def test_no_samples(self) -> None:
+    def test_no_samples_give_an_empty_result(self) -> None:
         assert len(self.component.allow([], DOCUMENTS).group) == 0

@@ -1,4 +1,4 @@
-"""What every fusion of a dense and a sparse ranking must satisfy."""
+"""The contract of every fusion of a dense and a sparse ranking."""
 
 import numpy as np
 import pytest
@@ -28,14 +28,14 @@ class FusionContract(ComponentContract):
 
     component: Fusion
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Fusion)
 
     @pytest.mark.parametrize("depth", [1, 3, 20])
-    def test_is_a_ranking(self, depth: int) -> None:
+    def test_the_result_is_a_ranking(self, depth: int) -> None:
         assert_is_ranking(self.component.fuse([DENSE, SPARSE], depth), 5, depth)
 
-    def test_holds_the_union(self) -> None:
+    def test_the_result_holds_the_union(self) -> None:
         found = rankings_of(self.component.fuse([DENSE, SPARSE], 10))
         assert [sorted(ranking) for ranking in found] == [[1, 3, 7, 8], [4], [2], [5, 6], []]
 
@@ -50,7 +50,7 @@ class FusionContract(ComponentContract):
         first, second = hits_of({9: 3.0, 1: 2.0}), hits_of({9: 0.2, 2: 0.1})
         assert rankings_of(self.component.fuse([first, second], 10))[0][0] == 9
 
-    def test_no_queries(self) -> None:
+    def test_no_queries_give_an_empty_result(self) -> None:
         assert_is_ranking(self.component.fuse([hits_of(), hits_of()], 3), 0, 3)
 
     def test_rankings_of_no_depth(self) -> None:

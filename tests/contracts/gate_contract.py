@@ -1,4 +1,4 @@
-"""What every gate must satisfy that asks no model."""
+"""The contract of every gate that asks no model."""
 
 from components.testset.protocols import DraftGate, SourceCorpus
 from components.testset.records import Draft, VerdictState

@@ -1,4 +1,4 @@
-"""What every generator must satisfy."""
+"""The contract of every generator."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ class Model:
         self.calls: list[list[Request]] = []
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """As the asking service does."""
+        """Answer as the asking service does."""
         assert len({request.id for request in requests}) == len(requests)
         self.calls.append(list(requests))
         return [self._answer(request) for request in requests]
@@ -65,7 +65,7 @@ class GeneratorContract(ComponentContract):
         """Answers to the tasks."""
         return self.component.generate(tasks, render, model)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Generator)
 
     def test_one_answer_per_task_in_order(self) -> None:
@@ -74,7 +74,7 @@ class GeneratorContract(ComponentContract):
         assert all(each.answer.state is AnswerState.OK and each.answer.text for each in made)
         assert all(each.prompt and each.path for each in made)
 
-    def test_no_tasks(self) -> None:
+    def test_no_tasks_give_no_answers(self) -> None:
         model = Model()
         assert self.generate(model) == []
         assert model.asked == []

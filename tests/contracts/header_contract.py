@@ -1,4 +1,4 @@
-"""What every writer of headers must satisfy."""
+"""The contract of every writer of headers."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class HeaderContract(ComponentContract):
         assert isinstance(writer, HeaderWriter)
         return list(writer.write(documents, chunks))
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Header)
 
     def test_a_header_per_chunk_in_a_line(self) -> None:
@@ -30,5 +30,5 @@ class HeaderContract(ComponentContract):
         assert len(headers) == len(CHUNKS)
         assert not any("\n" in header for header in headers)
 
-    def test_no_chunks(self) -> None:
+    def test_no_chunks_give_no_headers(self) -> None:
         assert self.write(DOCUMENTS, Spans(_NONE, _NONE, _NONE)) == []

@@ -1,4 +1,4 @@
-"""What everything must satisfy that says whose answers stand as history."""
+"""The contract of every source of a conversation's earlier answers."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ class HistoryContract(ComponentContract):
 
     component: History
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, History)
 
     def test_turns_wait_for_those_before_them_or_for_none(self) -> None:
@@ -34,5 +34,5 @@ class HistoryContract(ComponentContract):
         assert waited_for in ([(), ASKED[:2], ASKED[:1], ()], [()] * 4)
         assert any(waited_for) == self.component.has_rounds
 
-    def test_no_samples(self) -> None:
+    def test_no_samples_give_an_empty_result(self) -> None:
         assert self.component.earlier_turns([]) == []

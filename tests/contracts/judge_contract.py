@@ -1,4 +1,4 @@
-"""What every judged metric must satisfy. A test inherits the suite and gives `metric` and the replies of its judge."""
+"""The contract of every judged metric. A test inherits the suite and provides `metric` and the replies of its judge."""
 
 import json
 from abc import abstractmethod
@@ -100,7 +100,7 @@ class JudgeContract(MetricContract):
     def score(self, n_samples: int) -> dict[str, Scores]:
         return dict(self.judge(JUDGED[:n_samples]).scores)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, JudgedMetric)
 
     def test_one_remark_per_sample_none_empty(self) -> None:
@@ -170,7 +170,7 @@ class JudgeContract(MetricContract):
             for item, state, before in zip(JUDGED, scores.states, good.scores[name].states, strict=True):
                 assert state is (ScoreState.FAILED if item.sample.id in asked else before)
 
-    def test_unreadable_replies_are_asked_for_again_then_unparsable(self) -> None:
+    def test_unreadable_replies_are_requested_again_then_unparsable(self) -> None:
         judgements, ask = self.judge_with(lambda _: "I would rather not say.")
         max_attempts: int = self.metric.max_attempts  # type: ignore[attr-defined]
         assert len(ask.calls) == max_attempts > 1

@@ -1,4 +1,4 @@
-"""What every reranker must satisfy that asks a language model for the order of hits."""
+"""The contract of every reranker that asks a language model for the order of hits."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ class ListRerankerContract(ComponentContract):
         raise NotImplementedError
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """As the asking service does."""
+        """Answer as the asking service does."""
         assert len({request.id for request in requests}) == len(requests)
         self.asked += requests
         return [Answer(request.id, AnswerState.OK, self.reply(request)) for request in requests]
@@ -35,7 +35,7 @@ class ListRerankerContract(ComponentContract):
         self.asked: list[Request] = []
         return self.component.rank(queries, hits, self.ask)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ListReranker)
 
     def test_one_order_of_all_hits_per_query(self) -> None:
@@ -43,7 +43,7 @@ class ListRerankerContract(ComponentContract):
         assert [sorted(order.order) for order in orders] == [list(range(len(own))) for own in HITS]
         assert not any(order.unread or order.failed for order in orders)
 
-    def test_no_queries(self) -> None:
+    def test_no_queries_give_an_empty_result(self) -> None:
         assert self.rank((), ()) == []
         assert self.asked == []
 
@@ -60,7 +60,7 @@ class ListRerankerContract(ComponentContract):
             assert "{question}" in shown or "other" in shown
             assert request.json_schema is not None
 
-    def test_what_cannot_be_read_or_fails_moves_no_hit_and_is_told(self) -> None:
+    def test_what_cannot_be_read_or_fails_moves_no_hit_and_is_reported(self) -> None:
         for state, told in ((AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")):
 
             def ask(requests: Sequence[Request], state: AnswerState = state) -> list[Answer]:

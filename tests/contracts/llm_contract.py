@@ -1,4 +1,4 @@
-"""What every language model, and whatever stands in for one, must satisfy."""
+"""The contract of every language model, and of every stand-in for one."""
 
 from components.protocols import LLM, AnswersFrom
 from components.records import AnswerState, ErrorClass, Kind, Message, Request, Sample, Turn
@@ -30,7 +30,7 @@ class LLMContract(ComponentContract):
 
     component: LLM
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, LLM)
         assert isinstance(self.component.answers_from, AnswersFrom)
 
@@ -55,7 +55,7 @@ class LLMContract(ComponentContract):
     def test_the_reference_is_not_read(self) -> None:
         assert all("参考答案" not in answer.text for answer in self.component.generate(REQUESTS))
 
-    def test_no_requests(self) -> None:
+    def test_no_requests_give_no_answers(self) -> None:
         assert list(self.component.generate([])) == []
 
     def test_the_same_again(self) -> None:

@@ -1,4 +1,4 @@
-"""What every metric must satisfy. A metric's test inherits the suite of its kind and gives `metric`:
+"""The contract of every metric. A metric's test inherits the suite of its kind and provides `metric`:
 
 class TestF1(AnswerMetricContract):
     metric = F1()
@@ -80,12 +80,12 @@ class MetricContract(ABC):
     def test_says_which_values_are_better(self) -> None:
         assert self.metric.larger_is_better in (True, False, None)
 
-    def test_is_a_frozen_dataclass_and_hashable(self) -> None:
+    def test_the_component_is_a_frozen_dataclass_and_hashable(self) -> None:
         assert dataclasses.is_dataclass(self.metric)
         assert type(self.metric).__dataclass_params__.frozen
         assert hash(self.metric) == hash(dataclasses.replace(self.metric))
 
-    def test_check_finds_no_mistake(self) -> None:
+    def test_check_finds_no_error(self) -> None:
         check = getattr(self.metric, "check", list)
         assert check() == []
 
@@ -155,7 +155,7 @@ class AnswerMetricContract(MetricContract):
     def score(self, n_samples: int) -> dict[str, Scores]:
         return score_texts(self.metric, SAMPLES[:n_samples], _ANSWERS[:n_samples])
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, AnswerMetric)
 
 
@@ -167,7 +167,7 @@ class RankingMetricContract(MetricContract):
     def score(self, n_samples: int) -> dict[str, Scores]:
         return self.metric.score_rankings(_RANKINGS[:n_samples], _RELEVANT[:n_samples])
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, RankingMetric)
 
     def test_only_samples_without_gold_are_left_out(self) -> None:
@@ -193,7 +193,7 @@ class ContextMetricContract(MetricContract):
         )
         return self.metric.score_contexts(SAMPLES[:n_samples], DOCUMENTS, _SPANS[:n_samples], context)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, ContextMetric)
 
 
@@ -209,7 +209,7 @@ class CitationMetricContract(MetricContract):
         places = [[PassagePlaces((span,)) for span in own] for own in _SPANS[:n_samples]]
         return self.metric.score_citations(SAMPLES[:n_samples], DOCUMENTS, _CITED[:n_samples], places)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, CitationMetric)
 
     def test_a_sample_without_gold_in_the_corpus_has_no_value(self) -> None:

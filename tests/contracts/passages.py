@@ -11,7 +11,7 @@ from components.text.tables import TermTable, build_term_table, query_terms
 
 
 def of_texts(*texts: str) -> tuple[Passage, ...]:
-    """What a prompt holds, without titles."""
+    """Return the contents of a prompt, without titles."""
     return tuple(Passage(text) for text in texts)
 
 

@@ -1,4 +1,4 @@
-"""What holds for the ranking of any component that returns Hits."""
+"""The contract of the ranking of any component that returns Hits."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What every refiner must satisfy: above all, that it is known where each character comes from."""
+"""The contract of every refiner: above all, the origin of each character is known."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ class RefinementContract(ComponentContract):
         assert isinstance(step, Refinement)
         return step.refine(documents)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Refiner)
 
     def test_all_documents_are_there_in_their_order(self) -> None:
@@ -72,7 +72,7 @@ class RefinementContract(ComponentContract):
     def test_blank_texts_stay_blank(self) -> None:
         assert [text.strip() for text in self.refine().texts[:2]] == ["", ""]
 
-    def test_no_documents(self) -> None:
+    def test_no_documents_give_an_empty_result(self) -> None:
         refined = self.refine(Documents((), (), ()))
         assert list(refined.texts) == []
         assert len(refined.origins) == 0

@@ -1,4 +1,4 @@
-"""What every reranker must satisfy."""
+"""The contract of every reranker."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ class RerankerContract(ComponentContract):
 
     component: Reranker
     rounding = 0.0
-    """By how much scores differ that were computed in another batch."""
+    """Tolerance for scores that were computed in another batch."""
 
     def score(
         self, pairs: NDArray[np.int32], queries: Sequence[str] = QUERIES, chunks: Sequence[str] = CHUNKS
@@ -29,7 +29,7 @@ class RerankerContract(ComponentContract):
         given = queries_for(queries, self.component.tokenizer, table)
         return self.component.score(given, passages(chunks, table), pairs)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Reranker)
 
     def test_one_finite_float32_per_pair(self) -> None:
@@ -38,7 +38,7 @@ class RerankerContract(ComponentContract):
         assert scores.dtype == np.float32
         assert np.isfinite(scores).all()
 
-    def test_no_pairs(self) -> None:
+    def test_no_pairs_give_no_scores(self) -> None:
         nothing = np.zeros((0, 2), dtype=np.int32)
         for queries, chunks in ((QUERIES, CHUNKS), ((), ()), (QUERIES, ())):
             scores = self.score(nothing, queries, chunks)

@@ -1,4 +1,4 @@
-"""What every sparse index must satisfy."""
+"""The contract of every sparse index."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ class SparseIndexContract(ComponentContract):
         np.testing.assert_array_equal(found.chunk, whole.chunk)
         np.testing.assert_array_equal(found.score, whole.score)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, SparseIndex)
 
     def test_any_depth_beyond_the_number_of_chunks_is_the_same(self) -> None:
@@ -64,7 +64,7 @@ class SparseIndexContract(ComponentContract):
         np.testing.assert_array_equal(whole.score, deeper.score)
 
     @pytest.mark.parametrize("depth", [1, 3, 100])
-    def test_is_a_ranking(self, depth: int) -> None:
+    def test_the_result_is_a_ranking(self, depth: int) -> None:
         assert_is_ranking(self.search(CHUNKS, ["故宫 长城", "黄山", "泰山 嵩山"], depth), 3, min(depth, len(CHUNKS)))
 
     def test_only_chunks_with_a_word_of_the_query_are_found(self) -> None:
@@ -90,7 +90,7 @@ class SparseIndexContract(ComponentContract):
         assert found[-1] == []
         assert all(found[:-1])
 
-    def test_no_queries(self) -> None:
+    def test_no_queries_give_an_empty_result(self) -> None:
         assert_is_ranking(self.search(CHUNKS, [], 5), 0, 5)
 
     def test_the_same_again(self) -> None:

@@ -1,4 +1,4 @@
-"""What every task must satisfy."""
+"""The contract of every task."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,7 @@ class TaskContract(ComponentContract):
         """Of the two sets, by the script."""
         return self.component.write("own", self.evidence(), self.corpus, ask)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Task)
 
     def test_every_evidence_set_has_its_drafts(self) -> None:
@@ -70,7 +70,7 @@ class TaskContract(ComponentContract):
     def test_equal_evidence_gives_equal_drafts(self) -> None:
         assert self.written() == self.written()
 
-    def test_no_evidence(self) -> None:
+    def test_no_evidence_gives_an_empty_result(self) -> None:
         assert self.component.write("own", [], self.corpus, ask) == WrittenDraft(())
 
 
@@ -105,7 +105,7 @@ class AskingTaskContract(TaskContract):
             (Answer("", AnswerState.ERROR, error="broken"), Refusal.FAILED),
         ],
     )
-    def test_without_a_draft_it_is_said_why(self, reply: Answer, refusal: Refusal) -> None:
+    def test_without_a_draft_it_is_reported_why(self, reply: Answer, refusal: Refusal) -> None:
         written = self.component.write("own", self.evidence(), self.corpus, lambda requests: [reply for _ in requests])
         assert written.drafts == ()
         assert [(own.evidence, own.refusal) for own in written.not_drafted] == [

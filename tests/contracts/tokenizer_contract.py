@@ -1,4 +1,4 @@
-"""What every tokenizer must satisfy: those that measure lengths, and those that split words for an index."""
+"""The contract of every tokenizer, for lengths and for the words of an index."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ class TokenizerContract(ComponentContract):
 
     component: Tokenizer
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Tokenizer)
 
     def test_ends_never_fall_and_the_last_is_the_length_of_the_text(self) -> None:
@@ -47,7 +47,7 @@ class TokenizerContract(ComponentContract):
         for ends in self.component.token_ends(sorted({character for text in TEXTS for character in text})):
             assert len(ends) <= self.component.max_tokens_per_character
 
-    def test_no_texts(self) -> None:
+    def test_no_texts_give_an_empty_result(self) -> None:
         assert self.component.token_ends([]) == []
         assert self.component.tokenize([]) == []
 
@@ -57,7 +57,7 @@ class WordTokenizerContract(ComponentContract):
 
     component: WordTokenizer
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, WordTokenizer)
 
     def test_words_stand_at_their_places(self) -> None:
@@ -81,7 +81,7 @@ class WordTokenizerContract(ComponentContract):
         (words,) = self.component.words([""])
         assert (list(words.words), words.start.tolist(), words.end.tolist()) == ([], [], [])
 
-    def test_no_texts(self) -> None:
+    def test_no_texts_give_an_empty_result(self) -> None:
         assert list(self.component.words([])) == []
 
     def test_white_space_and_punctuation_are_not_indexed(self) -> None:

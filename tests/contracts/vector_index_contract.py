@@ -1,4 +1,4 @@
-"""What every vector index must satisfy."""
+"""The contract of every vector index."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +41,7 @@ class VectorIndexContract(ComponentContract):
         """Builds and searches."""
         return self.component.search(built(self.component, vectors), vectors, queries, depth)
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, VectorIndex)
 
     def test_any_depth_beyond_the_number_of_vectors_is_the_same(self) -> None:
@@ -52,7 +52,7 @@ class VectorIndexContract(ComponentContract):
         np.testing.assert_array_equal(whole.score, deeper.score)
 
     @pytest.mark.parametrize("depth", [1, 7, 100])
-    def test_is_a_ranking(self, depth: int) -> None:
+    def test_the_result_is_a_ranking(self, depth: int) -> None:
         hits = self.search(random_vectors(self.n_vectors), random_vectors(9, seed=1), depth)
         assert_is_ranking(hits, 9, min(depth, self.n_vectors))
 
@@ -74,7 +74,7 @@ class VectorIndexContract(ComponentContract):
         hits = self.search(random_vectors(self.n_vectors), np.zeros((2, 32), dtype=np.float32), 5)
         assert rankings_of(hits) == [[], []]
 
-    def test_no_queries(self) -> None:
+    def test_no_queries_give_an_empty_result(self) -> None:
         hits = self.search(random_vectors(self.n_vectors), np.zeros((0, 32), dtype=np.float32), 5)
         assert_is_ranking(hits, 0, 5)
 
@@ -88,14 +88,14 @@ class VectorIndexContract(ComponentContract):
 class AnySizeContract(VectorIndexContract):
     """Contract of indexes that can be built over any number of vectors."""
 
-    def test_no_vectors(self) -> None:
+    def test_an_index_of_no_vectors_finds_nothing(self) -> None:
         assert rankings_of(self.search(random_vectors(0), random_vectors(2), 5)) == [[], []]
 
     def test_no_dimensions(self) -> None:
         hits = self.search(np.zeros((3, 0), dtype=np.float32), np.zeros((2, 0), dtype=np.float32), 5)
         assert rankings_of(hits) == [[], []]
 
-    def test_one_vector(self) -> None:
+    def test_an_index_of_one_vector_finds_it(self) -> None:
         assert rankings_of(self.search(random_vectors(1), random_vectors(1), 5)) == [[0]]
 
     def test_zero_vectors_are_not_found(self) -> None:
@@ -103,7 +103,7 @@ class AnySizeContract(VectorIndexContract):
         vectors[[1, 3]] = 0
         assert sorted(rankings_of(self.search(vectors, vectors[:1], 5))[0]) == [0, 2, 4]
 
-    def test_by_hand(self) -> None:
+    def test_hits_equal_those_computed_by_hand(self) -> None:
         vectors = np.array([[1, 0], [0, 1], [0.6, 0.8], [-1, 0]], dtype=np.float32)
         hits = self.search(vectors, np.array([[1, 0], [0.8, 0.6]], dtype=np.float32), 4)
         assert hits.chunk.tolist() == [[0, 2, 3, -1], [2, 0, 1, 3]]

@@ -1,4 +1,4 @@
-"""What every data set is checked for."""
+"""Checks of every data set."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,7 @@ def test_empty_documents_are_left_out_and_counted() -> None:
 
 
 @pytest.mark.parametrize("texts", [[], [" ", ""]])
-def test_empty_corpus(texts: list[str]) -> None:
+def test_an_empty_corpus_is_an_error(texts: list[str]) -> None:
     ids = [str(number) for number in range(len(texts))]
     with pytest.raises(
         DataError, match=rf"the source: the corpus has no document with text \({len(texts)} empty ones\)"
@@ -40,7 +40,7 @@ def test_empty_corpus(texts: list[str]) -> None:
         assembled(Documents(ids, ids, texts))
 
 
-def test_no_samples() -> None:
+def test_no_samples_are_an_error() -> None:
     with pytest.raises(DataError, match="the source: no samples were found"):
         assemble("the source", DOCUMENTS, (), {}, {})
 
@@ -53,7 +53,7 @@ def test_duplicate_ids_name_both_places() -> None:
 
 
 @pytest.mark.parametrize("references", [(), ("",), (" ", "\n")])
-def test_no_reference(references: tuple[str, ...]) -> None:
+def test_a_missing_reference_is_an_error(references: tuple[str, ...]) -> None:
     with pytest.raises(DataError, match="the source: sample 's1' has no reference answer"):
         assembled(DOCUMENTS, replace(SAMPLE, references=references))
 
@@ -65,7 +65,7 @@ def test_samples_without_references_are_legal_for_retrieval_alone_and_counted() 
     assert benchmark.notes["n_samples_without_reference"] == 1
 
 
-def test_empty_question() -> None:
+def test_an_empty_question_is_an_error() -> None:
     with pytest.raises(DataError, match="the question of sample 's1' is empty"):
         assembled(DOCUMENTS, replace(SAMPLE, question=" "))
 
@@ -106,7 +106,7 @@ def test_gold_in_another_unicode_form_is_reported_as_such() -> None:
         require_gold_in_corpus(assembled(documents, replace(SAMPLE, gold=(Evidence(decomposed),))), "the source")
 
 
-def test_all_gold_that_is_not_in_the_corpus_is_told_at_once() -> None:
+def test_all_gold_that_is_not_in_the_corpus_is_reported_together() -> None:
     lost = [replace(SAMPLE, id=f"s{n}", gold=(Evidence(f"nowhere{n}"),)) for n in range(12)]
     with pytest.raises(DataError) as raised:
         require_gold_in_corpus(assembled(DOCUMENTS, *lost), "the source")
@@ -174,5 +174,5 @@ def test_names_of_the_results_own_are_refused(fields: dict[str, Any], what: str)
         assembled(DOCUMENTS, replace(SAMPLE, **fields))
 
 
-def test_a_subset_all_is_no_name_of_the_results() -> None:
+def test_a_subset_all_is_not_a_name_of_the_results() -> None:
     assert assembled(DOCUMENTS, replace(SAMPLE, subset="all")).samples[0].subset == "all"

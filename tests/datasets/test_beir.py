@@ -76,7 +76,7 @@ class TestLoading:
             Sample("q2", "all", Kind.QA, "How deep is it?", ()),
         )
 
-    def test_notes(self, tmp_path: Path) -> None:
+    def test_notes_count_what_was_left_out(self, tmp_path: Path) -> None:
         unknown = "q8\td1\t0\nq9\td1\t1\nq9\td2\t1\nq2\tabsent\t0\n"
         notes = load(write(tmp_path, f"{QRELS}q1\td2\t2\n{unknown}")).notes
         assert notes == {
@@ -171,7 +171,7 @@ class TestLoading:
         ({"answer": [], "scale": "percent"}, ()),
     ],
 )
-def test_answers(tmp_path: Path, record: dict[str, object], references: tuple[str, ...]) -> None:
+def test_reference_answers_are_read(tmp_path: Path, record: dict[str, object], references: tuple[str, ...]) -> None:
     write_lines(tmp_path / "answers.jsonl", [{"_id": "q1", **record}])
     assert read_answers(tmp_path / "answers.jsonl") == {"q1": references}
 
@@ -194,7 +194,7 @@ class TestBadInput:
             (QRELS + "q1\td2\t1\n", "line 5: document 'd2' has the score 1 for query 'q1', but an earlier line says 2"),
         ],
     )
-    def test_qrels(self, tmp_path: Path, qrels: str, message: str) -> None:
+    def test_invalid_qrels_are_errors(self, tmp_path: Path, qrels: str, message: str) -> None:
         (tmp_path / "qrels.tsv").write_text(qrels, encoding="utf-8")
         with pytest.raises(DataError, match=message):
             read_qrels(tmp_path / "qrels.tsv")
@@ -209,7 +209,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=rf"{name}: no such file"):
             load(root)
 
-    def test_no_qrels(self, tmp_path: Path) -> None:
+    def test_missing_qrels_are_an_error(self, tmp_path: Path) -> None:
         (write(tmp_path) / "qrels.tsv").unlink()
         with pytest.raises(DataError, match=r"has neither qrels\.tsv nor qrels/test\.tsv"):
             load(tmp_path)
@@ -250,7 +250,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"corpus\.jsonl: none of its 1 documents has a text"):
             load(tmp_path)
 
-    def test_no_queries(self, tmp_path: Path) -> None:
+    def test_missing_queries_are_an_error(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [])
         with pytest.raises(DataError, match=r"queries\.jsonl: contains no query"):
             load(tmp_path)
@@ -270,7 +270,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=rf"answers\.jsonl, line 1: field 'answer' is {value}, expected a string"):
             load(write(tmp_path, answers=[{"_id": "q1", **record}]))
 
-    def test_settings(self) -> None:
+    def test_invalid_settings_are_errors(self) -> None:
         assert Beir("").check()[0].startswith("root: is empty")
         assert Beir("x", subset="My set").check()[0].startswith("subset: got 'My set', expected a name of a-z")
         assert Beir("x", limit=0).check() == ["limit: got 0, expected 1 or more, or null for all samples"]

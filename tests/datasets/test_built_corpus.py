@@ -84,7 +84,7 @@ def test_menus_go_away_and_rows_keep_their_last_lines(tmp_path: Path) -> None:
     assert counts["n_cleaned_shared_edges"] == 5
 
 
-def test_rows_of_a_table_are_no_near_duplicates(tmp_path: Path) -> None:
+def test_rows_of_a_table_are_not_near_duplicates(tmp_path: Path) -> None:
     rows = [f"{FACTS}It cost {price} pounds.\n" for price in (100, 200, 200)]
     (tmp_path / "t.csv").write_text("text\n" + "".join(rows).replace(",", ""), encoding="utf-8")
     write_lines(tmp_path / "t.jsonl", [{"id": place, "text": row} for place, row in enumerate(rows)])
@@ -142,7 +142,7 @@ def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
         BuiltCorpus(str(tmp_path)).read()
 
 
-def test_mistakes_are_told_before_anything_is_read(tmp_path: Path) -> None:
+def test_errors_are_reported_before_anything_is_read(tmp_path: Path) -> None:
     assert "path: is empty" in BuiltCorpus().check()[0]
     mistakes = BuiltCorpus(
         str(tmp_path / "gone"), keep_structure=False, min_characters=9, max_characters=5, similarity=0.2

@@ -82,7 +82,7 @@ class TestDocuments:
         assert len(kept.documents) == len(merged.documents) + 1
         assert gold_of(kept) == gold_of(merged)
 
-    def test_hidden_files_and_folders_are_no_documents(self, root: Path) -> None:
+    def test_hidden_files_and_folders_are_not_documents(self, root: Path) -> None:
         (root / "80000_docs" / ".DS_Store").write_bytes(b"\xff")
         (root / "80000_docs" / "folder").mkdir()
         assert CrudRag(str(root)).load().notes["n_documents_read"] == 5
@@ -111,7 +111,7 @@ class TestSamples:
         chosen = CrudRag(str(root), subsets=("read/qa_1doc",)).load()
         assert [s.subset for s in chosen.samples] == ["read/qa_1doc"]
 
-    def test_limit(self, root: Path) -> None:
+    def test_the_limit_holds_for_samples(self, root: Path) -> None:
         whole, limited = CrudRag(str(root)).load(), CrudRag(str(root), limit=2).load()
         assert len(limited.samples) == 2
         assert limited.documents == whole.documents
@@ -137,7 +137,7 @@ class TestGold:
         assert (added.start, added.end) == (None, None)
         assert added.document_id.startswith("gold:")
 
-    def test_counts(self, root: Path) -> None:
+    def test_notes_count_the_gold_by_result(self, root: Path) -> None:
         notes = CrudRag(str(root)).load().notes
         assert (notes["n_gold_texts"], notes["n_gold_found_in_corpus"], notes["n_gold_added"]) == (5, 3, 2)
         assert (notes["n_gold_within_added"], notes["n_gold_not_in_corpus"]) == (0, 0)
@@ -172,7 +172,7 @@ class TestGold:
 
 
 class TestFingerprint:
-    def test_is_that_of_the_content(self, tmp_path: Path) -> None:
+    def test_the_fingerprint_depends_on_the_content_only(self, tmp_path: Path) -> None:
         one, two = write(tmp_path / "one"), write(tmp_path / "two")
         known = CrudRag(str(one)).fingerprint()
         assert known == CrudRag(str(two)).fingerprint()
@@ -183,7 +183,7 @@ class TestFingerprint:
 
 
 class TestBadInput:
-    def test_fields(self) -> None:
+    def test_invalid_fields_are_errors(self) -> None:
         assert CrudRag("somewhere").check() == []
         mistakes = CrudRag(subsets=("read/qa_9docs",), gold_overlap=0, limit=0).check()
         assert [mistake.split(":")[0] for mistake in mistakes] == ["root", "subsets", "gold_overlap", "limit"]
@@ -210,11 +210,11 @@ class TestBadInput:
             CrudRag(str(root)).load()
 
     @pytest.mark.parametrize("corpus", [{}, {"part_1": []}, {"part_1": ["", "\u3000"]}])
-    def test_empty_corpus(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
+    def test_an_empty_corpus_is_an_error(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
         with pytest.raises(DataError, match="the corpus has no document with text"):
             CrudRag(str(write(tmp_path, corpus=corpus)), add_gold=False).load()
 
-    def test_truncated_split(self, root: Path) -> None:
+    def test_a_truncated_split_is_an_error(self, root: Path) -> None:
         file = root / "crud_split" / "split_merged.json"
         file.write_bytes(file.read_bytes()[: file.read_bytes().index(b"questanswer_2docs") + 40])
         with pytest.raises(
@@ -241,12 +241,12 @@ class TestBadInput:
             ({"news1": ["甲"]}, "field 'news1' is a list, expected a string"),
         ],
     )
-    def test_broken_record(self, tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    def test_a_broken_record_is_an_error(self, tmp_path: Path, changes: dict[str, object], message: str) -> None:
         root = write(tmp_path, {"questanswer_1doc": [{**SPLIT["questanswer_1doc"][0], **changes}]})
         with pytest.raises(DataError, match=message):
             CrudRag(str(root)).load()
 
-    def test_missing_field(self, tmp_path: Path) -> None:
+    def test_a_missing_field_is_an_error(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"questanswer_1doc": [{"ID": "1", "news1": ABSENT}]})
         with pytest.raises(DataError, match=r"list 'questanswer_1doc', record 1 \(ID 1\): no field 'questions'"):
             CrudRag(str(root)).load()
@@ -276,7 +276,7 @@ def published(crud: CrudRag) -> Benchmark:
 
 
 class TestPublishedData:
-    def test_is_a_dataset(self, crud: CrudRag) -> None:
+    def test_published_data_is_a_dataset(self, crud: CrudRag) -> None:
         assert isinstance(crud, Dataset)
         assert len(crud.fingerprint()) == 64
 

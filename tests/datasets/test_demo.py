@@ -40,7 +40,7 @@ def read(folder: Path, **changes: object) -> Benchmark:
 
 
 class TestReading:
-    def test_a_sample(self, tmp_path: Path) -> None:
+    def test_a_sample_is_read_with_all_fields(self, tmp_path: Path) -> None:
         (sample,) = read(tmp_path).samples
         assert sample == Sample(
             id="s1",
@@ -65,7 +65,7 @@ class TestReading:
             ("finance", "multi_hop", Kind.QA),
         ],
     )
-    def test_kinds(self, tmp_path: Path, subset: str, task: str | None, kind: Kind) -> None:
+    def test_samples_have_their_kinds(self, tmp_path: Path, subset: str, task: str | None, kind: Kind) -> None:
         (sample,) = read(tmp_path, subset=subset, task=task).samples
         assert sample.kind is kind
 
@@ -78,11 +78,11 @@ class TestReading:
         with pytest.raises(DataError, match="gold of sample 's1' points nowhere: the corpus has no document 'd2'"):
             read(tmp_path, gold=[{"document": "d2", "quote": "桥长"}])
 
-    def test_no_reference(self, tmp_path: Path) -> None:
+    def test_a_missing_reference_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"\(id s1\): the item has no reference"):
             read(tmp_path, references=[" "])
 
-    def test_wrong_limit(self) -> None:
+    def test_an_invalid_limit_is_an_error(self) -> None:
         assert Demo(limit=0).check() == ["limit: got 0, expected 1 or more, or null for all samples"]
         with pytest.raises(ConfigError, match="limit: got 0"):
             Demo(limit=0).load()
@@ -99,7 +99,7 @@ def texts(demo: Benchmark) -> dict[str, str]:
 
 
 class TestBundledData:
-    def test_is_a_dataset(self) -> None:
+    def test_bundled_data_is_a_dataset(self) -> None:
         assert isinstance(Demo(), Dataset)
         assert Demo().name == "demo"
         assert Demo().check() == []

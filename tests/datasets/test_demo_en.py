@@ -50,17 +50,17 @@ def texts(demo: Benchmark) -> dict[str, str]:
 
 
 class TestBundledData:
-    def test_is_a_dataset_of_its_own(self) -> None:
+    def test_bundled_data_is_a_dataset_of_its_own(self) -> None:
         assert isinstance(DemoEn(), Dataset)
         assert (DemoEn().name, DemoEn().check()) == ("demo_en", [])
         assert DemoEn().fingerprint() == DemoEn(limit=3).fingerprint() != Demo().fingerprint()
 
-    def test_is_in_english(self, demo: Benchmark) -> None:
+    def test_bundled_data_is_in_english(self, demo: Benchmark) -> None:
         assert detect_language([*demo.documents.texts, *(sample.question for sample in demo.samples)]) == "en"
         everything = [*demo.documents.titles, *demo.documents.texts, *(s.question for s in demo.samples)]
         assert [text for text in everything if re.search(r"[\u3000-\u9fff\uff00-\uffef]", text)] == []
 
-    def test_counts(self, demo: Benchmark) -> None:
+    def test_bundled_data_have_the_documented_counts(self, demo: Benchmark) -> None:
         assert len(demo.documents) >= 80
         assert len(demo.samples) >= 200
         assert len({sample.id for sample in demo.samples}) == len(demo.samples)

@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder(folder: Path) -> None:
+def test_a_folder_is_read_with_its_subfolders(folder: Path) -> None:
     documents, counts = read_documents(folder)
     assert dict(zip(documents.ids, documents.texts, strict=True)) == {
         "a.txt": "Plain text.\nSecond line.",
@@ -172,7 +172,7 @@ def test_files_of_other_kinds_count_in_the_fingerprint(folder: Path) -> None:
     assert dataset.fingerprint() != before
 
 
-def test_a_line_that_is_no_document(tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_document(tmp_path: Path) -> None:
     (tmp_path / "documents.jsonl").write_text('{"text": "x"}\n{"contents": "y"}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"documents\.jsonl, line 2: no field 'text'. Its fields are: contents"):
         read_documents(tmp_path / "documents.jsonl")
@@ -194,7 +194,7 @@ def test_a_damaged_pdf_is_named(tmp_path: Path, content: bytes) -> None:
         read_documents(tmp_path)
 
 
-def test_a_title_that_is_no_text(tmp_path: Path) -> None:
+def test_a_title_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("Printed.").replace(b"/Title ()", b"/Title 12"))
     (tmp_path / "b.pdf").write_bytes(pdf("Printed."))
     (tmp_path / "c.html").write_text("<title/>", encoding="utf-8")

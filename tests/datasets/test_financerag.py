@@ -67,7 +67,7 @@ class TestLoading:
         assert (sample.gold, sample.references) == ((Evidence("tatqa/d1"),), ("one, two",))
         assert benchmark.labels == {"finqabench": "FinQABench", "tatqa": "TATQA"}
 
-    def test_notes(self, tmp_path: Path) -> None:
+    def test_notes_count_what_was_left_out(self, tmp_path: Path) -> None:
         notes = loader(write(tmp_path)).load().notes
         for subset in ("finqabench", "tatqa"):
             assert (notes[f"n_documents_{subset}"], notes[f"n_queries_{subset}"]) == (2, 2)
@@ -142,7 +142,7 @@ class TestMissing:
         with pytest.raises(ConfigError, match="sets: got"):
             FinanceRag("x", sets=sets).load()
 
-    def test_other_settings(self) -> None:
+    def test_invalid_settings_are_errors(self) -> None:
         root, limit = FinanceRag("", limit=0).check()
         assert root.startswith("root: is empty; expected the folder that holds the sets")
         assert limit == "limit: got 0, expected 1 or more, or null for all samples"
@@ -154,7 +154,7 @@ def real(shared_data: Path) -> Path:
 
 
 class TestRealFiles:
-    def test_counts(self, real: Path) -> None:
+    def test_real_files_have_the_published_counts(self, real: Path) -> None:
         benchmark = FinanceRag(str(real), skip_missing=True).load()
         notes = benchmark.notes
         sizes = [[notes[f"{size}_{subset}"] for size in SIZES] for subset in ("finqabench", "financebench", "tatqa")]
@@ -179,7 +179,7 @@ class TestRealFiles:
         assert benchmark.notes["n_queries_not_prepared"] == 0
         assert benchmark.notes["n_prepared_of_unknown_queries"] == 24
 
-    def test_answers(self, real: Path) -> None:
+    def test_real_answers_are_read(self, real: Path) -> None:
         benchmark = FinanceRag(str(real), sets=("FinQABench", "FinanceBench", "TATQA")).load()
         references = {sample.id: sample.references for sample in benchmark.samples}
         assert references["financebench/qd2ac917a"] == ("101.5%",)

@@ -18,7 +18,7 @@ def found(passage: str, *documents: str, overlap: float = 0.8) -> tuple[Evidence
     return finder.find(passage)
 
 
-def test_whole_document() -> None:
+def test_gold_may_be_a_whole_document() -> None:
     assert found(FIRST + SECOND, OTHER, FIRST + SECOND) == (Evidence("d1", 0, len(FIRST + SECOND)),)
 
 
@@ -70,7 +70,7 @@ def test_straddling_two_documents() -> None:
     )
 
 
-def test_boilerplate_is_no_second_document() -> None:
+def test_boilerplate_is_not_a_second_document() -> None:
     """A notice that ends many pages ends the passage too: any of them would do, so none is evidence."""
     passage = FIRST + SECOND + OTHER
     pages = [f"{number}。{OTHER}" for number in range(6)]

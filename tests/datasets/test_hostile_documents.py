@@ -61,7 +61,7 @@ def test_views_without_end_or_measure_are_refused(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("part", [b"people", b"surname", b"a word of text"], ids=["table", "column", "value"])
-def test_databases_with_bytes_that_are_no_utf8_are_refused(tmp_path: Path, part: bytes) -> None:
+def test_databases_with_bytes_that_are_not_utf8_are_refused(tmp_path: Path, part: bytes) -> None:
     file = tmp_path / "a.db"
     database = sqlite3.connect(file)
     database.execute("CREATE TABLE people(surname TEXT)")

@@ -1,4 +1,4 @@
-"""What a reader sees of a page: blocks apart, words whole, and no guessed characters."""
+"""The visible text of a page: blocks apart, words whole, and no guessed characters."""
 
 import pytest
 
@@ -26,11 +26,11 @@ def text_of(body: str) -> str:
         ("", ""),
     ],
 )
-def test_text(body: str, expected: str) -> None:
+def test_text_of_a_page_is_read(body: str, expected: str) -> None:
     assert text_of(f"<html><body>{body}</body></html>") == expected
 
 
-def test_title() -> None:
+def test_the_title_of_a_page_is_read() -> None:
     page = read_html(b"<html><head><title> A\n page </title></head><body>text</body></html>", "a.html")
     assert page == ("A page", "text")
     assert read_html(b"<p>text", "a.html").title == ""
@@ -96,7 +96,7 @@ def test_what_is_never_closed_is_read_all_the_same(markup: str, expected: str) -
         (b"<meta charset='rot13'>x", r"a\.html: declares an unknown encoding, 'rot13'"),
     ],
 )
-def test_what_is_no_page_is_an_error(markup: bytes, message: str) -> None:
+def test_what_is_not_a_page_is_an_error(markup: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_html(markup, "a.html")
 

@@ -155,7 +155,7 @@ class TestFields:
             ({"document": "b.md", "grade": 2}, Evidence("b.md", grade=2)),
         ],
     )
-    def test_gold(self, tmp_path: Path, unit: object, expected: Evidence) -> None:
+    def test_gold_is_read_from_the_questions(self, tmp_path: Path, unit: object, expected: Evidence) -> None:
         assert only(tmp_path, gold=[unit]).gold == (expected,)
 
     def test_a_history_makes_a_conversation(self, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ class TestFields:
         with pytest.raises(DataError, match=f"sample '1' .* no document '{document}' with text; {hint}"):
             load(tmp_path, {**QUESTION, "gold": ["a.md", {"document": document, "start": 0, "end": 9}]})
 
-    def test_all_mistakes_are_told_at_once(self, tmp_path: Path) -> None:
+    def test_all_errors_are_reported_together(self, tmp_path: Path) -> None:
         lost = [{**QUESTION, "id": str(n), "gold": {"document": "a.md", "quote": f"nowhere {n}"}} for n in range(3)]
         with pytest.raises(DataError) as raised:
             load(tmp_path, lost[0], QUESTION, *lost[1:])
@@ -210,12 +210,12 @@ class TestFields:
         notes = load(tmp_path, {**QUESTION, "year": 1932, "source": "web"}).notes
         assert (notes["n_fields_left_aside"], notes["fields_left_aside"]) == (2, "source, year")
 
-    def test_another_name_beside_the_right_one_is_no_slip(self, tmp_path: Path) -> None:
+    def test_another_name_beside_the_right_one_is_not_a_slip(self, tmp_path: Path) -> None:
         benchmark = load(tmp_path, {**QUESTION, "references": "1932", "answer": "a long one"})
         assert benchmark.samples[0].references == ("1932",)
         assert benchmark.notes["n_fields_left_aside"] == 1
 
-    def test_a_limit(self, tmp_path: Path) -> None:
+    def test_a_limit_reduces_the_samples(self, tmp_path: Path) -> None:
         write(tmp_path, QUESTION, {**QUESTION, "id": "2"})
         limited = Jsonl(str(tmp_path / "docs"), str(tmp_path / "samples.jsonl"), limit=1)
         assert len(limited.load().samples) == 1
@@ -283,7 +283,7 @@ class TestBadInput:
             ({**QUESTION, "question": " "}, "the question of sample '1' is empty"),
         ],
     )
-    def test_samples(self, tmp_path: Path, record: object, message: str) -> None:
+    def test_invalid_samples_are_errors(self, tmp_path: Path, record: object, message: str) -> None:
         with pytest.raises(DataError, match=message):
             load(tmp_path, record)
 
@@ -296,7 +296,7 @@ class TestBadInput:
         with pytest.raises(DataError, match="the sample id '1' occurs twice"):
             load(tmp_path, QUESTION, QUESTION)
 
-    def test_libraries_that_are_missing_are_a_mistake_of_the_settings(
+    def test_libraries_that_are_missing_are_an_error_of_the_settings(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (write(tmp_path) / "docs" / "c.html").write_text("<p>x", encoding="utf-8")
@@ -305,13 +305,13 @@ class TestBadInput:
             Jsonl(str(tmp_path / "docs"), str(tmp_path / "samples.jsonl")).load()
 
     @pytest.mark.parametrize("name", ["", "two words", "x" * 61, "a/b", "-x"])
-    def test_names(self, tmp_path: Path, name: str) -> None:
+    def test_invalid_names_are_errors(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path)
         (mistake,) = Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name=name).check()
         assert mistake.startswith(f"name: got {name!r}")
         assert Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name="手册-2.1").check() == []
 
-    def test_settings(self, tmp_path: Path) -> None:
+    def test_invalid_settings_are_errors(self, tmp_path: Path) -> None:
         mistakes = Jsonl("", "", limit=0).check()
         assert [mistake.split(":")[0] for mistake in mistakes] == ["documents", "samples", "limit"]
         (mistake,) = Jsonl(str(tmp_path / "gone"), "x").check()

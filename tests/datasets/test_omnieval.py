@@ -69,7 +69,7 @@ def samples(benchmark: Benchmark) -> dict[str, Sample]:
 
 
 class TestSamples:
-    def test_an_item(self, samples: dict[str, Sample]) -> None:
+    def test_an_item_becomes_a_sample(self, samples: dict[str, Sample]) -> None:
         assert samples["retail_banking/extractive/0"] == Sample(
             id="retail_banking/extractive/0",
             subset="finance",
@@ -106,7 +106,7 @@ class TestSamples:
         root = write(tmp_path, {f"{area}/基金/抽取类问答": [item()] for area in ("投资", "银行业务")})
         assert len({sample.topic for sample in OmniEval(str(root)).load().samples}) == 2
 
-    def test_notes(self, benchmark: Benchmark) -> None:
+    def test_notes_count_what_was_left_out(self, benchmark: Benchmark) -> None:
         assert benchmark.notes == {
             "n_empty_conversations": 1,
             "n_gold_passages_not_found": 0,
@@ -120,11 +120,11 @@ class TestSamples:
             "n_gold_units_not_in_corpus": 0,
         }
 
-    def test_documents(self, benchmark: Benchmark) -> None:
+    def test_documents_are_read_from_the_corpus(self, benchmark: Benchmark) -> None:
         assert list(benchmark.documents.ids) == ["node-1", "node-2"]
         assert list(benchmark.documents.titles) == ["年报", "公告"]
 
-    def test_limit(self, tmp_path: Path) -> None:
+    def test_the_limit_holds_for_samples(self, tmp_path: Path) -> None:
         limited = OmniEval(str(write(tmp_path)), limit=3).load()
         assert {sample.task for sample in limited.samples} == {"extractive", "conversational", "long_form"}
 
@@ -168,7 +168,7 @@ class TestGold:
 
 
 class TestFolders:
-    def test_chosen_folders(self, tmp_path: Path) -> None:
+    def test_chosen_folders_are_read(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (root / "gen_datas_set_final").rename(root / "mine")
         (root / "corpus" / "nodes_dir" / "set-2048-256_nodes").rename(root / "my_corpus")
@@ -204,7 +204,7 @@ class TestFolders:
 
 
 class TestBadInput:
-    def test_fields(self) -> None:
+    def test_invalid_fields_are_errors(self) -> None:
         assert OmniEval("somewhere", limit=1).check() == []
         with pytest.raises(ConfigError, match="2 errors"):
             OmniEval(limit=0).load()
@@ -218,7 +218,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"nowhere: no such folder\. Expected here: OmniEval's items"):
             OmniEval(str(root), samples_folder="nowhere").load()
 
-    def test_no_items(self, tmp_path: Path) -> None:
+    def test_missing_items_are_an_error(self, tmp_path: Path) -> None:
         root = write(tmp_path, {})
         with pytest.raises(DataError, match="nothing for samples_folder"):
             OmniEval(str(root)).load()
@@ -227,15 +227,15 @@ class TestBadInput:
             OmniEval(str(root)).load()
 
     @pytest.mark.parametrize("nodes", [[], [{"id": "a", "contents": " "}]])
-    def test_empty_corpus(self, tmp_path: Path, nodes: list[object]) -> None:
+    def test_an_empty_corpus_is_an_error(self, tmp_path: Path, nodes: list[object]) -> None:
         with pytest.raises(DataError, match="the corpus has no document with text"):
             OmniEval(str(write(tmp_path, nodes=nodes))).load()
 
-    def test_duplicate_node(self, tmp_path: Path) -> None:
+    def test_a_duplicate_node_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="document id 'node-1' occurs twice"):
             OmniEval(str(write(tmp_path, nodes=[*NODES, NODES[0]]))).load()
 
-    def test_broken_line(self, tmp_path: Path) -> None:
+    def test_a_broken_line_is_an_error(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (file,) = root.glob("gen_datas_set_final/投资/*/*.jsonl")
         file.write_text('{"question": "为', encoding="utf-8")
@@ -253,12 +253,12 @@ class TestBadInput:
             (item(question=" "), "the question of sample 'retail_banking/extractive/0' is empty"),
         ],
     )
-    def test_broken_item(self, tmp_path: Path, line: object, message: str) -> None:
+    def test_a_broken_item_is_an_error(self, tmp_path: Path, line: object, message: str) -> None:
         with pytest.raises(DataError, match=message):
             OmniEval(str(write(tmp_path, {"银行业务/零售银行/抽取类问答": [line]}))).load()
 
 
-def test_real_layout(shared_data: Path) -> None:
+def test_the_published_layout_is_read(shared_data: Path) -> None:
     omnieval = OmniEval(str(shared_data / "omnieval_layout"))
     assert isinstance(omnieval, Dataset)
     benchmark = omnieval.load()
@@ -330,7 +330,7 @@ class TestHumanAnnotated:
             OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()
 
 
-def test_a_turn_that_was_rejected_is_no_sample_but_was_said(tmp_path: Path) -> None:
+def test_a_rejected_turn_is_not_a_sample_but_remains_in_the_history(tmp_path: Path) -> None:
     turns = [item(question="一？"), item(question="二？", evaluation=0), item(question="三？")]
     benchmark = OmniEval(str(write(tmp_path, {"银行业务/零售银行/多轮对话类问答": [turns]}))).load()
     assert [sample.question for sample in benchmark.samples] == ["一？", "三？"]

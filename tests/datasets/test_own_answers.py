@@ -1,4 +1,4 @@
-"""What users' questions say of their answers."""
+"""Reference answers in users' questions."""
 
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def test_fake_answers_are_kept(tmp_path: Path) -> None:
         ({"fakeanswer": "x"}, "did you mean 'fake_answers'"),
     ],
 )
-def test_mistakes_are_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+def test_errors_are_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         only(tmp_path, **fields)
 

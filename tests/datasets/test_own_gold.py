@@ -91,7 +91,7 @@ def test_offsets_tell_which_of_several_places_a_quote_means(tmp_path: Path, star
         ({"gold_any": ["c.md"]}, "the corpus has no document 'c.md'"),
     ],
 )
-def test_mistakes_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as raised:
         load(tmp_path, {**QUESTION, **fields})
     assert message in str(raised.value)

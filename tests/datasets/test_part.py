@@ -104,7 +104,7 @@ def test_documents_that_are_read_by_themselves_are_read_once_for_all_parts() -> 
     assert (len(loaded.samples), loaded.notes["n_read"]) == (14, 7)
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert Part(Clustered(), 1.0).check() == ["held_out_share: got 1.0, expected a share in (0, 1)"]
     with pytest.raises(ConfigError, match="held_out_share"):
         Part(Clustered(), 0.0).load()

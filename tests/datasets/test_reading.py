@@ -61,7 +61,7 @@ class TestLines:
         lines = read_lines(written(tmp_path, "\ufeffone\n\ufefftwo".encode()), WANTED)
         assert list(lines) == [(1, "one"), (2, "\ufefftwo")]
 
-    def test_empty_file(self, tmp_path: Path) -> None:
+    def test_an_empty_file_has_no_lines(self, tmp_path: Path) -> None:
         assert list(read_lines(written(tmp_path, ""), WANTED)) == []
 
     def test_invalid_utf8_gives_byte_offset_and_line(self, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ RECORDS = [{"ID": "一", "text": "甲\\u4e59"}, {"ID": "二", "n": [1, 2.5, None
 
 
 class TestJson:
-    def test_whole_file(self, tmp_path: Path) -> None:
+    def test_a_whole_file_is_read_as_json(self, tmp_path: Path) -> None:
         assert read_json(written(tmp_path, json.dumps(RECORDS)), WANTED) == (RECORDS, False)
 
     def test_cut_list_says_where_and_how_many_are_whole(self, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ class TestJson:
         with pytest.raises(DataError, match=r"not JSON at byte offset \d+ \(line 1\)"):
             read_json(written(tmp_path, content), WANTED, accept_truncated=True)
 
-    def test_what_comes_behind_the_end_is_no_cut(self, tmp_path: Path) -> None:
+    def test_what_comes_behind_the_end_is_not_a_cut(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"not JSON .* Extra data"):
             read_json(written(tmp_path, "[{}, {}] 0"), WANTED, accept_truncated=True)
 
@@ -145,7 +145,7 @@ class TestJson:
     def test_a_byte_order_mark_is_left_out(self, tmp_path: Path) -> None:
         assert read_json(written(tmp_path, b"\xef\xbb\xbf[1]"), WANTED) == ([1], False)
 
-    def test_invalid_utf8(self, tmp_path: Path) -> None:
+    def test_invalid_utf8_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"byte 0xff at byte offset 3 \(line 2\)"):
             read_json(written(tmp_path, b'[\n"\xff"]'), WANTED, accept_truncated=True)
 
@@ -162,7 +162,7 @@ class TestJson:
 
 
 class TestFields:
-    def test_texts(self) -> None:
+    def test_optional_texts_are_read_without_blanks(self) -> None:
         record = {"one": "甲", "many": ["甲", " ", "乙"], "null": None}
         assert optional_texts(record, "one", "here") == ("甲",)
         assert optional_texts(record, "many", "here") == ("甲", "乙")
@@ -173,7 +173,7 @@ class TestFields:
         with pytest.raises(DataError, match=r"file, record 3: no field 'question'\. Its fields are: a, b"):
             required_text({"a": 1, "b": 2}, "question", "file, record 3")
 
-    def test_wrong_types(self) -> None:
+    def test_wrong_types_are_errors(self) -> None:
         with pytest.raises(DataError, match="field 'a' is a number, expected a string"):
             required_text({"a": 1}, "a", "here")
         with pytest.raises(DataError, match="field 'a' holds a number, expected a string or a list of strings"):
@@ -200,7 +200,7 @@ class TestFingerprint:
         assert known != sha256_of_files({"a": one, "c": two}, WANTED)
         assert len(known) == 64
 
-    def test_missing_file(self, tmp_path: Path) -> None:
+    def test_a_missing_file_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"no such file\. Expected here: a test file"):
             sha256_of_files({"a": tmp_path / "a"}, WANTED)
 

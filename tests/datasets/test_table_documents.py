@@ -68,7 +68,7 @@ def test_a_view_is_read_if_it_is_named(shop: Path) -> None:
     assert (list(documents.ids), list(documents.texts)) == (["shop.db/dear/000001"], ["id: 7\ntitle: Lamp"])
 
 
-def test_a_table_that_is_not_there(shop: Path) -> None:
+def test_a_table_that_does_not_exist(shop: Path) -> None:
     with pytest.raises(DataError, match=r"shop\.db: has no table 'article'; its tables are .*articles, dear, parts"):
         read_documents(shop, ReadingOptions(tables=("article",)))
 
@@ -83,7 +83,7 @@ def test_a_column_that_no_table_has_beside_one_that_some_have(shop: Path) -> Non
         read_documents(shop.parent, ReadingOptions(text_columns=("title", "Body")))
 
 
-def test_columns_for_tables_that_are_not_there(tmp_path: Path) -> None:
+def test_columns_for_tables_that_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Plain.", encoding="utf-8")
     assert read_documents(tmp_path, ReadingOptions(text_columns=("body",)))[0].texts == ["Plain."]
 
@@ -108,7 +108,7 @@ def test_changes_that_are_not_yet_in_the_file(tmp_path: Path) -> None:
     assert read_documents(tmp_path / "busy.db")[0].texts == ["x: new"]
 
 
-def test_files_that_are_no_databases(shop: Path) -> None:
+def test_files_that_are_not_databases(shop: Path) -> None:
     (shop.parent / "Thumbs.db").write_bytes(b"pictures")
     _, counts = read_documents(shop.parent)
     assert counts["files_of_other_kinds"] == "1 .db of another kind"

@@ -60,7 +60,7 @@ def test_scores_by_hand() -> None:
 @pytest.mark.parametrize(
     ("depth", "weight", "mistake"), [(0, 0.5, "depth: got 0"), (5, 1.5, "relevance_weight: got 1.5")]
 )
-def test_mistakes(depth: int, weight: float, mistake: str) -> None:
+def test_invalid_settings_are_reported(depth: int, weight: float, mistake: str) -> None:
     for component in (MmrByTerms(weight, depth), MmrByVectors(Hashing(), weight, depth)):
         (found,) = component.check()
         assert found.startswith(mistake)

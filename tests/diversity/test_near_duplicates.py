@@ -47,6 +47,6 @@ def test_hits_beyond_the_depth_are_not_compared() -> None:
     assert left(replace(COMPONENT, depth=1), "a b c", "a b c") == [0, 1]
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     found = [mistake.split(",")[0] for mistake in NearDuplicates(threshold=0, n=0, depth=0).check()]
     assert found == ["n: got 0", "depth: got 0", "threshold: got 0"]

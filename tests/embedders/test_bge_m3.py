@@ -112,7 +112,7 @@ def test_blank_texts_have_nothing_and_the_rest_stay_in_place(folder: str, chunks
     np.testing.assert_allclose(found.dense[1], chunks.dense[1], atol=1e-6)
 
 
-def test_no_texts(folder: str) -> None:
+def test_no_texts_give_no_vectors(folder: str) -> None:
     found = BgeM3(folder).encode_chunks(Passages([]))
     assert (found.dense.shape, found.vectors.shape, len(found.weights)) == ((0, 32), (0, 32), 0)
 
@@ -136,7 +136,7 @@ def test_tokens_are_counted_before_they_are_cut(folder: str, chunks: Encodings) 
     assert np.minimum(counts, MAX_TOKENS).tolist() == (np.diff(chunks.vector_offsets) + 1).tolist()
 
 
-def test_has_its_role(folder: str) -> None:
+def test_the_component_implements_its_protocol(folder: str) -> None:
     assert isinstance(BgeM3(folder), ThreeWayEncoder)
     assert isinstance(BgeM3(folder), SlowEmbedder)
     assert BgeM3(folder, max_length=2, batch_tokens=0).check() == [

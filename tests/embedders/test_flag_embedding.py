@@ -70,7 +70,7 @@ def test_half_precision_on_a_cpu_is_an_error_before_work(bert: Path, dtype: Dtyp
     assert mistake == f"dtype: got {dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32"
 
 
-def test_mistakes_are_found_without_loading(bert: Path) -> None:
+def test_errors_are_found_without_loading(bert: Path) -> None:
     mistakes = embedder(bert, max_length=2, batch_size=0).check()
     assert [mistake.partition(",")[0] for mistake in mistakes] == ["max_length: got 2", "batch_size: got 0"]
 

@@ -9,7 +9,7 @@ class TestHashing(EmbedderContract):
     component = Hashing()
 
 
-def test_learns_nothing() -> None:
+def test_the_hashing_embedder_learns_nothing() -> None:
     assert Hashing().fit(Passages(CORPUS)) == {}
 
 
@@ -22,12 +22,12 @@ def test_order_of_characters_counts_from_bigrams_on() -> None:
     assert similarity(2) < 0.99
 
 
-def test_dimensions() -> None:
+def test_vectors_have_the_requested_dimensions() -> None:
     assert Hashing(n_dimensions=7).embed_queries(Passages(["西湖"]), {}).shape == (1, 7)
     assert np.count_nonzero(Hashing(n_dimensions=4096, max_ngram=1).embed_queries(Passages(["西湖"]), {})) == 2
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert Hashing(0, -1).check() == [
         "n_dimensions: got 0, expected at least 1",
         "max_ngram: got -1, expected at least 1",

@@ -117,13 +117,13 @@ def test_a_key_comes_from_the_environment_and_is_in_no_identity(monkeypatch: pyt
     ],
     ids=["another package", "not installed", "no embedding", "misspelt", "missing", "a secret"],
 )
-def test_mistakes_are_found_before_the_work(component: LlamaIndexEmbeddings, mistake: str) -> None:
+def test_errors_are_found_before_the_work(component: LlamaIndexEmbeddings, mistake: str) -> None:
     (found,) = component.check()
     assert mistake in found
     assert "s3cret" not in found
 
 
-def test_a_count_of_tokens_is_no_secret() -> None:
+def test_a_count_of_tokens_is_not_a_secret() -> None:
     assert "a secret" not in " ".join(LlamaIndexEmbeddings(LETTERS, {"max_tokens": 5}).check())
 
 

@@ -46,7 +46,7 @@ def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
     np.testing.assert_allclose(vectors @ vectors.T, rows @ rows.T, atol=1e-5)
 
 
-def test_finds_documents_that_share_no_word_with_the_query() -> None:
+def test_lsa_finds_documents_that_share_no_word_with_the_query() -> None:
     embedder = Lsa(n_dimensions=3)
     table = build_term_table(CORPUS, embedder.tokenizer)
     state = embedder.fit(passages(CORPUS, table))
@@ -73,11 +73,11 @@ def test_rows_are_normalized_as_scikit_learn_does(monkeypatch: pytest.MonkeyPatc
         assert lsa._tf_idf(counts, weights).data.tobytes() == normalize(expected).data.tobytes()
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert [mistake.split(":")[0] for mistake in Lsa(0, 0, 0).check()] == ["n_dimensions", "min_documents", "max_terms"]
 
 
-def test_does_not_depend_on_the_number_of_threads() -> None:
+def test_lsa_does_not_depend_on_the_number_of_threads() -> None:
     random = np.random.default_rng(0)
     first = np.arange(0, 60_000, 60, dtype=np.int64)
     terms = Terms(random.integers(0, 3000, 60_000, dtype=np.int32), first, first + 60, 3000)

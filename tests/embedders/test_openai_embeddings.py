@@ -118,7 +118,7 @@ def test_another_model_under_the_same_name_is_an_error() -> None:
         ({"extra_body": {"dimensions": 8}}, "extra_body: contains ['dimensions']"),
     ],
 )
-def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
     (found,) = OpenAIEmbeddings(**{"model": "m", "api_key_env": "", **fields}).check()
     assert found.startswith(mistake)
 

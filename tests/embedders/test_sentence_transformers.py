@@ -196,7 +196,7 @@ def test_a_folder_is_known_by_its_content(bert: Path, xlm_roberta: Path) -> None
     assert describe(embedder(bert)) != describe(embedder(bert, truncation=Truncation.ERROR))
 
 
-def test_mistakes_are_found_without_loading() -> None:
+def test_errors_are_found_without_loading() -> None:
     wrong = SentenceTransformers("owner/name", "main", max_length=2, batch_tokens=0, n_processes=-1)
     fields = [mistake.partition(":")[0] for mistake in wrong.check()]
     assert fields == ["revision", "max_length", "batch_tokens", "n_processes"]

@@ -55,7 +55,7 @@ def test_too_few_examples_are_an_error() -> None:
         DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert DrawnExamples(None, n=-1, max_tokens=0).check() == [
         "n: got -1, expected at least 0",
         "max_tokens: got 0, expected at least 1",

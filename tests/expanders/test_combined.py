@@ -32,5 +32,5 @@ def test_variants_are_in_the_order_of_use_and_each_is_one() -> None:
         (("original", "original"), "use: got ['original', 'original'], expected one name or more, each once"),
     ],
 )
-def test_mistakes(use: tuple[str, ...], mistake: str) -> None:
+def test_invalid_settings_are_reported(use: tuple[str, ...], mistake: str) -> None:
     assert combined(*use).check() == [mistake]

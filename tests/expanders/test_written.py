@@ -76,7 +76,7 @@ def test_each_text_is_a_query_or_all_are_one(fields: dict[str, Any], expected: t
         ("", None),
     ],
 )
-def test_replies(reply: str, expected: tuple[str, ...] | None) -> None:
+def test_replies_become_queries(reply: str, expected: tuple[str, ...] | None) -> None:
     def ask(requests: Sequence[Request]) -> list[Answer]:
         return [Answer(request.id, AnswerState.OK, reply) for request in requests]
 
@@ -118,7 +118,7 @@ def test_options_that_take_a_plain_text(option: str, is_taken: bool) -> None:
     assert expander.get("takes_plain_text", False) == is_taken
 
 
-def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
+def test_a_reply_that_cannot_be_read_is_requested_again() -> None:
     asked: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -163,7 +163,7 @@ def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],
 )
-def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
     (found,) = written(**fields).check()
     assert found.startswith(mistake)
 

@@ -82,6 +82,6 @@ def test_names_are_compared_before_any_work() -> None:
     assert len(ByMetadata(where, by_sample=False).check_metadata(("company", "year"), samples)) == 1
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert ByMetadata({"year": Condition()}).check()[0].startswith("where.year: is empty")
     assert ByMetadata({}, by_sample=False).check()[0].startswith("where: is empty, and by_sample is false")

@@ -145,7 +145,7 @@ def test_an_empty_answer_to_an_unanswerable_question_is_right_but_an_error_is_no
     assert outcome_of(replace(unanswerable, state=AnswerState.ERROR)).outcome is Outcome.ERROR
 
 
-def test_long_texts_are_told_apart_by_a_metric_and_never_surely() -> None:
+def test_long_texts_are_distinguished_by_a_metric_and_never_surely() -> None:
     story = replace(ASKED, kind=Kind.CONTINUATION, answer="Once upon a time", low_below=0.2)
     assert outcome_of(replace(story, score=0.1)) == JudgedOutcome(Outcome.LOW, "long text")
     assert outcome_of(replace(story, score=0.2)) == JudgedOutcome(Outcome.TYPICAL, "long text")

@@ -1,4 +1,4 @@
-"""Which passages an answer was taken from."""
+"""Passages from which an answer was taken."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How far the evidence of a sample came."""
+"""The stage of the pipeline that the evidence of a sample reached."""
 
 import random
 from collections.abc import Sequence

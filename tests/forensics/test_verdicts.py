@@ -75,7 +75,7 @@ def test_what_a_wrong_answer_follows_is_looked_up_in_the_prompt() -> None:
 def test_a_short_answer_hardly_says_where_it_is_from() -> None:
     short = examine({**ROW, "answer": "Wood"}, 2, None, None)
     assert short.verdict(PromptTexts([], ["Wood"])).doubts == ("short answer",)
-    assert short.verdict().doubts == ("texts not kept",)
+    assert short.verdict().doubts == ("texts not stored",)
 
 
 def test_a_whole_document_is_in_doubt_only_where_it_decides() -> None:

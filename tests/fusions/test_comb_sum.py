@@ -28,7 +28,7 @@ def test_comb_sum_of_two_rankings_is_the_weighted_sum() -> None:
     np.testing.assert_array_equal(one.score, other.score)
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert CombSum((1.0, -1.0)).check() == [
         "weights: got [1.0, -1.0], expected a number per search, none negative and not all 0"
     ]

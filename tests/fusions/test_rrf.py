@@ -35,7 +35,7 @@ def test_weights_by_hand() -> None:
 
 
 @pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0, 0.0), (1.0, inf), (nan, 1.0)])
-def test_mistakes_of_weights(weights: tuple[float, ...]) -> None:
+def test_errors_of_weights(weights: tuple[float, ...]) -> None:
     (mistake,) = ReciprocalRank(weights=weights).check()
     assert mistake.startswith(f"weights: got {list(weights)}, expected a number per search")
 
@@ -46,5 +46,5 @@ def test_no_weights_are_equal_ones() -> None:
     assert none.check() == []
 
 
-def test_mistake_of_k() -> None:
+def test_error_of_k() -> None:
     assert ReciprocalRank(k=-1).check() == ["k: got -1, expected at least 0"]

@@ -32,5 +32,5 @@ def test_a_zero_weight_leaves_the_other_ranking(dense_weight: float, order: list
     assert WeightedScores(dense_weight).fuse([dense, sparse], 3).chunk.tolist() == [order]
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert WeightedScores(1.5).check() == ["dense_weight: got 1.5, expected a share in [0, 1]"]

@@ -43,7 +43,7 @@ def test_after_a_failed_request_nothing_more_is_asked() -> None:
     assert len(model.asked) == 1
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert Refine("{prompt}").check() == ["instruction: has no {answer}"]
 
 

@@ -46,5 +46,5 @@ def test_the_result_has_the_state_of_the_winning_answer() -> None:
     assert elected(AnswerState.TRUNCATED, "7", "8").answer.state is AnswerState.TRUNCATED
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert SelfConsistency(1).check() == ["n_draws: got 1, expected at least 2 (for one, generator=single)"]

@@ -98,7 +98,7 @@ def test_a_single_passage_is_never_split() -> None:
     assert (len(model.asked), made.path) == (1, "single")
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert SplitFuse("", "{question}", 0).check() == [
         "max_tokens: got 0, expected at least 1",
         "instruction: has no {answers}",

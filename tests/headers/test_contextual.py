@@ -34,5 +34,5 @@ class TestContextualHeader(ComponentContract):
         written = HEADER.write_by_asking(DOCUMENTS, CHUNKS, ask)
         assert [(own.text, own.failed) for own in written] == [("", "broken")] * 3
 
-    def test_what_is_wrong_is_said(self) -> None:
+    def test_what_is_wrong_is_reported(self) -> None:
         assert replace(HEADER, instruction="{document}").check() == ["instruction: has no {chunk}"]

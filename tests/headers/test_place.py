@@ -26,7 +26,7 @@ class TestPlace(HeaderContract):
         first = Spans(CHUNKS.document[:1], CHUNKS.start[:1], CHUNKS.end[:1])
         assert Place().write(Documents(["a"], [""], ["No heading."]), first) == [""]
 
-    def test_nothing_to_write_is_a_mistake(self) -> None:
+    def test_nothing_to_write_is_an_error(self) -> None:
         assert Place(title=False, section=False).check() == [
             "title, section: got false for both (for none, header=none)"
         ]

@@ -25,7 +25,7 @@ def test_another_subset_or_corpus_is_another_conversation() -> None:
         assert OwnHistory().earlier_turns(both) == [(), (0,), (), (2,)]
 
 
-def test_an_earlier_turn_that_is_no_sample_is_a_mistake() -> None:
+def test_an_earlier_turn_that_is_not_a_sample_is_an_error() -> None:
     first, second, third = talk(*ASKED)
     assert OwnHistory().check_samples([first, second, third]) == []
     (mistake,) = OwnHistory().check_samples([first, third])

@@ -154,22 +154,22 @@ def test_only_what_could_not_be_read_is_asked_again() -> None:
 
 
 class TestApplicability:
-    def test_is_asked_once_per_question_and_without_the_answer(self) -> None:
+    def test_applicability_is_asked_once_per_question_and_without_the_answer(self) -> None:
         ask = replies('{"reason": "是数值", "applicable": true}', '{"grade": 1}')
         assert outcome_of(NUMERICAL, ITEM, ask)[0] == 1.0
         assert ask.requests[0].messages[1].content == "适用吗？西湖在哪？[1] 杭州"
         assert ask.requests[0].passages == ()
 
-    def test_no(self) -> None:
+    def test_a_negative_reply_means_not_applicable(self) -> None:
         ask = replies('{"reason": "不是数值", "applicable": "否"}')
         assert outcome_of(NUMERICAL, ITEM, ask) == (ScoreState.NOT_APPLICABLE, "不是数值")
 
-    def test_unreadable(self) -> None:
+    def test_an_unreadable_reply_about_applicability_is_unparsable(self) -> None:
         outcome, remark = outcome_of(NUMERICAL, ITEM, replies("也许", '{"applicable": null}', "{}"))
         assert outcome is ScoreState.UNPARSABLE
         assert remark == "cannot be read: {}"
 
-    def test_failed(self) -> None:
+    def test_a_failed_request_about_applicability_fails(self) -> None:
         assert outcome_of(NUMERICAL, ITEM, ScriptedJudge(failed)) == (ScoreState.FAILED, "no connection")
 
     def test_counts_before_an_empty_answer(self) -> None:
@@ -191,7 +191,7 @@ class TestEmptyInputs:
         assert ask.calls == []
 
     @pytest.mark.parametrize("metric", [HALLUCINATION, RELEVANCE])
-    def test_closed_book(self, metric: Graded) -> None:
+    def test_without_passages_the_metric_is_not_applicable(self, metric: Graded) -> None:
         ask = ScriptedJudge(failed)
         assert outcome_of(metric, replace(ITEM, passages=()), ask) == (ScoreState.NOT_APPLICABLE, "no passages")
         assert ask.calls == []
@@ -200,7 +200,7 @@ class TestEmptyInputs:
         assert outcome_of(ACCURACY, replace(ITEM, passages=()), replies('{"grade": 2}'))[0] == 1.0
 
     @pytest.mark.parametrize("references", [(), ("",)])
-    def test_no_reference(self, references: tuple[str, ...]) -> None:
+    def test_without_a_reference_the_metric_is_not_applicable(self, references: tuple[str, ...]) -> None:
         item = replace(ITEM, sample=replace(ITEM.sample, references=references))
         assert outcome_of(ACCURACY, item, ScriptedJudge(failed)) == (ScoreState.NOT_APPLICABLE, "no reference")
         assert outcome_of(HALLUCINATION, item, replies('{"grade": 0}'))[0] == 0.0
@@ -254,6 +254,6 @@ def test_all_questions_are_prepared_in_one_call() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_mistakes(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
     (found,) = replace(ACCURACY, **changes).check()
     assert mistake in found

@@ -73,7 +73,7 @@ class TestTheLanguage:
                 composed_texts = {field: by_language[language][key].get(field) for field in TEXTS}
                 assert composed_texts == {field: score.get(field) for field in TEXTS}, (language, key)
 
-    def test_gives_way_to_a_judge_that_is_named(self, name: str) -> None:
+    def test_the_language_gives_way_to_a_judge_that_is_named(self, name: str) -> None:
         assert composed(f"judge={name}_zh", "language=en", "tokenizer=jieba").keys() == scores(f"{name}/zh").keys()
         for language, other in (("en", "zh"), ("zh", "en")):
             found = composed(f"judge={name}_{other}", f"language={language}")

@@ -93,7 +93,7 @@ def test_the_generated_text_is_asked_the_same_questions() -> None:
     ]
 
 
-def test_an_answer_that_is_missing_is_asked_for_again() -> None:
+def test_an_answer_that_is_missing_is_requested_again() -> None:
     preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     script = iter(['{"2": "西湖在"}', '{"2": "西湖在", "1": "杭州"}'])
     judgements = METRIC.judge([ITEM], preparation, ScriptedJudge(lambda _: next(script)))
@@ -126,7 +126,7 @@ def test_reference_answers_that_fail_or_cannot_be_read() -> None:
 
 
 class TestPublishedQuestions:
-    def test_are_taken_as_they_are(self, tmp_path: Path) -> None:
+    def test_published_questions_are_taken_as_they_are(self, tmp_path: Path) -> None:
         metric = published(tmp_path, a={"question": ["在哪？", "谁？"], "answers": ["杭州", "无法推断。"]})
         ask = ScriptedJudge(failed)
         (entry,) = metric.prepare([ITEM.sample], ask).values()
@@ -151,14 +151,14 @@ class TestPublishedQuestions:
         assert outcomes(judgements) == [ScoreState.NOT_APPLICABLE] * 4
         assert judgements.remarks == [reason]
 
-    def test_samples_that_are_not_there_are_asked_about(self, tmp_path: Path) -> None:
+    def test_samples_that_do_not_exist_are_asked_about(self, tmp_path: Path) -> None:
         metric, ask = published(tmp_path, a={"question": ["在哪？"], "answers": ["杭州"]}), ScriptedJudge(reply)
         other = replace(ITEM.sample, id="read/qa_1doc/b")
         preparation = metric.prepare([other, ITEM.sample], ask)
         assert {request.sample.id for request in ask.requests} == {other.id}
         assert [len(preparation[an_id]["questions"]) for an_id in (ITEM.sample.id, other.id)] == [1, 2]
 
-    def test_the_wrong_file_is_no_reason_to_ask_about_everything(self, tmp_path: Path) -> None:
+    def test_the_wrong_file_is_not_a_reason_to_ask_about_everything(self, tmp_path: Path) -> None:
         metric = published(tmp_path, b={})
         with pytest.raises(DataError, match=r"has none of the 1 samples, e\.g\. 'read/qa_1doc/a'.*'read/qa_1doc/b'"):
             metric.prepare([ITEM.sample], ScriptedJudge(reply))
@@ -172,7 +172,7 @@ class TestPublishedQuestions:
         assert METRIC.content_hash() == ""
 
     def test_the_real_files(self, published_questions: Path) -> None:
-        """Which entries can be used, subset by subset."""
+        """The usable entries of each subset."""
         metric = replace(METRIC, questions_file=str(published_questions))
         ids = [
             f"{subset}/{key}"
@@ -189,7 +189,7 @@ class TestPublishedQuestions:
         }
 
 
-def test_names() -> None:
+def test_quest_eval_names_its_metrics() -> None:
     assert METRIC.names == NAMES
     assert METRIC.reads_answers
 
@@ -205,6 +205,6 @@ def test_names() -> None:
         ({"questions_file": "nowhere.json"}, "questions_file: nowhere.json: no file with published questions"),
     ],
 )
-def test_mistakes(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert mistake in found

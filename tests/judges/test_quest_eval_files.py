@@ -55,14 +55,14 @@ def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
         ('{"a": {"question": ["q"], "answers": [null]}}', "got \\[None\\]"),
     ],
 )
-def test_malformed_files(tmp_path: Path, content: str, message: str) -> None:
+def test_malformed_files_are_errors(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "f.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_published(file)
 
 
-def test_nothing_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent.json"):
         with pytest.raises(DataError, match="no file with published questions"):
             question_files(path)

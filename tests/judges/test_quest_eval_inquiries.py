@@ -38,7 +38,7 @@ def test_answers_are_asked_by_number() -> None:
         ("我没有问题", None),
     ],
 )
-def test_reading_questions(text: str, questions: tuple[str, ...] | None) -> None:
+def test_questions_are_read_from_replies(text: str, questions: tuple[str, ...] | None) -> None:
     assert read_questions(text) == questions
 
 
@@ -55,7 +55,7 @@ def test_reading_questions(text: str, questions: tuple[str, ...] | None) -> None
         '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": "乙"}, {"number": 3, "answer": "丙"}]}',
     ],
 )
-def test_reading_answers(text: str) -> None:
+def test_answers_are_read_from_replies(text: str) -> None:
     assert read_answers(text, 2) == ("甲", "乙")
 
 

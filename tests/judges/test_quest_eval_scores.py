@@ -19,7 +19,7 @@ def scores(reference: list[str], generated: list[str]) -> dict[str, float | Scor
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["what"] for case in CASES])
-def test_by_hand(case: dict[str, Any]) -> None:
+def test_scores_equal_those_computed_by_hand(case: dict[str, Any]) -> None:
     found = scores(case["answers_reference"], case["answers_generated"])
     assert tuple(found) == NAMES
     expected = {

@@ -32,7 +32,7 @@ def test_answers_that_only_hold_a_phrase_are_answers(answer: str) -> None:
         "文本中未提及",
     ],
 )
-def test_words_about_the_text_or_the_question_are_no_answer(answer: str) -> None:
+def test_words_about_the_text_or_the_question_are_not_an_answer(answer: str) -> None:
     assert PHRASES.mean_unknown(answer)
 
 
@@ -51,5 +51,5 @@ def test_they_alone_are_answers(answer: str) -> None:
         ("a person not mentioned", False),
     ],
 )
-def test_in_english(answer: str, unknown: bool) -> None:
+def test_unknown_answers_are_recognised_in_english(answer: str, unknown: bool) -> None:
     assert ENGLISH.mean_unknown(answer) == unknown

@@ -172,7 +172,7 @@ def test_the_file_of_a_custom_tokenizer_is_read_again(tmp_path: Path) -> None:
     assert answer(given, llm) == "An old river."
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert [mistake.split(":")[0] for mistake in Extractive(0, 0, 0.0).check()] == [
         "answer_characters",
         "text_characters",

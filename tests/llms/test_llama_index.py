@@ -206,7 +206,7 @@ def test_model_name_and_sampling_come_from_the_arguments() -> None:
         "none",
     ],
 )
-def test_mistakes_are_found_before_the_work(component: LlamaIndexChat, mistake: str) -> None:
+def test_errors_are_found_before_the_work(component: LlamaIndexChat, mistake: str) -> None:
     (found,) = component.check()
     assert mistake in found
     assert "s3cret" not in found
@@ -257,7 +257,7 @@ def test_white_space_is_empty() -> None:
     ],
     ids=["nowhere", "OpenAI", "Anthropic", "Ollama", "no counts", "beside the raw reply"],
 )
-def test_tokens(raw: Any, others: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
+def test_tokens_of_replies_are_counted(raw: Any, others: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
     answer = read(raw, **others)
     assert (answer.n_prompt_tokens, answer.n_completion_tokens) == counts
 

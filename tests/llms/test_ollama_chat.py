@@ -185,7 +185,7 @@ class TestDigest:
                 "model: Ollama has no 'm:1b'; download it with: ollama pull m:1b"
             ]
 
-    def test_no_server(self) -> None:
+    def test_a_missing_server_is_an_error(self) -> None:
         with tags() as url:
             pass
         (mistake,) = client(url, digest="84").check()

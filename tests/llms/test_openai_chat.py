@@ -98,7 +98,7 @@ class TestAnswers:
         assert (answer.state, answer.text, answer.thoughts) == (AnswerState.OK, "so", "hm")
         assert (answer.n_completion_tokens, answer.n_reasoning_tokens) == (9, 5)
 
-    def test_thoughts_that_were_cut_off_are_no_text(self) -> None:
+    def test_thoughts_that_were_cut_off_are_not_text(self) -> None:
         answers, _ = ask(lambda *_: Reply("<think>first I", finish_reason="length"))
         answer = answers["q"]
         assert (answer.state, answer.text, answer.thoughts) == (AnswerState.TRUNCATED, "", "first I")
@@ -127,7 +127,7 @@ class TestAnswers:
         assert answers["q"].state is AnswerState.EMPTY
 
     @pytest.mark.parametrize("reply", [Reply("x", finish_reason="content_filter"), Reply(None, refusal="I cannot")])
-    def test_refusals(self, reply: Reply) -> None:
+    def test_refusals_are_recognised(self, reply: Reply) -> None:
         answers, _ = ask(lambda *_: reply)
         assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
 
@@ -242,7 +242,7 @@ class TestErrorClasses:
         answers, _ = ask(lambda *_: failure, max_retries=0, timeout_s=0.3)
         assert (answers["q"].state, answers["q"].error_class) == (AnswerState.ERROR, error_class)
 
-    def test_no_server(self) -> None:
+    def test_a_missing_server_is_an_error(self) -> None:
         with chat_server(lambda *_: Reply("x")) as server:
             model = client(server, max_retries=0)
         (answer,) = model.generate([request("q")])
@@ -291,16 +291,16 @@ class TestRetries:
             b'{"choices": [{"message": {"content": [1]}}]}',
         ],
     )  # fmt: skip
-    def test_a_body_that_is_no_completion_is_tried_again_then_an_error(self, body: bytes) -> None:
+    def test_a_body_that_is_not_a_completion_is_tried_again_then_an_error(self, body: bytes) -> None:
         answers, server = ask(lambda *_: Reply(body=body))
         assert len(server.requests) == 3
-        assert "a reply that is no completion: " in answers["q"].error
+        assert "a reply that is not a completion: " in answers["q"].error
 
     def test_an_error_with_status_200_quotes_the_server(self) -> None:
         answers, _ = ask(lambda *_: Reply(body=b'{"error": {"message": "overloaded"}}'))
         assert "overloaded" in answers["q"].error
 
-    def test_a_reply_that_does_not_come_is_asked_for_again(self) -> None:
+    def test_a_reply_that_does_not_come_is_requested_again(self) -> None:
         answers, _ = ask(lambda _, attempt: Reply("ok", delay_s=1.0 if attempt == 1 else 0), timeout_s=0.2)
         assert answers["q"].text == "ok"
 
@@ -515,14 +515,14 @@ class TestKey:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
         assert OpenAIChat("m").server._connection().base_url == "https://api.openai.com/v1"
 
-    def test_a_key_that_no_header_can_hold_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_key_that_no_header_can_hold_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for key in ("sk-sécret", "sk-\nsecret"):
             monkeypatch.setenv("A_KEY", key)
             (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
             assert mistake.startswith("api_key_env: the key in A_KEY contains characters")
             assert "cret" not in mistake
 
-    def test_a_key_that_is_not_set_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_key_that_is_not_set_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("A_KEY", raising=False)
         (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
         assert mistake.startswith("api_key_env: the environment variable A_KEY is not set; set it")
@@ -554,13 +554,13 @@ class TestKey:
         ({"completions_per_request": 2, "seed": 7}, "completions_per_request: got 2 with seed=7"),
     ],
 )
-def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
     (found,) = OpenAIChat(**{"model": "m", "api_key_env": "", **fields}).check()
     assert found.startswith(mistake)
     assert "secret" not in found
 
 
-def test_address_and_rate_limits_are_no_part_of_the_identity() -> None:
+def test_address_and_rate_limits_are_not_part_of_the_identity() -> None:
     described = describe(OpenAIChat("m"))
     same = {
         "base_url": "http://elsewhere/v1", "api_key_env": "OTHER", "concurrency": 99, "timeout_s": 1.0,

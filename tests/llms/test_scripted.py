@@ -23,7 +23,7 @@ def answer(llm: Scripted, question: str) -> Answer:
     ("reply", "text"),
     [("{question}", "问？"), ("好", "好"), ("{context}|{question}", "甲\n乙|问？"), ("{other}", "{other}")],
 )
-def test_replies(reply: str, text: str) -> None:
+def test_replies_follow_the_script(reply: str, text: str) -> None:
     assert answer(Scripted(reply), "问？").text == text
 
 
@@ -41,7 +41,7 @@ def test_inserted_text_is_not_read_as_a_template() -> None:
         ("好吗", AnswerState.OK),
     ],
 )
-def test_states(question: str, state: AnswerState) -> None:
+def test_states_follow_the_script(question: str, state: AnswerState) -> None:
     llm = Scripted(error_on="错", empty_on="空", refuse_on="拒", truncate_on="截")
     assert answer(llm, question).state is state
 
@@ -59,6 +59,6 @@ def test_an_empty_reply_is_an_empty_answer() -> None:
     assert answer(Scripted(""), "问？").state is AnswerState.EMPTY
 
 
-def test_the_delay_is_no_part_of_the_identity() -> None:
+def test_the_delay_is_not_part_of_the_identity() -> None:
     (delay,) = (field for field in Scripted.__dataclass_fields__.values() if field.name == "delay_s")
     assert is_runtime_only(delay)

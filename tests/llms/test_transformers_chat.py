@@ -91,7 +91,7 @@ def test_an_adapter_changes_what_is_written_and_the_identity(models: dict[str, P
 
 
 class TestDrawing:
-    def test_does_not_depend_on_batch_mates(self, models: dict[str, Path]) -> None:
+    def test_drawing_does_not_depend_on_batch_mates(self, models: dict[str, Path]) -> None:
         llm = chat(models["qwen2"], temperature=1.0, top_p=0.9)
         together = texts(llm)
         assert together == {q: texts(llm, [q])[q] for q in reversed(QUESTIONS)}
@@ -184,7 +184,7 @@ def test_half_of_a_character_is_an_error_of_its_own(models: dict[str, Path]) -> 
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_numbers_that_are_not_finite_are_no_answers(
+def test_numbers_that_are_not_finite_are_not_answers(
     models: dict[str, Path], tmp_path: Path, temperature: float
 ) -> None:
     from safetensors.torch import load_file, save_file
@@ -208,7 +208,7 @@ def test_the_latency_of_an_answer_is_its_share_of_the_batch(
     assert {answer.latency_s for answer in answers(llm).values()} == {6.0 / len(QUESTIONS)}
 
 
-def test_the_pace_is_no_part_of_the_identity(models: dict[str, Path]) -> None:
+def test_the_pace_is_not_part_of_the_identity(models: dict[str, Path]) -> None:
     llm = chat(models["qwen2"])
     assert describe(replace(llm, batch_tokens=1, device="cuda")) == describe(llm)
     changes: list[dict[str, Any]] = [
@@ -218,6 +218,6 @@ def test_the_pace_is_no_part_of_the_identity(models: dict[str, Path]) -> None:
     assert all(describe(replace(llm, **change)) != describe(llm) for change in changes)
 
 
-def test_mistakes(models: dict[str, Path]) -> None:
+def test_invalid_settings_are_reported(models: dict[str, Path]) -> None:
     llm = chat(models["qwen2"], adapter="/nowhere/at/all", batch_tokens=0, temperature=-1.0)
     assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "adapter", "batch_tokens"]

@@ -144,7 +144,7 @@ time.sleep(60)
     wait_until(lambda: not servers(tmp_path))
 
 
-def test_runtime_fields_are_no_part_of_the_identity(place: Path) -> None:
+def test_runtime_fields_are_not_part_of_the_identity(place: Path) -> None:
     llm = chat(place)
     moved = chat(place, command="other", runtime_arguments="-tp 2", log_dir="x", concurrency=1, start_timeout_s=1.0)
     assert describe(moved) == describe(llm)
@@ -164,7 +164,7 @@ def test_errors_of_unusable_and_missing_commands_differ(place: Path, tmp_path: P
     ]
 
 
-def test_mistakes(place: Path) -> None:
+def test_invalid_settings_are_reported(place: Path) -> None:
     llm = chat(place, command="/no/vllm", adapter="/no/adapter", temperature=-1.0, extra_body="[")
     assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "command", "adapter", "extra_body"]
 

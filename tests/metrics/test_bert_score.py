@@ -45,7 +45,7 @@ def test_values_are_those_of_the_package(bert: str, num_layers: int) -> None:
     assert len(set(scores.values.round(3))) == len(ANSWERS)
 
 
-def test_layers_differ(bert: str) -> None:
+def test_scores_of_different_layers_differ(bert: str) -> None:
     first, second = (_scores(BertScore(bert, "", n), ANSWERS, REFERENCES).values for n in (1, 2))
     assert np.abs(first - second).min() > 1e-3
 
@@ -114,7 +114,7 @@ def test_text_beyond_the_maximum_is_not_read(tmp_path: Path, tokenizer_knows_max
     assert abs(shorter - whole) > 1e-6
 
 
-def test_a_path_with_t5_in_it_is_no_t5_model(bert: str, tmp_path: Path) -> None:
+def test_a_path_with_t5_in_it_is_not_a_t5_model(bert: str, tmp_path: Path) -> None:
     copy = shutil.copytree(bert, tmp_path / "test5")
     expected = _scores(BertScore(bert, "", 1), ANSWERS, REFERENCES)
     scores = _scores(BertScore(str(copy), "", 1), ANSWERS, REFERENCES)

@@ -37,7 +37,7 @@ def _sacrebleu(answers: Sequence[str], references: Sequence[Sequence[str]], toke
 
 
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [0], [1], [0, 2], [1, 3]])
-def test_equals_sacrebleu_with_differing_numbers_of_references(rows: list[int]) -> None:
+def test_bleu_equals_sacrebleu_with_differing_numbers_of_references(rows: list[int]) -> None:
     answers, references = [_ANSWERS[i] for i in rows], [_REFERENCES[i] for i in rows]
     assert _bleu(answers, references) == pytest.approx(_sacrebleu(answers, references, "zh"), abs=1e-12)
     assert _bleu(answers, references) > 0
@@ -53,7 +53,7 @@ def test_equals_sacrebleu_with_differing_numbers_of_references(rows: list[int]) 
         ("the cat, the cat, the cat sat there.", "the cat sat"),  # longer than the reference: no penalty
     ],
 )
-def test_equals_sacrebleu_at_the_edges(answer: str, reference: str) -> None:
+def test_bleu_equals_sacrebleu_at_the_edges(answer: str, reference: str) -> None:
     assert _bleu([answer], [[reference]], "en") == pytest.approx(_sacrebleu([answer], [[reference]], "13a"), abs=1e-12)
 
 

@@ -41,7 +41,7 @@ FIRST_TEN = (Evidence("a", 0, 10),)
         ("Yes [0].", 0.0, 0.0),
     ],
 )
-def test_by_hand(answer: str, precision: float, recall: float) -> None:
+def test_scores_equal_those_computed_by_hand(answer: str, precision: float, recall: float) -> None:
     found = scored(answer, FIRST_TEN, passages((0, 0, 12), (1, 0, 10)))
     assert (found["precision"][0], found["recall"][0]) == pytest.approx((precision, recall))
 

@@ -37,7 +37,7 @@ def test_many_clusters_that_are_mostly_alike(kind: Kind, n_clusters: int) -> Non
 
 
 @pytest.mark.parametrize("kind", [ROUGE, *ZERO_ONE], ids=["rouge", ".5", ".9", ".98"])
-def test_one_cluster_with_half_of_the_samples_is_no_many_clusters(kind: Kind) -> None:
+def test_one_cluster_with_half_of_the_samples_counts_as_few_clusters(kind: Kind) -> None:
     assert coverage(kind, [40, *[1] * 40], 0.5, N_DATA_SETS) >= FEWEST
 
 

@@ -29,7 +29,7 @@ def test_order_case_width_and_punctuation_do_not_matter() -> None:
     assert _f1("首都，是（ＢＥＩＪＩＮＧ）！", "beijing是首都") == 1.0
 
 
-def test_white_space_is_no_common_word() -> None:
+def test_white_space_is_not_a_common_word() -> None:
     assert _f1("hello big world", "完全 不同 的") == 0.0
 
 

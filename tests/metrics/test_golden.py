@@ -54,7 +54,9 @@ def _golden(name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("metric", "name", "published"), RANKINGS, ids=lambda value: value if type(value) is str else ""
 )
-def test_rankings(metric: RankingMetric, name: str, published: tuple[str, str]) -> None:
+def test_scores_of_rankings_equal_the_golden_values(
+    metric: RankingMetric, name: str, published: tuple[str, str]
+) -> None:
     cases = _golden("ranking.json")
     scores = metric.score_rankings([case["ranking"] for case in cases], [case["relevant"] for case in cases])
     expected = [case[published[0]][published[1]] for case in cases]
@@ -62,7 +64,9 @@ def test_rankings(metric: RankingMetric, name: str, published: tuple[str, str]) 
 
 
 @pytest.mark.parametrize(("metric", "name", "published"), TEXTS, ids=lambda value: value if type(value) is str else "")
-def test_texts(metric: AnswerMetric, name: str, published: tuple[str, str, int | None]) -> None:
+def test_scores_of_texts_equal_the_golden_values(
+    metric: AnswerMetric, name: str, published: tuple[str, str, int | None]
+) -> None:
     """A published value of None (an empty answer's BLEU, a division by zero) has no equal."""
     implementation, key, place = published
     cases = [case for case in _golden("text_metrics.json") if implementation in case]

@@ -61,7 +61,7 @@ class TestWhichMethod:
         assert five.n_clusters == 5
 
     @pytest.mark.parametrize("n_clusters", [5, 30, 60])
-    def test_values_that_are_no_shares_are_resampled(self, n_clusters: int) -> None:
+    def test_values_that_are_not_shares_are_resampled(self, n_clusters: int) -> None:
         values = np.random.default_rng(0).random(60)
         assert _interval(values, np.arange(60) % n_clusters, is_share=False).method is IntervalMethod.BOOTSTRAP
 
@@ -77,11 +77,11 @@ class TestWhichMethod:
         ((interval,),) = Intervals(n_resamples=100).of_subsets([_bleu_columns(50)], ALL)
         assert interval.method is IntervalMethod.T
 
-    def test_a_count_that_is_zero_or_one_is_no_share(self) -> None:
+    def test_a_count_that_is_zero_or_one_is_not_a_share(self) -> None:
         assert _interval(np.array([0.0, 1.0] * 5), is_share=False).method is IntervalMethod.BOOTSTRAP
         assert _bounds(_interval(np.zeros(10), is_share=False)) == (0, 0)
 
-    def test_values_beyond_one_are_no_shares_whatever_the_metric_says(self) -> None:
+    def test_values_beyond_one_are_not_shares_whatever_the_metric_says(self) -> None:
         low, high = _bounds(_interval(np.array([3.0, 9.0, 1.0, 0.0, 5.0])))
         assert high > 5
         assert low < 1
@@ -186,7 +186,7 @@ class TestWilson:
         assert _bounds(of_clusters) == pytest.approx(_bounds(_interval(ones.astype(np.float64))), abs=0.003)
 
     @pytest.mark.parametrize("value", [0.0, 1.0])
-    def test_all_alike_is_no_certainty(self, value: float) -> None:
+    def test_all_alike_is_not_certainty(self, value: float) -> None:
         low, high = _bounds(_interval(np.full(20, value)))
         quantile = stats.t.ppf(0.975, 19)
         width = quantile**2 / (20 + quantile**2)
@@ -204,7 +204,7 @@ class TestWilson:
 
 
 class TestBootstrap:
-    def test_is_the_studentised_one_of_its_definition(self) -> None:
+    def test_bootstrap_is_the_studentised_one_of_its_definition(self) -> None:
         """Every resample drawn, averaged and divided by its own standard error, one after the other."""
         values = np.random.default_rng(0).exponential(size=80)
         random, mean = np.random.default_rng(1), values.mean()
@@ -263,7 +263,9 @@ class TestManyColumnsAndSubsets:
         return [_column(gaps), _column(gaps, is_share=False), _bleu_columns(60), _column(random.choice([0.0, 1.0], 60))]
 
     @pytest.mark.parametrize("clusters", [None, np.random.default_rng(5).integers(0, 45, 60)])
-    def test_have_the_intervals_of_each_alone_to_the_byte(self, clusters: NDArray[np.int64] | None) -> None:
+    def test_many_columns_and_subsets_have_the_intervals_of_each_alone_to_the_byte(
+        self, clusters: NDArray[np.int64] | None
+    ) -> None:
         random = np.random.default_rng(6)
         sizes = [0, 1, 2, 5, 5, 8, 12, 30, 40, 40, 60]
         subsets = [sorted(random.choice(60, size, replace=False).tolist()) for size in sizes]
@@ -310,7 +312,7 @@ def test_a_single_counting_row_says_nothing_of_others() -> None:
     assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None, 1, n_effective=1.0)
 
 
-def test_mistakes_in_the_fields_are_all_reported() -> None:
+def test_errors_in_the_fields_are_all_reported() -> None:
     assert Intervals().check() == []
     assert len(Intervals(n_resamples=1, confidence=95, seed=-1).check()) == 3
 
@@ -359,7 +361,7 @@ class TestMeanOverSubsets:
         ((alone,),) = Intervals().of_subsets([column], [range(5)])
         assert found == alone
 
-    def test_zeros_alone_are_no_certainty(self) -> None:
+    def test_zeros_alone_are_not_certainty(self) -> None:
         (found,) = Intervals().of_mean([_column(np.zeros(12))], [range(6), range(6, 12)])
         assert found.method is IntervalMethod.WILSON
         assert _bounds(found)[1] > 0.2

@@ -38,7 +38,7 @@ def test_of_several_references_the_largest_count_clips(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_distinct_ngrams(n: int) -> None:
+def test_distinct_ngrams_are_counted(n: int) -> None:
     found = distinct_ngrams(number_units(_ANSWERS), number_units(_REFERENCES), n)
     sets = [(set(_ngrams(a, n)), set(_ngrams(r, n))) for a, r in zip(_ANSWERS, _REFERENCES, strict=True)]
     assert found.shared.tolist() == [len(a & r) for a, r in sets]

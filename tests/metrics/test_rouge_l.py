@@ -27,7 +27,7 @@ def test_precision_and_recall_weigh_the_same() -> None:
     assert _rouge_l("北京", "北京是首都") == pytest.approx(0.5)
 
 
-def test_order_matters() -> None:
+def test_rouge_l_depends_on_the_order_of_words() -> None:
     assert _rouge_l("b a", "a b") == pytest.approx(0.5)
 
 

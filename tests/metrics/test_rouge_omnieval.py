@@ -25,7 +25,7 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["1", "2", "l"])
-def test_equals_rouge_chinese(name: str) -> None:
+def test_rouge_omnieval_equals_rouge_chinese(name: str) -> None:
     pairs = _pairs()
     joined = [[" ".join(words) for words in JiebaWords().tokenize(pair)] for pair in pairs]
     published = Rouge().get_scores([answer for answer, _ in joined], [reference for _, reference in joined])

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """That of a shell in which the environment is activated."""
+    """Return the variables of a shell in which the environment is activated."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**kept, "PATH": f"{folder / 'environment/bin'}{os.pathsep}{os.environ['PATH']}"}
 

@@ -84,7 +84,7 @@ def asked_in_turn(*, closes: bool) -> list[Any]:
     return asyncio.run(ask())
 
 
-def test_an_answer_sent_twice_is_no_answer_to_the_next_request() -> None:
+def test_an_answer_sent_twice_is_not_an_answer_to_the_next_request() -> None:
     """The second copy arrives while the connection waits for its next request."""
     assert asked_in_turn(closes=False) == [0, 1, 2, 3, 4]
 
@@ -115,7 +115,7 @@ def test_an_error_has_the_message_of_the_server() -> None:
     assert (error.status, error.body["message"], error.code, error.headers["retry-after"]) == (429, "slow", "c", "7")
 
 
-def test_a_body_that_is_no_json_is_malformed() -> None:
+def test_a_body_that_is_not_json_is_malformed() -> None:
     with pytest.raises(Malformed, match="<html>"):
         answered(Reply(body=b"<html>"))
 
@@ -138,14 +138,14 @@ def error_after(sent: bytes) -> str:
     return message_of(caught.value, "")
 
 
-def test_a_reply_that_is_not_http_is_no_status_of_the_server() -> None:
+def test_a_reply_that_is_not_http_is_not_a_status_of_the_server() -> None:
     line = error_after(b"NOT HTTP AT ALL\r\n\r\n")
     assert line.startswith("the server broke the HTTP protocol: ")
     assert "400" not in line
 
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-len"])
-def test_a_reply_that_breaks_off_in_its_headers_is_told_in_words(sent: bytes) -> None:
+def test_a_reply_that_breaks_off_in_its_headers_is_reported_in_words(sent: bytes) -> None:
     assert error_after(sent) == "no connection: the server closed the connection before its reply was whole"
 
 

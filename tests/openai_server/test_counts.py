@@ -15,7 +15,7 @@ def test_numbers_are_found_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, "7", True, 2.5, None, {}, [3], 10**9 + 1, 2**63, 10**400])
-def test_values_that_are_no_token_counts_are_unknown(value: Any) -> None:
+def test_values_that_are_not_token_counts_are_unknown(value: Any) -> None:
     assert count_in({"usage": {"prompt_tokens": value}}, "usage", "prompt_tokens") is None
     assert count_in({"usage": value}, "usage", "prompt_tokens") is None
 

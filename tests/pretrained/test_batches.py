@@ -27,11 +27,11 @@ def test_a_text_that_is_too_long_is_a_batch_by_itself() -> None:
     assert batches([5, 50, 5], 10) == [[1], [0, 2]]
 
 
-def test_short_texts_are_no_endless_batch() -> None:
+def test_short_texts_do_not_make_an_endless_batch() -> None:
     assert [len(rows) for rows in batches([0] * (MOST_ROWS + 1), 10**9)] == [MOST_ROWS, 1]
 
 
-def test_no_texts_are_no_batch() -> None:
+def test_no_texts_make_no_batch() -> None:
     assert batches([], 10) == []
 
 

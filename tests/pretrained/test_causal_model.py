@@ -1,4 +1,4 @@
-"""How tokens are drawn; what models write is tested with the component."""
+"""Sampling of tokens. Texts of models are tested with the component."""
 
 from math import exp
 
@@ -19,7 +19,7 @@ def softmax(logits: list[float], temperature: float = 1.0) -> list[float]:
 
 
 def drawn_shares(temperature: float, top_p: float) -> list[float]:
-    """How often each token is drawn."""
+    """Return the share of each token."""
     import torch
 
     draw = Draw(Drawing(temperature, top_p, 1, ()), [str(row) for row in range(N_ROWS)])

@@ -1,4 +1,4 @@
-"""Where a chat template is, and what is wrong with one."""
+"""Locations of chat templates, and errors in them."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_a_folder_has_its_template_in_one_of_several_files(
     assert folder_template(str(tmp_path)) == expected
 
 
-def test_unreadable_settings_are_no_error_of_the_template(tmp_path: Path) -> None:
+def test_unreadable_settings_are_not_blamed_on_the_template(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text("{", encoding="utf-8")
     assert template_mistakes(str(tmp_path), "") == []
 

@@ -1,4 +1,4 @@
-"""How long vectors will be, as the small files of a model say."""
+"""The number of dimensions, read from the small files of a model."""
 
 import json
 from pathlib import Path

@@ -75,7 +75,7 @@ def test_no_texts_and_a_single_device() -> None:
     assert encode(["one"], ("gpu:0",))[0, 3] == os.getpid()
 
 
-def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_process_has_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
     assert devices_for("cpu", 1) == ("cpu",)
     assert devices_for("cpu", 0) == ("cpu",)

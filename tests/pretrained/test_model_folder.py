@@ -99,7 +99,7 @@ class TestCheck:
         (tmp_path / "pytorch_model.bin").touch()
         assert build(str(tmp_path)).check() == []
 
-    def test_no_model(self, build: Build) -> None:
+    def test_a_missing_model_is_an_error(self, build: Build) -> None:
         (mistake,) = build("").check()
         assert mistake.startswith("model: is empty")
 
@@ -134,7 +134,7 @@ class TestContentHash:
     def test_an_id_has_its_revision_instead(self, build: Build) -> None:
         assert build("owner/name", COMMIT).content_hash() == ""
 
-    def test_a_folder_that_is_not_there(self, build: Build) -> None:
+    def test_a_folder_that_does_not_exist(self, build: Build) -> None:
         with pytest.raises(ComponentError, match="the folder /no/such/folder does not exist"):
             build("/no/such/folder").content_hash()
 
@@ -154,7 +154,7 @@ class TestLoading:
         with pytest.raises(ComponentError, match=advice):
             _score(build("owner/absent", COMMIT))
 
-    def test_damaged_weights(self, build: Build, bert: Path) -> None:
+    def test_damaged_weights_are_an_error(self, build: Build, bert: Path) -> None:
         (bert / "model.safetensors").write_bytes(b"damaged")
         with pytest.raises(ComponentError, match=r"cannot be loaded .*expected a folder that save_pretrained wrote"):
             _score(build(str(bert)))
@@ -192,6 +192,6 @@ class TestLoading:
             _score(build(str(bert)))
         assert not (tmp_path / "was_run").exists()
 
-    def test_a_device_that_is_not_there(self, build: Build, bert: Path) -> None:
+    def test_a_device_that_does_not_exist(self, build: Build, bert: Path) -> None:
         with pytest.raises(ComponentError, match="device: got 'abacus', expected auto or a device that torch can use"):
             _score(build(str(bert), device="abacus"))

@@ -107,7 +107,7 @@ def test_a_fact_that_a_document_lacks_is_left_empty() -> None:
     )
 
 
-def test_a_fact_that_no_document_has_is_a_mistake() -> None:
+def test_a_fact_that_no_document_has_is_an_error() -> None:
     prompt = dataclasses.replace(PROMPT, passage="{n} {title} {section} {date} {company} {compny}: {text}")
     assert prompt.check_metadata(("company",), []) == [
         "prompt.passage: no document has 'compny' among its metadata; expected places for: n, text, title, metadata, "
@@ -119,7 +119,7 @@ def test_no_system_message_if_it_is_empty() -> None:
     assert [message.role for message in dataclasses.replace(PROMPT, system="").render(sample(), [])] == ["user"]
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     broken = dataclasses.replace(PROMPT, qa="{context}", summarization="", conversation="{question}{context}")
     assert broken.check() == [
         "qa: the template has no {question}",
@@ -129,7 +129,7 @@ def test_mistakes() -> None:
     ]
 
 
-def test_a_passage_without_its_text_is_a_mistake_and_so_is_a_turn_without_its_question() -> None:
+def test_a_passage_without_its_text_is_an_error_and_so_is_a_turn_without_its_question() -> None:
     broken = dataclasses.replace(PROMPT, passage="[{n}] {text", turn="{answer}")
     assert broken.check() == ["passage: the template has no {text}", "turn: the template has no {question}"]
 

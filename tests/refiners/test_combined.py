@@ -21,7 +21,7 @@ class TestCombined(ComponentContract):
     def test_steps_are_in_the_order_in_which_they_are_named(self) -> None:
         assert Combined(Scripted(), KNOWN, ("headings", "dedupe")).steps == (KNOWN["headings"], KNOWN["dedupe"])
 
-    def test_names_that_are_not_known_are_mistakes(self) -> None:
+    def test_names_that_are_not_known_are_errors(self) -> None:
         assert Combined(Scripted(), KNOWN, ("tables",)).check() == [
             "use: got 'tables', expected some of dedupe, headings"
         ]

@@ -28,5 +28,5 @@ class TestWithoutNearDuplicates(RefinementContract):
         kept = WithoutNearDuplicates().refine(Documents([f"{i:02}" for i in range(30)], [""] * 30, [NEWS] * 30)).texts
         assert kept == [NEWS] + [""] * 29
 
-    def test_a_threshold_out_of_range_is_a_mistake(self) -> None:
+    def test_a_threshold_out_of_range_is_an_error(self) -> None:
         assert WithoutNearDuplicates(0.1).check() == ["threshold: got 0.1, expected a similarity in [0.5, 1]"]

@@ -47,11 +47,11 @@ class TestSummaries(ComponentContract):
             assert getattr(asked, told)
             assert n_requests == n_asked
 
-    def test_no_documents(self) -> None:
+    def test_no_documents_give_an_empty_result(self) -> None:
         refined, asked = SUMMARIES.refine_by_asking(Documents((), (), ()), self.ask)
         assert (list(refined.texts), asked) == ([], [])
 
-    def test_what_is_wrong_is_said(self) -> None:
+    def test_what_is_wrong_is_reported(self) -> None:
         assert replace(SUMMARIES, instruction="{title} {body}").check() == [
             "instruction: has no {text}", "instruction: has {body}, expected only {text} and {title}",
         ]  # fmt: skip

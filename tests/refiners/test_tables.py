@@ -73,5 +73,5 @@ class TestExtractedTables(RefinementContract):
         counts = ExtractedTables().refine(documents).counts
         assert counts == {"n_tables": 2, "n_documents_cut_down_to_tables": 1}
 
-    def test_a_number_below_zero_is_a_mistake(self) -> None:
+    def test_a_number_below_zero_is_an_error(self) -> None:
         assert ExtractedTables(-1).check() == ["n_sentences: got -1, expected 0 or more"]

@@ -7,12 +7,12 @@ from tests.contracts.component_contract import ComponentContract
 class TestCascade(ComponentContract):
     component = Cascade({"light": LexicalCoverage(200), "precise": LexicalCoverage(20, 0.0)})
 
-    def test_has_its_role_and_no_other(self) -> None:
+    def test_the_component_implements_only_its_protocol(self) -> None:
         assert isinstance(self.component, RerankerCascade)
         assert not isinstance(self.component, Reranker | ListReranker)
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert Cascade({}).check() == ["steps: got none, expected at least one (for none, reranker=none)"]
     (mistake,) = Cascade({"light": LexicalCoverage(20), "precise": LexicalCoverage(21)}).check()
     assert mistake.startswith("steps.precise.depth: got 21, more than the 20 of steps.light before it")

@@ -168,7 +168,7 @@ def test_tokens_are_counted_as_the_model_reads_them(xlm_roberta: Path, prompt: s
         ({"model": "owner/name", "revision": "main"}, "revision: got 'main', expected the commit"),
     ],
 )
-def test_mistakes(xlm_roberta: Path, fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(xlm_roberta: Path, fields: dict[str, Any], mistake: str) -> None:
     (found,) = cross_encoder(xlm_roberta, **fields).check()
     assert found.startswith(mistake)
 

@@ -163,6 +163,6 @@ def test_progress_bars_of_the_package_are_hidden(qwen2: Path, capfd: pytest.Capt
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],
 )
-def test_mistakes(mistakes: list[str], expected: str) -> None:
+def test_invalid_settings_are_reported(mistakes: list[str], expected: str) -> None:
     (found,) = mistakes
     assert found.startswith(expected)

@@ -53,7 +53,7 @@ def test_bigrams_are_weighted_by_their_terms() -> None:
     assert scores_of("西湖 西湖 故宫 长城", 1.0) == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_mixture() -> None:
+def test_scores_mix_unigrams_and_bigrams() -> None:
     terms, bigrams, mixed = (np.array(scores_of("西湖 故宫", weight)) for weight in (0.0, 1.0, 0.4))
     np.testing.assert_allclose(mixed, 0.6 * terms + 0.4 * bigrams, rtol=1e-6)
 
@@ -71,7 +71,7 @@ def test_blocks_of_pairs_make_no_difference() -> None:
     assert [block.tolist() for block in lexical._blocks(rows, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert LexicalCoverage(0, 2.0).check() == [
         "depth: got 0, expected at least 1 (for none, use reranker=none)",
         "bigram_weight: got 2.0, expected a share in [0, 1]",

@@ -78,7 +78,7 @@ def test_requests_of_all_queries_are_sent_together() -> None:
     assert [order.order[0] for order in orders] == [8, 2, 4]
 
 
-def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_leaves_its_window() -> None:
+def test_a_reply_that_cannot_be_read_is_requested_again_and_then_leaves_its_window() -> None:
     requests_of_q: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -131,7 +131,7 @@ def test_after_a_request_that_failed_a_query_is_asked_about_no_more() -> None:
         ("", None),
     ],
 )
-def test_replies(reply: str, expected: list[int] | None) -> None:
+def test_orders_are_read_from_replies(reply: str, expected: list[int] | None) -> None:
     assert read_ranking(reply, 3) == expected
 
 
@@ -147,7 +147,7 @@ def test_replies(reply: str, expected: list[int] | None) -> None:
         ({"instruction": "{question}"}, "instruction: has no {passages}"),
     ],
 )
-def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
     (found,) = listwise(**fields).check()
     assert found.startswith(mistake)
 

@@ -131,7 +131,7 @@ def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPat
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env: the environment variable NOT_SET_ANYWHERE is not set"),
     ],
 )
-def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
     (found,) = RerankApi(**{"model": "m", "base_url": "http://localhost:1", **fields}).check()
     assert found.startswith(mistake)
 

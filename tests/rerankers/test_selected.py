@@ -13,7 +13,7 @@ CANDIDATES = {"none": NoReranker(), "lexical": LexicalCoverage(), "both": Cascad
 class TestSelected(ComponentContract):
     component = Selected(CANDIDATES)
 
-    def test_has_its_role_and_no_other(self) -> None:
+    def test_the_component_implements_only_its_protocol(self) -> None:
         assert isinstance(self.component, RerankerSelection)
         assert not isinstance(self.component, Reranker | ListReranker | RerankerCascade)
 
@@ -26,5 +26,5 @@ class TestSelected(ComponentContract):
         (Selected(CANDIDATES, share=1.0), "share: got 1.0, expected a share above 0 and below 1"),
     ],
 )
-def test_mistakes(component: Selected, mistake: str) -> None:
+def test_invalid_settings_are_reported(component: Selected, mistake: str) -> None:
     assert component.check() == [mistake]

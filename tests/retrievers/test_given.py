@@ -79,5 +79,5 @@ def test_a_data_set_without_passages_is_an_error() -> None:
         Given(WHOLE).pick([Sample("s", "qa", Kind.QA, "?", ())], DOCUMENTS, chunk(WHOLE, DOCUMENTS), 3)
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert [mistake.split(":")[0] for mistake in Given(WHOLE, 1.5, depth=0).check()] == ["depth", "noise_rate"]

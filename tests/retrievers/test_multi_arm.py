@@ -66,7 +66,7 @@ def test_a_search_without_weight_is_not_made() -> None:
         (retriever(WeightedScores(), words=0.5), "rule: WeightedScores does not support weights; expected equal ones"),
     ],
 )
-def test_mistakes(component: MultiArm, mistake: str) -> None:
+def test_invalid_settings_are_reported(component: MultiArm, mistake: str) -> None:
     (found,) = component.check()
     assert found.startswith(mistake)
 

@@ -33,7 +33,7 @@ EQUAL = ReciprocalRank(weights=(1.0, 1.0, 1.0))
 class RetrieverContract(ComponentContract):
     component: Retriever
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Retriever)
 
     def test_every_arm_is_of_one_kind(self) -> None:
@@ -44,10 +44,10 @@ class RetrieverContract(ComponentContract):
         picks = [isinstance(arm, PickingArm) for arm in self.component.arms]
         assert not any(picks) or len(picks) == 1
 
-    def test_has_a_fusion_if_there_are_several_rankings(self) -> None:
+    def test_retrievers_has_a_fusion_if_there_are_several_rankings(self) -> None:
         assert len(self.component.arms) < 2 or self.component.fusion is not None
 
-    def test_has_a_depth_exactly_if_it_retrieves(self) -> None:
+    def test_retrievers_has_a_depth_exactly_if_it_retrieves(self) -> None:
         assert (self.component.depth > 0) == bool(self.component.arms)
 
 
@@ -99,5 +99,5 @@ def test_hybrid_makes_the_searches_of_the_two_others() -> None:
     "retriever",
     [Dense(Hashing(), Flat(), 0), Sparse(Bm25(), 0), Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(), 0)],
 )
-def test_a_depth_of_nothing_is_a_mistake(retriever: Dense | Sparse | Hybrid) -> None:
+def test_a_depth_of_nothing_is_an_error(retriever: Dense | Sparse | Hybrid) -> None:
     assert retriever.check() == ["depth: got 0, expected at least 1 hit per query"]

@@ -1,4 +1,4 @@
-"""How the command ends when it is interrupted outside of the sweep."""
+"""Interruptions of the command before or after the sweep."""
 
 import os
 import subprocess

@@ -35,7 +35,7 @@ NEVER = "x7Qm2f9LkT4vWz8RbN3c"
         ("curl -H 'Authorization: Bearer {}' https://server", "holds a header with a secret"),
     ],
 )
-def test_are_found_and_not_repeated(line: str, how: str) -> None:
+def test_secrets_are_found_and_not_repeated(line: str, how: str) -> None:
     found = secret_in(line.format(NEVER))
     assert found == how
     assert NEVER not in found
@@ -64,5 +64,5 @@ def test_are_found_and_not_repeated(line: str, how: str) -> None:
         "source /opt/venv/bin/activate && export CUDA_VISIBLE_DEVICES=0,1",
     ],
 )
-def test_are_not_seen_where_there_are_none(line: str) -> None:
+def test_secrets_are_not_seen_where_there_are_none(line: str) -> None:
     assert secret_in(line) == ""

@@ -62,7 +62,7 @@ def test_generation_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         composed(["llm=openai", "llm.api_key_env=MY_LLM", "llm.model='${oc.env:MY_LLM}'"])
 
 
-def test_a_variable_that_jobs_copy_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_jobs_copy_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", NEVER)
     assert compose_config(["hydra.job.env_copy=[MY_API_KEY]"])["top_k"] == 5
 

@@ -33,7 +33,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
         ({"a": {f"hf_{NEVER}": 1}}, "a"),
     ],
 )
-def test_are_named_by_their_place(config: Any, place: str) -> None:
+def test_secrets_are_named_by_their_place(config: Any, place: str) -> None:
     (mistake,) = misplaced_secrets(config)
     assert mistake.startswith(f"{place}: ")
     assert NEVER not in mistake
@@ -100,7 +100,7 @@ def test_no_choice_and_no_preset_of_ours_holds_one() -> None:
         ("author", False), ("PWD", False), ("SSH_AUTH_SOCK", False),
     ],
 )  # fmt: skip
-def test_names(name: str, is_secret: bool) -> None:
+def test_names_of_secrets_are_recognised(name: str, is_secret: bool) -> None:
     assert names_secret(name) is is_secret
 
 

@@ -164,7 +164,7 @@ def test_queries_without_matching_terms_have_no_hits(component: Bm25, chunks: tu
     assert rankings_of(find(lenient, chunks, ["长城", ""])) == [[], []]
 
 
-def test_english() -> None:
+def test_english_texts_are_found() -> None:
     hits = find(Bm25(tokenizer=EnglishStems()), ["The foxes ran.", "A fox runs!", "Dogs sleep"], ["running fox"])
     assert sorted(rankings_of(hits)[0]) == [0, 1]
 
@@ -178,6 +178,6 @@ def test_english() -> None:
         ({"backend": Backend.RANK_BM25}, "formula: backend rank_bm25 supports only okapi"),
     ],
 )
-def test_mistakes(fields: dict[str, Any], said: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], said: str) -> None:
     (mistake,) = Bm25(**fields).check()
     assert mistake.startswith(said)

@@ -1,4 +1,4 @@
-"""Which cells may be the best; how often this is wrong is in test_error_rates.py."""
+"""Cells that may be the best. test_error_rates.py measures how often this is wrong."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_cells_that_are_clearly_equal_take_few_resamples(monkeypatch: pytest.Mon
     assert set(n_made) == {199}
 
 
-def test_in_stages_equal_cells_are_told_apart_as_often_as_the_level_says() -> None:
+def test_in_stages_equal_cells_are_distinguished_as_often_as_the_level_says() -> None:
     random = np.random.default_rng(13)
     n_sweeps, level = 150, 0.05
     sweeps = (scores_of(list(random.normal(size=(2, 20))), np.arange(20)) for _ in range(n_sweeps))

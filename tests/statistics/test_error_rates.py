@@ -46,7 +46,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
     """
 
     @pytest.mark.parametrize("setting", [s for s in error_rates.SETTINGS if s.noise is error_rates.oppositely_skewed])
-    def test_two_cells(self, setting: error_rates.Setting) -> None:
+    def test_tests_of_two_cells_keep_their_rate(self, setting: error_rates.Setting) -> None:
         random = np.random.default_rng(8)
         n_sweeps = 300
         n_false = sum(
@@ -58,7 +58,9 @@ class TestSettingsInWhichTestsAreOftenWrong:
         ("setting", "n_cells", "n_sweeps"),
         [*((setting, 10, 60) for setting in error_rates.SETTINGS), (error_rates.SETTINGS[2], 40, 10)],
     )
-    def test_many_cells(self, setting: error_rates.Setting, n_cells: int, n_sweeps: int) -> None:
+    def test_tests_of_many_cells_keep_their_rate(
+        self, setting: error_rates.Setting, n_cells: int, n_sweeps: int
+    ) -> None:
         random = np.random.default_rng((9, n_cells))
         calls = [error_rates.has_false_call(error_rates.scores(setting, n_cells, random), 299) for _ in range(n_sweeps)]
         n_false = np.sum(calls, axis=0)

@@ -61,7 +61,7 @@ def test_chance_gives_about_zero_and_agreement_one() -> None:
         assert (agreed.value, agreed.low, agreed.high) == (1.0, None, None)
 
 
-def test_is_not_defined_where_nothing_can_be_compared() -> None:
+def test_krippendorffs_alpha_is_not_defined_where_nothing_can_be_compared() -> None:
     assert krippendorff_alpha([], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
     assert krippendorff_alpha([("a",), (None, "b"), ()], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
     assert krippendorff_alpha([("a", "a")] * 9, MeasurementLevel.NOMINAL) == Alpha(None, None, None, 9, 18)

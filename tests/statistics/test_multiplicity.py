@@ -5,7 +5,7 @@ from components.statistics import benjamini_hochberg, holm, selected_level
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 60])
-def test_equals_statsmodels(n: int) -> None:
+def test_holm_and_others_equal_statsmodels(n: int) -> None:
     from statsmodels.stats.multitest import multipletests
 
     p = np.random.default_rng(n).random(n) ** 3
@@ -28,7 +28,7 @@ def test_an_empty_family_gives_an_empty_array() -> None:
     assert selected_level([], 0.05) == selected_level([np.nan], 0.05) == 0.0
 
 
-def test_is_never_above_one() -> None:
+def test_an_adjusted_p_is_never_above_one() -> None:
     assert holm([0.9, 0.8, 0.7]).tolist() == [1.0, 1.0, 1.0]
 
 

@@ -22,7 +22,7 @@ def compare(values: NDArray[np.float64], clusters: NDArray[np.int64] = CLUSTERS,
 
 class TestP:
     @pytest.mark.parametrize("seed", range(4))
-    def test_is_never_smaller_than_that_of_sign_changes(self, seed: int) -> None:
+    def test_p_is_never_smaller_than_that_of_sign_changes(self, seed: int) -> None:
         cell, baseline = differences(seed, 0.5, n=12), differences(seed + 100, n=12)
         exact = stats.permutation_test(
             (cell, baseline), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
@@ -92,34 +92,34 @@ class TestP:
         (found,) = TEST.compare(scores_of([baseline, (baseline + 0.1) - 0.1], CLUSTERS), 0.05)
         assert (found.p, found.difference) == (1.0, 0.0)
 
-    def test_is_never_zero(self) -> None:
+    def test_p_is_never_zero(self) -> None:
         assert compare(np.full(N, 3.0)).p == pytest.approx(TEST.smallest_p(20)) == pytest.approx((2 / 3) ** 20)
         assert compare(np.ones(N)).p == TEST.smallest_p(20, is_right_or_wrong=True) > 0
 
-    def test_does_not_depend_on_names_of_clusters_or_the_order_of_samples(self) -> None:
+    def test_p_does_not_depend_on_names_of_clusters_or_the_order_of_samples(self) -> None:
         values = differences(8, 0.3)
         order = np.random.default_rng(0).permutation(N)
         assert compare(values, CLUSTERS + 5) == compare(values)
         assert compare(values[order], CLUSTERS[order]).p == compare(values).p
 
-    def test_does_not_depend_on_other_cells(self) -> None:
+    def test_p_does_not_depend_on_other_cells(self) -> None:
         cells = [differences(9), differences(10)]
         together = TEST.compare(scores_of([np.zeros(N), *cells], CLUSTERS), 0.05)
         assert [found.p for found in together] == [compare(values).p for values in cells]
 
-    def test_is_the_same_for_the_other_sign(self) -> None:
+    def test_p_is_the_same_for_the_other_sign(self) -> None:
         values = differences(11, 0.3)
         assert compare(-values).p == compare(values).p
 
 
 class TestInterval:
-    def test_is_about_students_for_symmetric_differences(self) -> None:
+    def test_interval_is_about_students_for_symmetric_differences(self) -> None:
         values = differences(2, 0.2, n=80)
         found = compare(values, np.arange(80))
         expected = stats.ttest_1samp(values, 0.0).confidence_interval()
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.02)
 
-    def test_is_never_narrower_than_students(self) -> None:
+    def test_interval_is_never_narrower_than_students(self) -> None:
         values = differences(3, 0.2, n=8)
         found = compare(values, np.arange(8))
         expected = stats.ttest_1samp(values, 0.0).confidence_interval()
@@ -127,7 +127,7 @@ class TestInterval:
         assert found.high is not None
         assert found.high - found.low >= expected.high - expected.low - 1e-12
 
-    def test_holds_zero_where_no_p_value_could_exclude_it(self) -> None:
+    def test_interval_holds_zero_where_no_p_value_could_exclude_it(self) -> None:
         found = compare(-np.linspace(0.4, 0.6, 7), np.arange(7))
         assert found.p == pytest.approx((2 / 3) ** 7)
         assert found.high == pytest.approx(0.0)
@@ -167,7 +167,7 @@ class TestStandardError:
 
 
 class TestSamples:
-    def test_that_are_not_there_give_no_numbers(self) -> None:
+    def test_that_do_not_exist_give_no_numbers(self) -> None:
         assert compare(np.zeros(0), np.zeros(0, dtype=np.int64)) == Comparison(0, 0)
 
     def test_of_one_cluster_show_nothing_about_others(self) -> None:

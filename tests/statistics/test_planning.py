@@ -31,7 +31,9 @@ class TestTheLargestOfManyDifferences:
         assert critical_value_of_any_two(2, 17, ALPHA) == pytest.approx(critical_value(17, ALPHA))
 
     @pytest.mark.parametrize(("n_cells", "df", "tabled"), [(3, 10, 3.877), (10, 60, 4.646)])
-    def test_is_that_of_the_printed_tables(self, n_cells: int, df: int, tabled: float) -> None:
+    def test_the_largest_of_many_differences_is_that_of_the_printed_tables(
+        self, n_cells: int, df: int, tabled: float
+    ) -> None:
         assert critical_value_of_any_two(n_cells, df, ALPHA) * 2**0.5 == pytest.approx(tabled, abs=6e-3)
 
 

@@ -39,7 +39,7 @@ def test_the_parts_are_found() -> None:
         assert low < truth < high
 
 
-def test_by_hand() -> None:
+def test_deviations_equal_those_computed_by_hand() -> None:
     """Two samples, two answers each, one judgement: squares 0.5 and 0.5 within, means 1 and 4."""
     split = variance_split(np.array([[[0.5], [1.5]], [[3.5], [4.5]]]), np.array([0, 1]))
     assert split is not None

@@ -1,4 +1,4 @@
-"""How components ask the rehearsal, which plays every role."""
+"""Requests of components to the rehearsal model, which plays every role."""
 
 from collections.abc import Sequence
 

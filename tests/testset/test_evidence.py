@@ -134,5 +134,5 @@ def test_chinese_names_in_marks_and_wide_digits() -> None:
     assert facts("２０２３年《人民日报》报道“一带一路”增长12.5%。") == {"2023", "《人民日报》", "“一带一路”", "12.5"}
 
 
-def test_a_capital_at_the_beginning_of_a_sentence_is_no_name() -> None:
+def test_a_capital_at_the_beginning_of_a_sentence_is_not_a_name() -> None:
     assert facts("They left. Nobody asked.") == frozenset()

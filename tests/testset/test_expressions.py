@@ -20,7 +20,7 @@ from components.testset.expressions import UnreadableExpression, compute
         ("7", 7),
     ],
 )
-def test_values(expression: str, value: float) -> None:
+def test_expressions_have_their_values(expression: str, value: float) -> None:
     assert compute(expression).value == pytest.approx(value)
 
 
@@ -32,7 +32,7 @@ def test_values(expression: str, value: float) -> None:
         "1" * 501, "1" * 400, "sum([1])", "'a' * 3", "1\x00", "1; 2",
     ],
 )  # fmt: skip
-def test_unreadable(expression: str) -> None:
+def test_unreadable_expressions_are_errors(expression: str) -> None:
     with pytest.raises(UnreadableExpression):
         compute(expression)
 

@@ -64,7 +64,7 @@ def test_one_word_for_another_is_no_other_matter_in_one_document() -> None:
     assert GATE.repeats([measures, delays], []) == {}
 
 
-def test_english() -> None:
+def test_near_duplicates_are_found_in_english() -> None:
     first = _draft("first", "How long is line 2 of the tram in Qingyan?", "17.6 kilometres")
     same = _draft("same", "How long is the line 2 of the Qingyan tram?", "It is 17.6 kilometres long.")
     not_yet = _draft("not", "How long is line 2 of the tram not in Qingyan?", "17.6 kilometres")

@@ -26,7 +26,7 @@ from components.testset.quantities import Quantity, quantities
         ("", []),
     ],
 )
-def test_numbers(text: str, found: list[Quantity]) -> None:
+def test_numbers_are_found_with_their_units(text: str, found: list[Quantity]) -> None:
     assert quantities(text) == found
 
 

@@ -1,4 +1,4 @@
-"""What texts of files have in them that nobody wrote."""
+"""Artifacts in texts of files that no author wrote."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from components.text.cleaning import joined_words, tidy_white_space, without_uns
         ("<script>1</script>", "<script>1</script>"),
     ],
 )
-def test_unseen_characters(text: str, cleaned: str) -> None:
+def test_unseen_characters_are_removed(text: str, cleaned: str) -> None:
     assert without_unseen_characters(text) == cleaned
     assert without_unseen_characters(cleaned) == cleaned
 
@@ -35,7 +35,7 @@ def test_unseen_characters(text: str, cleaned: str) -> None:
         (" \n\t ", ""),
     ],
 )
-def test_white_space(text: str, cleaned: str) -> None:
+def test_white_space_is_normalised(text: str, cleaned: str) -> None:
     assert tidy_white_space(text) == cleaned
     assert tidy_white_space(cleaned) == cleaned
 

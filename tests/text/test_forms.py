@@ -1,4 +1,4 @@
-"""What texts are compared by."""
+"""Forms in which texts are compared."""
 
 import ast
 from hashlib import sha256
@@ -34,7 +34,7 @@ def units(form: TextForm, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=repr)
-def test_is_a_form(form: TextForm) -> None:
+def test_every_form_implements_its_protocol(form: TextForm) -> None:
     assert isinstance(form, TextForm)
     assert isinstance(type(form).version, int)
     assert hash(form) == hash(form)
@@ -97,7 +97,7 @@ def _has_versions(tree: ast.Module) -> bool:
     )
 
 
-def test_normal_forms() -> None:
+def test_answers_have_their_normal_forms() -> None:
     assert units(AnswerWords(), "ＡＢＣ，北京！") == ["abc", "北京"]
     assert units(WholeAnswer(), " ＡＢＣ，北京！") == ["abc北京"]
     assert units(WholeAnswer(), "。") == []
@@ -135,7 +135,7 @@ def test_words_that_rouge_chinese_sees(text: str) -> None:
     assert found == [word for sentence in sentences for word in sentence.split(" ")]
 
 
-def test_an_unknown_language_is_a_mistake() -> None:
+def test_an_unknown_language_is_an_error() -> None:
     assert SacreBleuTokens("fr").check() == ["language: got 'fr', expected one of zh, en, char"]
 
 

@@ -22,7 +22,7 @@ from components.text.languages import UNKNOWN, detect_language
         (UNKNOWN, ""),
     ],
 )
-def test_languages(language: str, text: str) -> None:
+def test_languages_are_recognised(language: str, text: str) -> None:
     assert detect_language([text]) == language
 
 
@@ -30,5 +30,5 @@ def test_the_bundled_benchmark_is_chinese() -> None:
     assert detect_language(Demo().load().documents.texts) == "zh"
 
 
-def test_no_texts() -> None:
+def test_no_texts_have_no_language() -> None:
     assert detect_language([]) == UNKNOWN

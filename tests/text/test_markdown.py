@@ -17,7 +17,7 @@ from components.text.markdown import blocks, may_have_headings, tables
         ("第一段。\n第二段——完。", False),
     ],
 )
-def test_headings_are_told_without_parsing(text: str, has_headings: bool) -> None:
+def test_headings_are_reported_without_parsing(text: str, has_headings: bool) -> None:
     assert may_have_headings(text) == has_headings
     assert any(block.level for block in blocks(text)) == has_headings
 

@@ -1,4 +1,4 @@
-"""Where refined texts come from, and where original ones went."""
+"""Positions of refined texts in the originals, and the reverse."""
 
 import numpy as np
 

@@ -12,7 +12,7 @@ def test_sorts_by_score_then_position_and_pads() -> None:
     assert (hits.chunk.dtype, hits.score.dtype) == (np.int32, np.float32)
 
 
-def test_keeps_the_depth_best() -> None:
+def test_ranking_keeps_the_depth_best() -> None:
     hits = sort_hits(np.array([[0, 1, 2]], dtype=np.int32), np.array([[1, 3, 2]], dtype=np.float32), 2)
     assert hits.chunk.tolist() == [[1, 2]]
 
@@ -28,6 +28,6 @@ def test_best_of_leaves_out_what_is_not_positive() -> None:
     assert (chunk.tolist(), score.tolist()) == ([2], [0.5])
 
 
-def test_no_queries() -> None:
+def test_no_queries_give_no_hits() -> None:
     assert empty_hits(0, 3).chunk.shape == (0, 3)
     assert sort_hits(np.zeros((0, 4), dtype=np.int32), np.zeros((0, 4), dtype=np.float32), 3).chunk.shape == (0, 3)

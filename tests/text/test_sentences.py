@@ -29,7 +29,7 @@ def sentences(text: str) -> list[str]:
         ["1. 第一条"],
     ],
 )
-def test_boundaries(expected: list[str]) -> None:
+def test_sentences_end_at_their_boundaries(expected: list[str]) -> None:
     assert sentences("".join(expected)) == expected
 
 

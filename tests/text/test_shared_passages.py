@@ -69,6 +69,6 @@ def test_endless_repeats_end_in_time() -> None:
     assert sum(segment.length for segment in found) == 3_000
 
 
-def test_numbers() -> None:
+def test_the_share_of_repeated_numbers_is_computed() -> None:
     assert share_of_numbers("1,200 and 3.5 and 7", "7 1,200") == 2 / 3
     assert share_of_numbers("none", "7") == 1.0

@@ -67,7 +67,7 @@ def test_terms_of_queries_leave_out_what_the_corpus_does_not_hold() -> None:
     assert words_of(terms, table) == [["浙江", "首都", "paris", "首都"], [], []]
 
 
-def test_nothing_indexed() -> None:
+def test_a_table_without_rows_has_no_index() -> None:
     table = build_term_table(("。", ""), RjiebaWords())
     assert len(table.vocabulary) == 0
     assert words_of(table.of_documents(), table) == [[], []]

@@ -23,6 +23,6 @@ def test_words_by_hand(text: str, expected: list[str]) -> None:
     assert words.words == expected
 
 
-def test_places_overlap() -> None:
+def test_places_of_bigrams_overlap() -> None:
     (words,) = CharacterBigrams().words(["A杭州西"])
     assert (words.start.tolist(), words.end.tolist()) == ([0, 1, 2], [1, 3, 4])

@@ -12,7 +12,7 @@ class TestEnglishStems(WordTokenizerContract):
     ("word", "term"),
     [("Running", "run"), ("cities", "citi"), ("The", ""), ("and", ""), ("1,250.5", "1,250.5"), ("ＢＡＮＫＳ", "bank")],
 )
-def test_terms(word: str, term: str) -> None:
+def test_terms_are_english_stems(word: str, term: str) -> None:
     assert EnglishStems().normalize(word) == term
 
 

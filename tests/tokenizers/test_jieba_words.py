@@ -71,17 +71,17 @@ def test_the_dictionary_is_jiebas(jiebas_own: jieba.Tokenizer) -> None:
     assert [word for word, n in jiebas_own.FREQ.items() if rjieba.has_word(word) != (n > 0)] == []
 
 
-def test_equals_jieba_with_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
+def test_jieba_words_equal_jieba_with_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
     texts = _awkward_texts()
     assert JiebaWords().tokenize(texts) == [list(jiebas_own.cut(text)) for text in texts]
 
 
-def test_equals_jieba_without_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
+def test_jieba_words_equal_jieba_without_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
     texts = _awkward_texts()
     assert JiebaWords(hmm=False).tokenize(texts) == [list(jiebas_own.cut(text, HMM=False)) for text in texts]
 
 
-def test_equals_jieba_on_real_news(jiebas_own: jieba.Tokenizer) -> None:
+def test_jieba_words_equal_jieba_on_real_news(jiebas_own: jieba.Tokenizer) -> None:
     files = sorted((_SHARED / "data" / "crud_rag" / "80000_docs").glob("*"))
     if not files:
         pytest.skip(f"no documents in {_SHARED}: set RAG_GRID_SHARED to the folder that holds data/")

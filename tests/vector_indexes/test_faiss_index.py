@@ -25,20 +25,20 @@ class TestFlat(AnySizeContract):
 class TestHnsw(AnySizeContract):
     component = Hnsw()
 
-    def test_finds_nearly_all_that_flat_finds(self) -> None:
+    def test_hnsw_finds_nearly_all_that_flat_finds(self) -> None:
         vectors, queries = random_vectors(2000), random_vectors(50, seed=1)
         exact = Flat().search({}, vectors, queries, 10)
         assert share_found(self.search(vectors, queries, 10), exact) > 0.98
 
     def test_a_graph_that_is_built_in_blocks_finds_as_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 300)
-        self.test_finds_nearly_all_that_flat_finds()
+        self.test_hnsw_finds_nearly_all_that_flat_finds()
 
 
 class TestIvfPq(VectorIndexContract):
     component = IvfPq(n_lists=4, n_subvectors=16, n_bits=4, n_probes=4)
 
-    def test_finds_most_of_what_flat_finds(self) -> None:
+    def test_ivf_pq_finds_most_of_what_flat_finds(self) -> None:
         vectors, queries = random_vectors(2000), random_vectors(50, seed=1)
         index = IvfPq(n_lists=8, n_subvectors=32, n_bits=6, n_probes=8)
         exact = Flat().search({}, vectors, queries, 10)
@@ -48,7 +48,7 @@ class TestIvfPq(VectorIndexContract):
     def test_ivf_pq_is_built_in_blocks_and_trained_on_a_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 300)
         monkeypatch.setattr(faiss_index, "_TRAINING_PER_CENTROID", 20)
-        self.test_finds_most_of_what_flat_finds()
+        self.test_ivf_pq_finds_most_of_what_flat_finds()
 
     def test_lists_that_are_not_probed_leave_places_empty(self) -> None:
         index = IvfPq(n_lists=16, n_subvectors=16, n_bits=4, n_probes=1)
@@ -70,7 +70,7 @@ def test_ivf_pq_rejects_few_vectors_and_indivisible_dimensions(index: IvfPq, n_v
         built(index, random_vectors(n_vectors))
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert IvfPq(n_lists=4, n_probes=5).check() == ["n_probes: got 5, expected at most n_lists=4"]
 
 

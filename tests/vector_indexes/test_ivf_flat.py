@@ -49,7 +49,7 @@ def test_more_probes_find_more_with_the_scores_of_flat() -> None:
         np.testing.assert_allclose(scores, VECTORS[chunks] @ query, atol=2e-6)
 
 
-def test_finds_what_the_index_of_faiss_finds() -> None:
+def test_ivf_flat_finds_what_the_index_of_faiss_finds() -> None:
     index = built(INDEX, VECTORS)
     theirs = faiss.IndexIVFFlat(faiss.IndexFlatIP(64), 64, 64, faiss.METRIC_INNER_PRODUCT)
     theirs.quantizer.add(np.asarray(index["centroids"]))
@@ -109,7 +109,7 @@ def test_the_number_of_probes_leaves_the_lists_as_they_are() -> None:
     assert replace(INDEX, n_lists=70).as_built != INDEX.as_built
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert IvfFlat(0, 0, 0).check() == [
         "n_lists: got 0, expected at least 1",
         "n_probes: got 0, expected at least 1",

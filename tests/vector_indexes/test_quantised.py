@@ -112,7 +112,7 @@ class TestBinaryAlone(VectorIndexContract):
 
 @pytest.mark.parametrize("index", INDEXES, ids=repr)
 class TestRescoring:
-    def test_finds_nearly_all_that_flat_finds_with_its_scores(self, index: Truncated | Int8 | Binary) -> None:
+    def test_rescoring_finds_nearly_all_that_flat_finds_with_its_scores(self, index: Truncated | Int8 | Binary) -> None:
         vectors, queries = clustered_vectors(4000), clustered_vectors(50, seed=1)
         exact = Flat().search({}, vectors, queries, 20)
         found = index.search(built(index, vectors), vectors, queries, 20)
@@ -153,7 +153,7 @@ def test_a_vector_without_a_part_in_the_first_dimensions_stays_zero() -> None:
     assert similarity.shortened(vectors, 2).tolist() == [[0, 0], [1, 0]]
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     for wrong in (Truncated(0, oversampling=0.5), Int8(0, oversampling=0.5), Binary(0, oversampling=0.5)):
         assert wrong.check() == [
             "dimensions: got 0, expected at least 1, or null for all dimensions",

@@ -117,7 +117,7 @@ def _flat(items: Sequence[Mapping[str, Json]], where: str) -> Iterator[Leaf]:
     for item in items:
         if unknown := [str(field) for field in item if field not in _FIELDS]:
             meant = get_close_matches(unknown[0], _FIELDS, n=1)
-            hint = f"did you mean '{meant[0]}'?" if meant else f"known are {', '.join(_FIELDS)}"
+            hint = f"did you mean '{meant[0]}'?" if meant else f"expected one of {', '.join(_FIELDS)}"
             raise DataError(f"{where}: got the field '{unknown[0]}' for {item['name']!r}; {hint}")
         name, parent = checked_name(item["name"], where), item.get("parent")
         if name in parents:

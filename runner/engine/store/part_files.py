@@ -128,5 +128,5 @@ def keeping(what: str, place: Path) -> Iterator[None]:
         if "not enough memory" in why:  # Arrow's message when it compresses
             remedy = "Give the process more memory, or run fewer stages in parallel (run.workers=1)"
         raise StoreError(
-            f"{place}: cannot write {what}: {why}. {remedy}, then give the same command again: finished stages are kept"
+            f"{place}: cannot write {what}: {why}. {remedy}, then repeat the command: finished stages are cached"
         ) from error

@@ -1,4 +1,4 @@
-"""Combines people's labels of some answers of a sweep with the judge's grades of all answers, cell by cell."""
+"""Combines human labels of some answers of a sweep with the judge's grades of all answers, cell by cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def _require_same_judge(cell: CellResult, grader: Graded) -> None:
     judges = [score for score in settings.scores.values() if grader.name in score.names]
     if [describe(judge) for judge in judges] != [describe(grader)]:
         raise ConfigError(
-            f"--sweep: another judge than --judge graded {grader.name} of cell {cell.cell_id} (its judge.llm is "
+            f"--sweep: a judge other than --judge graded {grader.name} of cell {cell.cell_id} (its judge.llm is "
             f"{cell.config['judge']['llm']}); name the judge of the sweep, with its overrides"
         )
 

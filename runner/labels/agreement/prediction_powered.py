@@ -1,4 +1,4 @@
-"""Estimates people's mean grade of all answers from a judge's grades of all answers and people's grades of some.
+"""Estimates the mean human grade of all answers from a judge's grades of all answers and human grades of some.
 
 Source: Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient prediction-powered inference"; for judges of RAG systems
 Saad-Falcon et al. 2024, "ARES".
@@ -28,9 +28,9 @@ Bounds = tuple[float, float]
 class PredictionPowered:
     """The estimate for one metric of one cell.
 
-    `bias` is the judge's mean minus people's over the labelled samples. `mean` estimates people's mean over all
+    `bias` is the judge's mean minus the human mean over the labelled samples. `mean` estimates the human mean over all
     samples. Intervals are None with fewer than 5 labelled clusters. `weight` in [0, 1] is the weight of the judge, 0
-    for a judge that tells nothing about people's grades.
+    for a judge that says nothing about human grades.
     """
 
     n: int
@@ -44,9 +44,9 @@ class PredictionPowered:
 
 
 def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int64]) -> PredictionPowered:
-    """Estimate people's mean over all samples.
+    """Estimate the mean of human labels over all samples.
 
-    `judged` float64[n] are the judge's values in [0, 1]. `labels` float64[n] are people's, NaN where missing.
+    `judged` float64[n] are the judge's values in [0, 1]. `labels` float64[n] are human labels, NaN where missing.
     `clusters` int64[n] are groups of dependent samples. At least one sample needs a label. The labelled samples must be
     a random choice: labels of hard cases alone tell nothing about the others.
 

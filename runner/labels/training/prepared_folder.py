@@ -30,7 +30,7 @@ class TrainingManifest:
     `key` is the SHA-256 of the files. `labels` and `sweep` are their origin. `judge` and `overrides` are the judge to
     train. `wording` is a key of each grader, independent of its model. `counts` are pairs by split, metric and grade
     ("applies" or "does not apply" if the judge asks that first). `left_out` counts, by reason, labels without a pair
-    and people's reasons that no reply contains.
+    and annotators' reasons that no reply contains.
     """
 
     key: str

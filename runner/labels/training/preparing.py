@@ -23,7 +23,7 @@ from runner.results import read_sweep
 NO_MODEL = "llm@judge.llm=scripted"
 """Takes the place of the model to train. It is never asked."""
 
-TIED = "people were evenly split"
+TIED = "the annotators were evenly split"
 
 
 @dataclass(frozen=True)

@@ -124,5 +124,5 @@ def _options(settings: Mapping[str, Json], adapter: Path) -> dict[str, str]:
     for name, llm in (("trained_judge.yaml", "transformers"), ("trained_judge_vllm.yaml", "vllm")):
         option = {"defaults": [llm, "_self_"], **llm_fields(settings, str(adapter), llm)}
         yaml_text = yaml.safe_dump(option, sort_keys=False, allow_unicode=True)
-        texts[name] = f"# A judge trained on people's labels, run by {llm}.\n{yaml_text}".rstrip("\n")
+        texts[name] = f"# A judge trained on human labels, run by {llm}.\n{yaml_text}".rstrip("\n")
     return texts

@@ -1,6 +1,6 @@
-"""Turns people's labels into pairs of a judge's prompt and the expected reply.
+"""Turns human labels into pairs of a judge's prompt and the expected reply.
 
-Prompts are not rendered here. The judge itself asks, and a stand-in for its model answers as people did.
+Prompts are not rendered here. The judge itself asks, and a stand-in for its model answers as the annotators did.
 """
 
 import json
@@ -24,7 +24,7 @@ _N_SHOWN = 3
 
 @dataclass(frozen=True)
 class TrainingPair:
-    """A prompt of a judge about an item, and the reply that states people's label.
+    """A prompt of a judge about an item, and the reply that states the human label.
 
     `item` is its index among the labelled items. `grade` is None for the question whether the metric applies, which
     some judges ask once per question.
@@ -89,7 +89,7 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Traini
     """Return a pair for each label, and a pair for each question and metric if the judge first asks whether the metric
     applies.
 
-    Raises DataError if people's labels for the same prompt differ.
+    Raises DataError if human labels for the same prompt differ.
     """
     found: dict[tuple[str, tuple[Message, ...]], TrainingPair] = {}
     conflicts: dict[str, None] = {}

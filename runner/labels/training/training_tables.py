@@ -32,7 +32,7 @@ def losses_table(training: Training) -> Table:
 def compared_table(compared: Mapping[str, ComparedJudges]) -> Table:
     """Return the share of equal grades and kappa, before and after, in two rows for each metric."""
     columns = ("metric", "", "n", "questions", "before", "after", "difference", "unreadable before", "after", "failed")
-    table = _table("Judge against people, before and after training [dim]95% intervals[/]", columns)
+    table = _table("Judge against human labels, before and after training [dim]95% intervals[/]", columns)
     for name, found in compared.items():
         if found.before is None or found.after is None or found.gain is None:
             table.add_row(name, "", "0", "0", "–", "–", "–", "–", "–", str(found.n_failed))

@@ -44,7 +44,7 @@ The answer of the server is in `output`, its passages are in `custom_outputs`.
 |---|---|
 {axes}
 
-| metric | value | 95 % interval | n |
+| metric | value | 95% interval | n |
 |---|---|---|---|
 {metrics}
 

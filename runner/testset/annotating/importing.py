@@ -1,4 +1,4 @@
-"""Turns people's annotations of a set into its next version."""
+"""Turns the annotators' annotations of a set into its next version."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Imported:
 def imported(
     testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, DraftGate]
 ) -> Imported:
-    """Return the next version: the set with people's changes, without the edited samples that a gate now rejects.
+    """Return the next version: the annotated set, without the edited samples that a gate now rejects.
 
     The set itself is returned if nothing changed. Raises DataError if no annotator is called `prefer`.
     """

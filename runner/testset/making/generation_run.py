@@ -42,19 +42,19 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
             made = making.begin(ask=not settings.run.plan_only)
         except BudgetReached as reached:
             console.print(
-                f"Not begun: {stopped_at(reached)}, while the topics were drafted. All replies are cached.",
+                f"Not started: {stopped_at(reached)} while the topics were drafted. All replies are cached.",
                 markup=False,
             )
             return EXIT_SHORT
         show_bound(console, made, bound(settings, made.documents, made.topics), settings)
         if settings.run.plan_only:
             console.print(
-                "No model was asked. Without run.plan_only=true the same command makes the set.", markup=False
+                "No request was sent. Without run.plan_only=true, the same command generates the set.", markup=False
             )
             return EXIT_FULL
         making.run(made)
         if made.stopped and all(tried.outcome is DraftOutcome.PENDING for tried in made.tried):
-            console.print(f"Nothing was made or written: {made.stopped}", markup=False)
+            console.print(f"Nothing was generated or written: {made.stopped}", markup=False)
             return EXIT_SHORT
         with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
             testset = release(out, made, about)
@@ -83,7 +83,7 @@ def _summarize(console: Console, settings: GenerationSettings, made: Made, tests
     elif is_short:
         for line in short_lines(counts):
             console.print(line, markup=False, soft_wrap=True)
-        console.print(f"Some cells are short: {out}/coverage.csv has them all.", markup=False, soft_wrap=True)
+        console.print(f"Some cells lack samples: {out}/coverage.csv lists them all.", markup=False, soft_wrap=True)
     folder = shlex.quote(str(out))
     if made.tried:
         console.print(

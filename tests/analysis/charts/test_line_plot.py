@@ -1,4 +1,4 @@
-"""Where the points of a line plot lie, and what may stand in its labels."""
+"""Positions of the points of a line plot, and texts of its labels."""
 
 from xml.etree import ElementTree
 

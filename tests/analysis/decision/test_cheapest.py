@@ -1,4 +1,4 @@
-"""Which level is the cheapest."""
+"""The choice of the cheapest level."""
 
 from analysis.decision.cheapest import MeanCost, cheapest
 

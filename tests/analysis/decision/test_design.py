@@ -1,4 +1,4 @@
-"""Which cells stand for which level: full grids, holes, axes that a cell does not use, one change at a time."""
+"""Cells that represent each level: full grids, holes, axes that a cell does not use, one change at a time."""
 
 from itertools import product
 

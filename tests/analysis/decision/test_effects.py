@@ -1,4 +1,4 @@
-"""What axes buy, on sweeps where it is known."""
+"""Effects of axes, on sweeps with known effects."""
 
 from pathlib import Path
 

@@ -30,14 +30,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> FieldMatrix:
     return made
 
 
-def test_has_a_field_for_every_topic_and_task_and_margins(found: FieldMatrix) -> None:
+def test_matrix_has_a_field_for_every_topic_and_task_and_margins(found: FieldMatrix) -> None:
     assert (found.topics, found.tasks) == (("bonds", "funds"), ("extractive", "long_form"))
     places = {(one.topic, one.task): one.n for one in found.fields}
     margins = {("bonds", AVERAGE): 20, ("funds", AVERAGE): 20, (AVERAGE, "extractive"): 30, (AVERAGE, "long_form"): 30}
     assert places == {(topic, task): 10 for topic in found.topics for task in found.tasks} | margins
 
 
-def test_names_cells_where_they_are_shown_to_be_better(found: FieldMatrix) -> None:
+def test_matrix_names_cells_where_they_are_shown_to_be_better(found: FieldMatrix) -> None:
     for one in found.fields:
         is_better_there = one.task == "long_form" and one.topic != AVERAGE
         assert sorted(one.best) == (["000000000001", "000000000003"] if is_better_there else [])

@@ -1,4 +1,4 @@
-"""How often recommendations name what is not there, and find what is: the short form of
+"""Error rate and power of recommendations: the short form of
 `python -m benchmarks decisions`.
 """
 

@@ -1,4 +1,4 @@
-"""What is recommended, on sweeps whose best level is known."""
+"""Recommendations, on sweeps whose best level is known."""
 
 import json
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_levels_that_are_truly_the_best_are_named_and_the_others_are_not(planted
     assert found.text() in ("256 or 512; cheapest 512", "512 or 256; cheapest 512")
 
 
-def test_where_nothing_is_shown_the_cheapest_and_the_size_that_would_show_are_said(planted: Path) -> None:
+def test_where_nothing_is_shown_the_cheapest_and_the_size_that_would_show_are_reported(planted: Path) -> None:
     found = of(planted).of("overall", "k")
     assert found is not None
     assert (found.verdict, found.best, found.cheapest) == (NOT_SHOWN, (), "2")
@@ -77,7 +77,7 @@ def test_records_are_plain(planted: Path) -> None:
     assert "gains" in effects["interactions"][0]["text"]
 
 
-def test_levels_that_are_the_same_in_every_sample_are_said_to_be(tmp_path: Path) -> None:
+def test_levels_that_are_equal_in_every_sample_are_reported_as_such(tmp_path: Path) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {}, same=("k",))
     found = of(folder)
     entry = found.of("overall", "k")

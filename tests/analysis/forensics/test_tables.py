@@ -1,4 +1,4 @@
-"""What the verdicts on many samples come to."""
+"""Summaries of the verdicts on many samples."""
 
 import pandas as pd
 import pytest
@@ -67,6 +67,6 @@ def test_the_verdicts_on_a_sweep_are_a_table(planted: LoadedSweep) -> None:
     assert failure_counts(found)["n"].sum() == len(found)
 
 
-def test_a_sweep_without_cells_is_told(planted: LoadedSweep) -> None:
+def test_a_sweep_without_cells_is_reported(planted: LoadedSweep) -> None:
     with pytest.raises(DataError, match="no cell to look at"):
         all_verdicts(LoadedSweep(planted.folder, ()))

@@ -51,7 +51,7 @@ class TestMarkdown:
 
 
 class TestLatex:
-    def test_is_a_float_with_rules_and_a_caption(self) -> None:
+    def test_latex_is_a_float_with_rules_and_a_caption(self) -> None:
         text = latex.table(GRID)
         assert text.splitlines()[:6] == [
             r"\begin{table}",
@@ -64,7 +64,7 @@ class TestLatex:
         assert r"\textbf{best} & \textbf{0.50} &  \\" in text
         assert r"worse & 0.40$^{*}$ & {[}$-$0.12, $-$0.08{]} \\" in text
 
-    def test_has_eight_columns_at_most_and_names_the_others(self) -> None:
+    def test_latex_has_eight_columns_at_most_and_names_the_others(self) -> None:
         heads = ["cell", "axis", *(f"n{place}" for place in range(9))]
         are_numbers = [False, False, *[True] * 9]
         text = latex.table(Grid("wide", heads, are_numbers, [["x"] * 11], optional=[3, 5], ids=[0]))
@@ -108,7 +108,7 @@ class TestLatex:
 
 
 class TestCsv:
-    def test_has_columns_for_the_ends_of_intervals_and_for_the_marks(self) -> None:
+    def test_csv_has_columns_for_the_ends_of_intervals_and_for_the_marks(self) -> None:
         assert list(csv.reader(comma_separated.table(GRID).splitlines())) == [
             ["cell", "mean", "95% interval low", "95% interval high", "mark"],
             ["best", "0.50", "", "", "bold"],

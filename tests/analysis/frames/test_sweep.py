@@ -69,7 +69,7 @@ class TestCells:
         assert tiny.cells["rouge_l"].tolist() == [cell.value("rouge_l") for cell in tiny.ranked()]
         assert sorted(tiny.cells["rouge_l n"].tolist()) == [7, 8, 8, 8]
 
-    def test_have_their_axes_and_what_they_took(self, tiny: Sweep) -> None:
+    def test_cells_have_their_axes_and_what_they_took(self, tiny: Sweep) -> None:
         row = tiny.cells.set_index("cell_id").loc[SECOND.cell_id]
         assert (row["retriever"], row["top_k"], row["prompt_tokens"], row["n_samples"]) == ("bm25", 8, 6400, 8)
         assert (row["latency_p50_s"], row["one_time_s"], row["n_failed"]) == (2.0, 30.0, 0)
@@ -105,7 +105,7 @@ class TestMetrics:
         n_values = sum(len(entries) for cell in tiny.results.cells for entries in cell.metrics.values())
         assert len(tiny.metrics) == n_values
 
-    def test_directions(self, tiny: Sweep) -> None:
+    def test_directions_of_metrics_are_known(self, tiny: Sweep) -> None:
         by_metric = tiny.metrics.groupby("metric")["larger_is_better"].first()
         assert by_metric.to_dict() == {"bleu": True, "hallucination": False, "rouge_l": True}
 
@@ -151,10 +151,10 @@ class TestSamples:
 
     def test_an_unknown_column(self, tiny: Sweep) -> None:
         with pytest.raises(
-            DataError, match=r"columns: no cell has 'rouge_l'; did you mean 'score/rouge_l'\? there are: id, "
+            DataError, match=r"columns: no cell has 'rouge_l'; did you mean 'score/rouge_l'\? expected some of: id, "
         ):
             tiny.samples(["rouge_l"])
-        with pytest.raises(DataError, match=r"columns: got the text 'id', expected a list of names, e\.g\. \['id'\]"):
+        with pytest.raises(DataError, match=r"columns: got the string 'id', expected a list of names, e\.g\. \['id'\]"):
             tiny.samples("id")
 
     def test_of_a_cell_whose_file_is_gone_are_missed(self, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ class TestSamples:
 
 
 class TestFailures:
-    def test_are_the_samples_with_a_failure_class(self, small: Sweep) -> None:
+    def test_failures_are_the_samples_with_a_failure_class(self, small: Sweep) -> None:
         failures = small.failures()
         every = verdicts(small.results, small.best())
         failed = every[every["failure"] != ""]
@@ -195,7 +195,7 @@ class TestFailures:
 
 
 class TestCompare:
-    def test_is_the_comparison_of_the_command(self, tiny: Sweep) -> None:
+    def test_compare_is_the_comparison_of_the_command(self, tiny: Sweep) -> None:
         found = tiny.compare("rouge_l", baseline="retriever=bm25,top_k=2")
         family = analysis.comparison.compare_cells(
             tiny.results, tiny.metric("rouge_l"), PairedTest(), baseline="retriever=bm25,top_k=2"
@@ -226,7 +226,7 @@ class TestMatrix:
         }
         return analysis.load(tiny_sweep.write(tmp_path / "m", [replace(FIRST, facts={**LABELS, "metrics": metrics})]))
 
-    def test_has_labels_and_the_means_of_rows_and_columns(self, with_matrix: Sweep) -> None:
+    def test_matrix_has_labels_and_the_means_of_rows_and_columns(self, with_matrix: Sweep) -> None:
         matrix = with_matrix.matrix("rouge_l", FIRST.cell_id)
         assert (matrix.index.name, matrix.columns.name) == ("topic", "task")
         assert matrix.loc["基金 Funds"].tolist() == [0.4, 0.1]

@@ -89,7 +89,7 @@ def test_a_sweep_without_topics_is_named_and_the_demo_takes_its_place(
     assert ("its questions have no topics and tasks" in capsys.readouterr().out) is not has_topics
 
 
-def test_a_baseline_that_nobody_named_is_said_to_be_picked_from_the_results() -> None:
+def test_a_baseline_that_nobody_named_is_reported_to_be_picked_from_the_results() -> None:
     text = code_of("compare_cells", "# ## What to take of each axis")
     assert 'BASELINE = ""' in text
     assert "It was picked **from the results**" in text
@@ -113,14 +113,14 @@ class TestCommand:
             assert "".join(first["source"]).startswith(f"SWEEP = {str(sweep)!r}  #")
             assert notebook["cells"][0]["cell_type"] == "markdown"
 
-    def test_keeps_what_a_reader_wrote(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_command_keeps_what_a_reader_wrote(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         skip_without("jupytext", extra="notebooks")
         own = tmp_path / "2_compare_cells.ipynb"
         own.write_text("mine")
         assert main(["notebooks", "--output", str(tmp_path)]) == 2
-        assert f"{own}: is there already" in capsys.readouterr().err
+        assert f"{own}: exists already" in capsys.readouterr().err
         assert [file.name for file in tmp_path.iterdir()] == [own.name]
 
-    def test_a_sweep_that_is_not_there(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_sweep_that_does_not_exist(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["notebooks", str(tmp_path / "nowhere"), "--output", str(tmp_path / "mine")]) == 2
         assert "nowhere: no sweep here" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What tests ask of the page."""
+"""Helpers of tests that read the page."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser

@@ -63,11 +63,11 @@ def test_it_is_written_into_the_sweep_s_folder(tmp_path: Path, capsys: pytest.Ca
     assert f"page:     {folder / 'report.html'}" in capsys.readouterr().out
 
 
-def test_what_cannot_be_used_is_told(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_used_is_reported(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 2
     assert "no sweep here" in capsys.readouterr().err
     assert main(["report", str(sweep), "--metric", "loudness"]) == 2
     assert "no metric 'loudness'" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["report", str(sweep), "--out", str(tmp_path / "file")]) == 2
-    assert "cannot be made" in capsys.readouterr().err
+    assert "cannot be created" in capsys.readouterr().err

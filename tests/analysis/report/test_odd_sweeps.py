@@ -19,7 +19,7 @@ def failed(cells: Sequence[TinyCell], reason: str = "no model") -> list[TinyCell
     return [replace(cell, facts={"status": "FAILED", "reason": reason, "metrics": {}}) for cell in cells]
 
 
-def test_one_cell(tmp_path: Path) -> None:
+def test_a_sweep_of_one_cell_has_a_report(tmp_path: Path) -> None:
     page, text, _ = rendered(report_on(tiny_sweep.write(tmp_path, CELLS[2:3])))
     assert "b3b3b3b3 has 0.7250 by rouge_l of all samples. A comparison needs two cells with a value." in page.text
     assert "b3b3b3b3 | 0.7250" in text
@@ -92,11 +92,11 @@ def test_what_comes_from_data_is_text(tmp_path: Path) -> None:
     assert not [line for line in text.splitlines() if "<script>" in line and not line.startswith("    ")]
 
 
-def test_an_axis_that_the_metric_does_not_see_is_no_example_of_dependence(tmp_path: Path) -> None:
+def test_an_axis_that_the_metric_does_not_see_is_not_an_example_of_dependence(tmp_path: Path) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
     page, _, _ = rendered(report_on(folder))
     assert "gains the same" not in page.text
-    assert "Axes that rouge_l does not see k: cells that differ in nothing else are equal by it." in page.text
+    assert "Axes that rouge_l does not see k: cells that differ in nothing else have equal values." in page.text
     assert "no cell is significantly worse than the best" not in page.text
     assert "A row with several values of an axis stands for cells with the same value for every sample." in page.text
     assert "256 · 2 or 8" in page.text

@@ -1,4 +1,4 @@
-"""Where samples fail: the planted corpus, in which every class of failure is there."""
+"""Classes of failures: a planted corpus with a sample of every class."""
 
 import json
 import shutil
@@ -103,7 +103,7 @@ def test_a_table_of_an_earlier_version_costs_no_more_than_its_section(planted: L
     assert report.why_no_failures in page.text
 
 
-def test_without_the_store_hits_are_told_by_their_places(planted: LoadedSweep, tmp_path: Path) -> None:
+def test_without_the_store_hits_are_reported_by_their_places(planted: LoadedSweep, tmp_path: Path) -> None:
     folder = tmp_path / "alone" / "results" / "sweep"
     shutil.copytree(planted.folder, folder)
     for cell in planted.cells:
@@ -113,5 +113,5 @@ def test_without_the_store_hits_are_told_by_their_places(planted: LoadedSweep, t
     page, _, record = rendered(report)
     assert report.samples
     assert not report.samples.has_texts
-    assert "The texts of passages are not kept" in page.text
+    assert "The texts of passages are not stored" in page.text
     assert json.loads(record)["samples"]["views"][0]["answers"][0]["hits"][0]["text"] is None

@@ -1,4 +1,4 @@
-"""What the page says of how far to trust its numbers."""
+"""The section of the page about how far to trust its numbers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.analysis.tiny_sweep import CELLS
 
 
 def checks_of(tmp_path: Path, notes: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """By head the kind and the text."""
+    """Return the kind and the text by head."""
     cells = [replace(cell, facts={"dataset": {"name": "tiny", **notes}}) for cell in CELLS]
     report = report_on(tiny_sweep.write(tmp_path, cells))
     return {check.head: (check.kind, check.text) for check in report.checks}
@@ -25,7 +25,7 @@ def test_gold_that_no_search_can_find_is_a_warning(tmp_path: Path, without: int)
     assert (kind, "4 gold passages" in text, "3 samples" in text) == ("warning", True, bool(without))
 
 
-def test_questions_that_name_no_gold_are_no_gold_that_is_missing(tmp_path: Path) -> None:
+def test_questions_that_name_no_gold_are_not_gold_that_is_missing(tmp_path: Path) -> None:
     found = checks_of(tmp_path, {"n_gold_units_not_in_corpus": 0, "n_samples_without_gold_in_corpus": 5})
     assert "Gold that is not in the corpus" not in found
     assert found["Samples without gold"][0] == "note"
@@ -36,14 +36,14 @@ def test_cells_without_a_generator_have_no_answers_to_count(tmp_path: Path) -> N
     cells = [replace(cell, facts={"counts": {"not_asked": 8}}) for cell in CELLS]
     heads = {check.head for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
     assert "No answer failed" not in heads
-    assert "Answers that did not end well" not in heads
+    assert "Failed or incomplete answers" not in heads
 
 
-def test_a_share_of_noise_is_no_choice(tmp_path: Path) -> None:
+def test_a_share_of_noise_is_not_a_choice(tmp_path: Path) -> None:
     cells = [replace(cell, axes={"retriever.noise_rate": n / 10}) for n, cell in enumerate(CELLS)]
     found = {check.head: check.kind for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
-    assert found["An axis that is no choice"] == "warning"
-    assert "An axis that is no choice" not in checks_of(tmp_path / "other", {})
+    assert found["An axis that is not a choice"] == "warning"
+    assert "An axis that is not a choice" not in checks_of(tmp_path / "other", {})
 
 
 def test_no_sample_is_reported_as_complete_if_every_cell_failed(tmp_path: Path) -> None:

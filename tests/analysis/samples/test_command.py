@@ -25,7 +25,7 @@ class Command:
         self._capsys = capsys
 
     def __call__(self, *arguments: str, cell: int = 0, code: int = 0) -> str:
-        """What it prints; on standard error where it fails."""
+        """Return the output; standard error if it fails."""
         self._capsys.readouterr()
         assert main(["samples", str(self.sweep.folder), self.sweep.cells[cell].cell_id, *arguments]) == code
         printed = self._capsys.readouterr()
@@ -51,7 +51,7 @@ def test_as_many_are_shown_as_were_asked_for(samples: Command) -> None:
     assert "3 of 21 samples" in text
 
 
-def test_a_sample_is_told_with_its_evidence(samples: Command) -> None:
+def test_a_sample_is_reported_with_its_evidence(samples: Command) -> None:
     text = samples("--class", "ranked_low")
     assert ids_in(text) == ["low"]
     lines = dict(line.split(maxsplit=1) for line in text.splitlines() if re.match(r"[a-z]+ {2,}", line))
@@ -86,13 +86,13 @@ def test_a_page_says_the_same(samples: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--class", "rankedlow"), "no such class of failures; there are: none, not_in_corpus"),
+        (("--class", "rankedlow"), "no such class of failures; expected one of: none, not_in_corpus"),
         (("--class", "refused", "--metric", "planted:rouge_l", "--against", "nothing"), "no cell matches"),
         (("--metric", "elegance"), "no metric 'elegance'"),
         (("--html", "nowhere/at/all.html"), "cannot be written"),
     ],
 )
-def test_what_cannot_be_shown_is_told(samples: Command, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_shown_is_reported(samples: Command, arguments: tuple[str, ...], told: str) -> None:
     assert told in samples(*arguments, code=2)
 
 
@@ -110,7 +110,7 @@ def test_a_number_of_samples_is_checked(samples: Command, capsys: pytest.Capture
     assert "expected a number of samples, at least 1" in capsys.readouterr().err
 
 
-def test_a_damaged_list_of_documents_is_told(
+def test_a_damaged_list_of_documents_is_reported(
     planted: LoadedSweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "results" / planted.folder.name

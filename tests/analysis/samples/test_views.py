@@ -55,7 +55,7 @@ def test_nothing_in_a_sample_is_markup_on_a_page() -> None:
     assert "{{ 7*7 }} &amp;amp; 好" in page
 
 
-def test_alternatives_are_told_from_gold_that_is_needed() -> None:
+def test_alternatives_are_distinguished_from_gold_that_is_needed() -> None:
     either = [replace(UNIT, document_id=name, title="", one_of=1) for name in "ab"]
     text = in_terminal(replace(STORY, gold=[*either, replace(UNIT, document_id="c", title="")], sides=[
         replace(SIDE, found=SIDE.found * 3)]))  # fmt: skip

@@ -1,4 +1,4 @@
-"""What comes from outside is shown as it is, and obeyed by nothing."""
+"""Texts from outside are shown as they are, and nothing interprets them."""
 
 import errno
 import io
@@ -128,7 +128,7 @@ def test_a_terminal_that_was_closed_ends_nothing(monkeypatch: pytest.MonkeyPatch
     say_error("an error")
 
 
-def test_an_encoding_that_lacks_a_character_is_no_failure() -> None:
+def test_an_encoding_that_lacks_a_character_is_not_a_failure() -> None:
     code = "from runner.console.display import make_console; make_console().print('桥 –')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     arguments = [sys.executable, "-c", code]

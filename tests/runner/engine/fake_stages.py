@@ -27,7 +27,7 @@ class Pair(StageGroup):
 
 
 def request(text: str, sample_id: str = "s") -> Request:
-    """What the stages that ask put to a scripted model."""
+    """Return the request that the asking stages send to a scripted model."""
     return Request(sample_id, (Message("user", text),), Sample(sample_id, "qa", Kind.QA, text, ()), ())
 
 
@@ -40,7 +40,7 @@ def add(stage: "Sum", run: Run) -> int:
 
 
 def add_some(stage: "Sum", run: Run) -> int:
-    """As `add`, but one of its requests fails."""
+    """Add as `add` does, but one request fails."""
     run.ask(Scripted(error_on="fail"), "answers")([request("fail")])
     return add(stage, run)
 

@@ -1,4 +1,4 @@
-"""What stages do in worker processes. Apart from the tests, whose modules load far more than a worker needs."""
+"""Stages that run in worker processes. Separate from the tests, whose modules load far more than a worker needs."""
 
 import multiprocessing
 import os
@@ -22,7 +22,7 @@ def noted(calls: Path) -> list[str]:
 
 
 def end_this_process(stage: Sum, run: Run) -> int:
-    """What the system does to a process that needs too much memory."""
+    """Kill this process, as the system does when memory runs out."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("not reached")
 
@@ -49,13 +49,13 @@ def die_beside_a_child(stage: Sum, run: Run) -> int:
 
 
 def add_in_a_while(stage: Sum, run: Run) -> int:
-    """So that the stages beside it end first."""
+    """Add late, so that concurrent stages end first."""
     time.sleep(0.3)
     return add(stage, run)
 
 
 def leave(stage: Sum, run: Run) -> int:
-    """As no component should."""
+    """End the process, as no component should."""
     os._exit(3)
 
 

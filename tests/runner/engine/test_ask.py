@@ -1,4 +1,4 @@
-"""How replies are asked for, kept by request, and counted."""
+"""Replies are requested, stored by request, and counted."""
 
 import math
 import multiprocessing
@@ -53,7 +53,7 @@ def request(text: str, sample_id: str = "s", request_id: str = "", question: str
 
 
 def asking(model: CountingModel, folder: Path) -> Asker:
-    """As another process would: nothing is remembered but what is in the file."""
+    """Ask as another process would, which remembers only the file."""
     return Asker(model, Store(folder / "store").replies("a" * 64), lambda done, total: None)
 
 
@@ -128,7 +128,7 @@ class TestWhatTellsRequestsApart:
         assert len(keys) == 6
 
 
-def test_kept_replies_are_not_asked_for_again_by_anyone(tmp_path: Path) -> None:
+def test_cached_replies_are_not_requested_again_by_anyone(tmp_path: Path) -> None:
     first, second = CountingModel(), CountingModel()
     asking(first, tmp_path)([request("a"), request("b")])
     replies = asking(second, tmp_path)([request("b"), request("c")])
@@ -203,7 +203,7 @@ class TestHowOftenAFileIsOpened:
         assert model.asked == ["a"]
 
 
-def test_failures_are_counted_and_asked_for_again(tmp_path: Path) -> None:
+def test_failures_are_counted_and_requested_again(tmp_path: Path) -> None:
     first, second = CountingModel(), CountingModel()
     ask = asking(first, tmp_path)
     (reply,) = ask([request("fail")])
@@ -212,7 +212,7 @@ def test_failures_are_counted_and_asked_for_again(tmp_path: Path) -> None:
     assert second.asked == ["fail"]
 
 
-def test_a_request_without_any_answer_is_the_models_mistake(tmp_path: Path) -> None:
+def test_a_request_without_any_answer_is_the_models_error(tmp_path: Path) -> None:
     class Silent(CountingModel):
         def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
             return iter(())
@@ -272,7 +272,7 @@ def test_a_wrong_answer_is_refused_before_it_is_stored(name: str, value: object,
     assert model.asked == ["b"]
 
 
-def test_a_line_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_is_requested_again(tmp_path: Path) -> None:
     asking(CountingModel(), tmp_path)([request("a"), request("b")])
     (path,) = replies_folder(tmp_path).iterdir()
     path.write_bytes(path.read_bytes()[:-20])
@@ -293,7 +293,7 @@ def test_progress_starts_with_what_is_kept(tmp_path: Path) -> None:
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_usage_counts_kept_replies_too(tmp_path: Path) -> None:
+def test_usage_counts_cached_replies_too(tmp_path: Path) -> None:
     asking(CountingModel(), tmp_path)([request("a")])
     ask = asking(CountingModel(), tmp_path)
     ask([request("a"), request("b")])

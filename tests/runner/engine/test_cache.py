@@ -64,7 +64,7 @@ def test_the_last_two_stay_however_large(store: Store) -> None:
     assert not is_cached(cache, *first)
 
 
-def test_what_is_put_anew_is_counted_once(store: Store) -> None:
+def test_what_is_put_again_is_counted_once(store: Store) -> None:
     first, second, third = (kept(store, number) for number in range(1, 4))
     cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
     for _ in range(5):

@@ -16,7 +16,7 @@ from runner.console.endings import ENDINGS, TERMINAL_SIGNALS, Interrupt, endings
 
 @pytest.fixture(autouse=True)
 def interrupted_by_all() -> Iterator[None]:
-    """As in `python -m runner`. Another thread is there to hear signals first."""
+    """Handle signals as `python -m runner` does. Another thread is there to hear signals first."""
     end = threading.Event()
     other = threading.Thread(target=end.wait)
     other.start()

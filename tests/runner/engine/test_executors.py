@@ -65,7 +65,7 @@ def later(store: Store) -> Store:
 
 
 def run(order: Sequence[Stage[int]], store: Store, n_workers: int = 1) -> dict[str, StageRun]:
-    """How the stages ended, by kind."""
+    """Count the outcomes of stages by kind."""
     return {ended.kind: ended for ended in run_stages(order, store, Processes(), n_workers)}
 
 
@@ -109,7 +109,7 @@ class TestResults:
         assert all(ended.reused for ended in run(order, store).values())
         assert noted(calls) == ["source", "left", "right", "top"]
 
-    def test_inputs_that_are_not_there_are_made(self, store: Store) -> None:
+    def test_missing_inputs_are_computed(self, store: Store) -> None:
         top = chain()[-1]
         assert not run([top], store)["top"].failed
         assert result(store, top) == 6
@@ -178,7 +178,7 @@ class TestFailures:
         with pytest.raises(ComponentError, match="1 is not to be added"):
             Worker(store).run_or_raise(chain(source=fail)[0])
 
-    def test_an_interruption_is_no_failure(self, store: Store) -> None:
+    def test_an_interruption_is_not_a_failure(self, store: Store) -> None:
         with pytest.raises(KeyboardInterrupt):
             run(chain(left=interrupt), store)
 
@@ -284,7 +284,7 @@ def fail_without_a_word(stage: Sum, run: Run) -> int:
 
 
 def goes_silent(beats: Path, limit_s: float = 10.0) -> bool:
-    """Whether nothing is added to a file any more, before the time is up."""
+    """Return True if nothing more is added to a file before the time is up."""
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         n_bytes = beats.stat().st_size

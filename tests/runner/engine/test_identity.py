@@ -65,7 +65,7 @@ def test_runtime_only_fields_do_not_count() -> None:
 
 @dataclass(frozen=True)
 class Grown:
-    """As it was, with a field more."""
+    """The same class with one more field."""
 
     size: int = 1
     margin: int = added_later(0)
@@ -91,7 +91,7 @@ def test_the_version_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("other", [1, "1", 1.5, None, False, [True], {"True": 1}])
-def test_kinds_of_values_are_told_apart(other: object) -> None:
+def test_kinds_of_values_are_distinguished(other: object) -> None:
     assert key(other) != key(True)
 
 
@@ -161,7 +161,7 @@ class TestModelFolders:
         here = self.embedder(tmp_path / "here", "1")
         assert key(here) != key(replace(here, query_prefix="query: "))
 
-    def test_an_adapter_is_told_from_its_model(self, tmp_path: Path) -> None:
+    def test_an_adapter_is_distinguished_from_its_model(self, tmp_path: Path) -> None:
         for name, content in (("base", "1"), ("lora", "2")):
             (tmp_path / name).mkdir()
             (tmp_path / name / "model.safetensors").write_text(content)

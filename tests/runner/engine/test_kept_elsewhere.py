@@ -38,7 +38,7 @@ class Collection(Stage[str]):
 
 @dataclass(frozen=True, eq=False)
 class Total(Stage[int]):
-    """What is added up in a collection."""
+    """The total of a collection."""
 
     kind: ClassVar[str] = "total"
     version: ClassVar[int] = 1

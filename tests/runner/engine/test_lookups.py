@@ -1,4 +1,4 @@
-"""How often the store is looked into for a result: each look is a round trip where it lies on a network."""
+"""The number of lookups of results in the store: each is a round trip if the store is on a network."""
 
 from collections import Counter
 from pathlib import Path
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often manifests were looked for, by kind."""
+    """Count the lookups of manifests by kind."""
     counts: Counter[str] = Counter()
     opened = manifests._open_without_waiting
 

@@ -27,7 +27,7 @@ def close_generator(stage: Sum, run: Run) -> int:
 
 
 class Own(BaseException):
-    """Of a user who does not know better."""
+    """A class by a careless user."""
 
 
 def raise_own(stage: Sum, run: Run) -> int:
@@ -42,7 +42,7 @@ def raise_own(stage: Sum, run: Run) -> int:
         (raise_own, "a component raised Own"),
     ],
 )
-def test_a_way_out_that_is_no_error_fails_the_stage(
+def test_a_way_out_that_is_not_an_error_fails_the_stage(
     compute: Callable[[Sum, Run], int], told: str, tmp_path: Path
 ) -> None:
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=compute))

@@ -52,7 +52,7 @@ def run(store: Store, *wanted: Stage[int]) -> list[StageRun]:
     return list(run_stages(order, store, Local()))
 
 
-def test_stages_with_functions_of_equal_names_are_told_apart(tmp_path: Path) -> None:
+def test_stages_with_functions_of_equal_names_are_distinguished(tmp_path: Path) -> None:
     store = Store(tmp_path)
     inputs = (Number(3), Number(4), _Other(3), _Other(5))
     total = Number(100, inputs)

@@ -80,7 +80,7 @@ def test_equal_requests_of_several_stages_count_once(store: Store) -> None:
     assert requests(plan) == [("asked", 3, True)]
 
 
-def test_kept_replies_are_taken_off_and_kept_stages_ask_nothing(store: Store) -> None:
+def test_cached_replies_are_taken_off_and_cached_stages_ask_nothing(store: Store) -> None:
     plan = make_plan([(Asked(texts=("a", "b")), 1)], store)
     run_all(plan, store)
     assert requests(make_plan([(Asked(texts=("a", "b")), 1)], store)) == []
@@ -95,7 +95,7 @@ def test_counting_asks_nothing_and_leaves_nothing(store: Store) -> None:
     assert list(store.entries()) == []
 
 
-def test_a_stage_whose_requests_cannot_be_told_is_estimated(store: Store) -> None:
+def test_a_stage_whose_requests_cannot_be_reported_is_estimated(store: Store) -> None:
     plan = make_plan([(Asked(needs=1), 1)], store)
     assert requests(plan) == [("asked", 2, False)]
 

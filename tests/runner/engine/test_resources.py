@@ -20,12 +20,12 @@ def _spans(notes: Path) -> dict[str, tuple[float, float]]:
 
 
 def _n_beside(name: str, spans: dict[str, tuple[float, float]]) -> int:
-    """How many others ran while this one did."""
+    """Return the number of stages that ran at the same time."""
     start, end = spans[name]
     return sum(other != name and first < end and last > start for other, (first, last) in spans.items())
 
 
-def test_no_more_workers_than_stages_and_more_than_cores_are_told_once(
+def test_no_more_workers_than_stages_and_more_than_cores_are_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(contexts, "n_cores", lambda: 2)
@@ -74,7 +74,7 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
         workers.stop()
 
 
-def test_settings_for_a_kind_that_is_not_there_are_a_mistake() -> None:
+def test_settings_for_a_kind_that_does_not_exist_are_an_error() -> None:
     (mistake,) = Processes({"gredy": Resources()}).check()
     assert mistake.startswith("resources.gredy: no stage has this kind; did you mean greedy")
     assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, expected at least 0"]

@@ -1,4 +1,4 @@
-"""Which stage is next, whatever runs them; what becomes of those whose worker died."""
+"""The order of stages, independent of the executor, and stages whose worker died."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -79,7 +79,7 @@ def diamond() -> list[Sum]:
 
 
 def errors(workers: Workers, store: Store, order: Sequence[AnyStage] = ()) -> dict[str, str]:
-    """By kind."""
+    """Return errors by kind."""
     return {run.kind: run.error for run in run_stages(order or diamond(), store, Given(workers))}
 
 

@@ -1,4 +1,4 @@
-"""Reading people's labels in the three formats."""
+"""Reading human labels in the three formats."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def studio(folder: Path, *tasks: dict[str, Any]) -> list[LabelledItem]:
 
 
 class TestJsonLines:
-    def test_an_item(self, tmp_path: Path) -> None:
+    def test_an_item_is_read_with_all_fields(self, tmp_path: Path) -> None:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": 2, "hallucination": 0}}))
         assert item.labels == {"accuracy": 2, "hallucination": 0}
         assert (item.judged.sample.question, item.judged.answer) == ("Who?", "Her")
@@ -56,7 +56,7 @@ class TestJsonLines:
         assert item.labels == {"completeness": -1}
 
     @pytest.mark.parametrize("label", ["good", 1.5, None, True, "", "1.5", "0,5", "1/2", "2x"])
-    def test_what_is_no_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
+    def test_what_is_not_a_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
         records = [{**ITEM, "labels": {"accuracy": 1}}, {**ITEM, "labels": {"accuracy": label}}]
         with pytest.raises(DataError, match=r"line 2: got the label .*, expected a whole number"):
             read_labels(write(tmp_path / "labels.jsonl", *records))
@@ -91,13 +91,13 @@ class TestCsv:
         (item,) = read_labels(path)
         assert len(item.judged.answer) == 200_000
 
-    def test_what_is_no_csv_is_an_error(self, tmp_path: Path) -> None:
+    def test_what_is_not_a_csv_is_an_error(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text('question,label:accuracy\n"Who?"x,1\n', encoding="utf-8")
         with pytest.raises(DataError, match=r"labels\.csv: not CSV"):
             read_labels(path)
 
-    def test_columns(self, tmp_path: Path) -> None:
+    def test_columns_of_a_csv_file_are_read(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(
             "id,question,references,answer,passages,label:accuracy,label:completeness,reason:accuracy\n"
@@ -121,7 +121,7 @@ class TestCsv:
         assert (item.judged.sample.question, item.labels) == ("Who, she?", {"accuracy": 2})
 
     @pytest.mark.parametrize("cell", ["['She']", '"[""She"", ""her"""', "[“She”]"])
-    def test_a_list_that_is_not_json_is_no_reference(self, cell: str, tmp_path: Path) -> None:
+    def test_a_list_that_is_not_json_is_not_a_reference(self, cell: str, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(f"question,references,label:accuracy\nWho?,{cell},1\n", encoding="utf-8")
         with pytest.raises(DataError, match=r"row 1: the cell 'references' contains no list of texts"):
@@ -153,7 +153,7 @@ class TestLabelStudio:
         (item,) = studio(tmp_path, task(*given))
         assert (item.labels, item.reasons) == ({"accuracy": 2}, {"accuracy": "all of it"})
 
-    def test_a_tie_is_no_label_and_is_named(self, tmp_path: Path) -> None:
+    def test_a_tie_is_not_a_label_and_is_named(self, tmp_path: Path) -> None:
         tied = task([choice("accuracy", "2")], [choice("accuracy", "1")])
         first, _ = studio(tmp_path, tied, task([choice("accuracy", "0")]))
         assert (first.labels, first.ties) == ({}, ("accuracy",))

@@ -61,7 +61,7 @@ def omnieval(root: Path, *overrides: str) -> tuple[str, ...]:
 
 
 class TestCommandLine:
-    """What Hydra itself refuses, and our own errors through a process."""
+    """Errors of Hydra and our own, through a process."""
 
     def run(self, folder: Path, *arguments: str) -> tuple[int, str]:
         done = run_command(folder, *SMALL, *QUIET, *arguments)
@@ -157,7 +157,7 @@ class TestCommandLine:
         assert "top_k=glob(*): matches no option; only groups have options" in error
         assert "Traceback" not in error
 
-    def test_no_key(self, tmp_path: Path) -> None:
+    def test_an_override_without_a_key_is_an_error(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "=5")
         assert code == EXIT_NOT_RUN
         assert "=5: no key before the =" in error
@@ -173,7 +173,7 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         assert "chunker" in error
 
-    def test_mistakes_of_all_cells_of_a_grid(self, tmp_path: Path) -> None:
+    def test_errors_of_all_cells_of_a_grid(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "-m", "top_k=2,x,500", "chunk.overlap=0,30")
         assert code == EXIT_NOT_RUN
         assert error.startswith("3 errors in the configuration:")
@@ -242,7 +242,7 @@ class TestConfiguration:
         ],
         ids=lambda value: value[-1][:60].encode("ascii", "replace").decode() if isinstance(value, list) else "",
     )
-    def test_one_mistake(self, refused: Refusal, overrides: list[str], expected: str) -> None:
+    def test_one_error_is_reported_in_the_singular(self, refused: Refusal, overrides: list[str], expected: str) -> None:
         error = refused(*overrides)
         assert error.startswith("1 error in the configuration:\n")
         assert expected in error
@@ -277,7 +277,7 @@ class TestData:
         assert run_small(root.parent, (*crud(root, "dataset.accept_truncated=true"), "metrics=retrieval")) == EXIT_OK
         assert cells_in(root.parent)[0].dataset["n_split_files_cut_off"] == 1
 
-    def test_invalid_utf8(self, refused: Refusal, root: Path) -> None:
+    def test_data_in_invalid_utf8_are_an_error(self, refused: Refusal, root: Path) -> None:
         path = write_crud_rag(root) / "80000_docs" / "part_1"
         first_line = "好\n".encode()
         path.write_bytes(first_line + b"\xff\n")

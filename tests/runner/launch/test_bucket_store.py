@@ -73,7 +73,7 @@ def test_a_bucket_that_goes_away_in_the_middle(
     overrides = [(*cell, there) for cell in CELLS]
     assert run_small(tmp_path, *overrides) == EXIT_CELL_FAILED
     told = capsys.readouterr().err
-    assert told.count("finished stages are kept") == 1
+    assert told.count("finished stages are cached") == 1
     assert "Traceback" not in told
     n_kept = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests[:60])
     assert n_kept >= 10
@@ -84,13 +84,13 @@ def test_a_bucket_that_goes_away_in_the_middle(
     assert n_made == n_stages(tmp_path) - n_kept
 
 
-def test_a_key_in_the_address_is_a_mistake_and_not_repeated(tmp_path: Path) -> None:
+def test_a_key_in_the_address_is_an_error_and_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name or password, a key or a token") as raised:
         check_jobs([small_job(tmp_path, "run.store_dir='s3://key:secret@bucket/prefix'")])
     assert "secret" not in str(raised.value)
 
 
-def test_a_bucket_that_is_not_there_is_told_before_any_work(
+def test_a_bucket_that_does_not_exist_is_reported_before_any_work(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.engine.store.bucket.bucket_opening._FIRST_PATIENCE_S", 0.2)

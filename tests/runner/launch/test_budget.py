@@ -1,4 +1,4 @@
-"""What a sweep spends, what its cells cost, and how it stops at a budget and goes on."""
+"""The spending of a sweep, the cost of its cells, and stopping at a budget and resuming."""
 
 import csv
 import json
@@ -67,7 +67,7 @@ def test_money_is_not_overdrawn(tmp_path: Path, server: ChatServer) -> None:
     assert (spent["cost"], spent["currency"]) == (pytest.approx(0.005), "USD")
 
 
-def test_a_program_is_told(tmp_path: Path, server: ChatServer) -> None:
+def test_a_program_is_reported(tmp_path: Path, server: ChatServer) -> None:
     folder = f"run.results_dir={tmp_path / 'results'}"
     with pytest.raises(BudgetReached, match=r"Stopped before exceeding run\.max_requests=3: 3 requests"):
         runner.run([*SMALL, *QUIET, *asking(server, "run.max_requests=3"), folder])
@@ -124,11 +124,11 @@ def test_what_no_list_prices_is_not_known_and_never_nothing(
     (cell,) = cells_in(tmp_path)
     assert (cell.cost, cell.usage["answers"]["cost"], sweep_in(tmp_path).spent["cost"]) == (None, None, None)
     assert not any(name.startswith("run/cost") for name, _ in logged_metrics(cell))
-    assert "what a-model costs is not known: no price list names it" in capsys.readouterr().out
+    assert "the cost of a-model is unknown: no price list names it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("budget", ["run.max_requests=0", "run.max_tokens=-1", "run.max_cost=0.0"])
-def test_a_budget_of_nothing_is_a_mistake(tmp_path: Path, budget: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_of_nothing_is_an_error(tmp_path: Path, budget: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, (budget,)) == 2
     assert f"{budget.partition('=')[0]}: got" in capsys.readouterr().err
 

@@ -53,7 +53,7 @@ def read(path: Path) -> dict[str, Any]:
 class TestTerminal:
     def test_shows_plan_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
         output = (single_run / "output.txt").read_text(encoding="utf-8")
-        assert "Plan: 1 cell, no language model is asked" in output
+        assert "Plan: 1 cell, no request to a language model" in output
         assert "demo: 112 documents, 12 samples" in output
         assert "done in 0.0 s" not in output
         assert "Leaderboard: all 12 samples, by ndcg@10" in output
@@ -64,7 +64,7 @@ class TestTerminal:
 
 
 class TestSweepFile:
-    def test_says_what_was_asked_for(self, single_run: Path, sweep: dict[str, Any]) -> None:
+    def test_sweep_file_says_what_was_asked_for(self, single_run: Path, sweep: dict[str, Any]) -> None:
         assert sweep["schema_version"] == 2
         assert sweep["sweep_id"] == only_sweep(single_run).name
         assert (sweep["name"], sweep["status"]) == ("rag-grid", "OK")
@@ -79,19 +79,19 @@ class TestSweepFile:
 
 
 class TestCellFile:
-    def test_names_the_experiment(self, folder: Path, cell: dict[str, Any]) -> None:
+    def test_cell_file_names_the_experiment(self, folder: Path, cell: dict[str, Any]) -> None:
         assert (cell["schema_version"], cell["cell_id"], cell["status"]) == (2, folder.name, "OK")
         expected = {"retriever": "bm25", "embedder": None, "chunk": "sentence", "chunk.size": 128, "top_k": 5}
         assert {name: cell["axes"][name] for name in expected} == expected
         assert cell["config"]["retriever"]["depth"] == 100
         assert "hydra" not in cell["config"]
 
-    def test_names_the_data(self, cell: dict[str, Any]) -> None:
+    def test_cell_file_names_the_data(self, cell: dict[str, Any]) -> None:
         assert cell["dataset"]["name"] == "demo"
         assert len(cell["dataset"]["key"]) == 64
         assert cell["dataset"]["n_samples"] == 12
 
-    def test_has_metrics_by_subset_each_with_count_and_interval(self, cell: dict[str, Any]) -> None:
+    def test_cell_file_has_metrics_by_subset_each_with_count_and_interval(self, cell: dict[str, Any]) -> None:
         assert {"overall", "create", "read/qa_1doc", "finance"} <= set(cell["metrics"])
         assert any(subset.startswith("matrix/") for subset in cell["metrics"])
         assert set(cell["metrics"]["overall"]) >= METRICS
@@ -107,7 +107,7 @@ class TestCellFile:
         for entry in cell["metrics"]["overall"].values():
             assert entry["n"] + sum(entry["n_excluded"].values()) == 12
 
-    def test_has_counts_costs_and_facts(self, cell: dict[str, Any]) -> None:
+    def test_cell_file_has_counts_costs_and_facts(self, cell: dict[str, Any]) -> None:
         assert sum(cell["counts"].values()) == 12
         assert (
             cell["seconds"].keys()
@@ -120,7 +120,7 @@ class TestCellFile:
 
 
 class TestSampleTable:
-    def test_has_a_row_per_sample_with_everything(self, rows: list[dict[str, Any]]) -> None:
+    def test_sample_table_has_a_row_per_sample_with_everything(self, rows: list[dict[str, Any]]) -> None:
         assert len({row["id"] for row in rows}) == len(rows) == 12
         expected = {
             "id", "subset", "kind", "topic", "task", "question", "query", "history", "references", "gold", "retrieved",
@@ -178,7 +178,7 @@ class TestExitCodes:
             trace = (only_sweep(tmp_path) / cell.cell_id / "error.txt").read_text(encoding="utf-8")
             assert trace.startswith("Traceback")
 
-    def test_2_for_a_mistake(self, tmp_path: Path) -> None:
+    def test_2_for_an_error(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, *SMALL, *QUIET, "top_k=0")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("1 error in the configuration:\n  - top_k: got 0")
@@ -221,7 +221,7 @@ def test_a_sweep_may_be_asked_for_by_hydras_mode(tmp_path: Path) -> None:
     assert "2 cells" in done.stdout
 
 
-def test_a_reader_of_the_help_that_stops_early_is_no_error(tmp_path: Path) -> None:
+def test_a_reader_of_the_help_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m runner --help | head -1"
     done = subprocess.run(
         command,

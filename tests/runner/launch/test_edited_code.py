@@ -77,7 +77,7 @@ def edit(study: Path, name: str) -> None:
 
 
 def answers(study: Path, model: str, sweep_id: str, *overrides: str) -> set[str]:
-    """Those of a sweep of one cell."""
+    """Return the answers of a sweep of one cell."""
     chosen = own_data(study, TEXTS, QUESTIONS)
     job = (*chosen, "llm=scripted", f"llm._target_=edited_study.model.{model}", *JOB, *overrides)
     assert run_small(study, job, sweep_id=sweep_id) == 0

@@ -38,7 +38,7 @@ def cells(grid_run: Path) -> list[CellResult]:
 
 
 class TestGrid:
-    def test_is_one_sweep_of_distinct_experiments(self, sweep: SweepResult) -> None:
+    def test_grid_is_one_sweep_of_distinct_experiments(self, sweep: SweepResult) -> None:
         assert (sweep.status, sweep.plan["n_requested"], sweep.plan["n_cells"]) == ("OK", 6, 5)
         assert {"retriever=closed_book", "top_k=2"} <= set(sweep.cells[0]["overrides"])
         (same,) = sweep.cells[0]["same_as"]
@@ -218,7 +218,7 @@ def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:
 def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", "+sweeps=smoke", *QUIET, "run.plan_only=true")
     assert done.returncode == 0, done.stderr
-    assert "Plan: 2 cells, no language model is asked" in done.stdout
+    assert "Plan: 2 cells, no request to a language model" in done.stdout
 
 
 class TestSweeper:
@@ -249,7 +249,7 @@ class TestSweeper:
         ("preset", "n_cells"), [("crud_table3_free", 4), ("crud_table5_free", 4), ("crud_components_free", 15)]
     )
     def test_a_preset_sets_them(self, preset: str, n_cells: int, tmp_path: Path) -> None:
-        """On the bundled benchmark instead of CRUD-RAG."""
+        """Runs on the bundled benchmark instead of CRUD-RAG."""
         data = ("dataset=demo", "dataset.limit=12", "embedder=hashing", *RANKING_ONLY, *QUIET)
         done = run_command(tmp_path, "-m", f"+sweeps={preset}", *data, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
@@ -263,7 +263,7 @@ class TestSweeper:
             ("hydra.sweeper.one_at_a_time=flase", "'flase' is not a valid bool"),
         ],
     )
-    def test_a_mistake_is_one_message(self, mistake: str, message: str, tmp_path: Path) -> None:
+    def test_an_error_is_one_message(self, mistake: str, message: str, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128,256", "top_k=2,4", mistake)
         assert done.returncode == 2
         assert message in done.stderr
@@ -272,7 +272,7 @@ class TestSweeper:
 
 
 class TestAxes:
-    def test_are_the_options_of_the_groups_and_the_usual_numbers(self) -> None:
+    def test_axes_are_the_options_of_the_groups_and_the_usual_numbers(self) -> None:
         axes = compose_job("retriever=bm25", "chunk=token", "chunk.size=64").axes
         assert (axes["retriever"], axes["chunk"], axes["llm"], axes["dataset"]) == (
             "bm25",

@@ -1,4 +1,4 @@
-"""Which jobs a sweep asks for: axes crossed, coupled, or varied one at a time."""
+"""The jobs of a sweep: axes crossed, coupled, or varied one at a time."""
 
 import pytest
 
@@ -37,7 +37,7 @@ class TestCoupled:
         found = jobs(axes(size="64 128", r="a b", k="16 8"), [["k", "size"]])
         assert found == ["size=64 r=a k=16", "size=64 r=b k=16", "size=128 r=a k=8", "size=128 r=b k=8"]
 
-    def test_several_groups(self) -> None:
+    def test_several_groups_of_coupled_axes_advance_independently(self) -> None:
         found = jobs(axes(a="1 2", b="1 2", c="1 2 3", d="1 2 3"), [["a", "b"], ["c", "d"]])
         assert len(found) == 6
         assert found[-1] == "a=2 b=2 c=3 d=3"
@@ -62,7 +62,7 @@ class TestMistakes:
         ("coupled", "message"),
         [
             ([["size", "k"]], r"\[size, k\]: size has 3 values, k has 2 values; .* need equal numbers of values"),
-            ([["size", "one"]], r"\[size, one\]: one is not swept; .* \(swept are: size, k\)"),
+            ([["size", "one"]], r"\[size, one\]: one is not swept; .* \(swept axes: size, k\)"),
             ([["size", "tpo_k"]], r"\[size, tpo_k\]: tpo_k is not swept; expected several values, as in tpo_k=a,b"),
             ([["k", "k"]], r"\[k, k\]: k is coupled twice"),
             ([["size", "size2"], ["size2", "k"]], "size2 is coupled twice"),

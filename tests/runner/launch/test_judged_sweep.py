@@ -144,7 +144,9 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
 
 
-def test_a_judges_noise_is_told_from_that_of_the_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_judges_noise_is_distinguished_from_that_of_the_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It grades half of the samples by the toss of a coin, and the others alike each time."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
@@ -233,7 +235,7 @@ class TestAgreement:
         report = ["--json", str(folder / "report.json")]
         return judge_agreement(["--labels", str(labels), "--judge", "omnieval", *report, *more, *overrides])
 
-    def test_the_report(
+    def test_the_report_has_bias_and_corrected_means(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -270,7 +272,7 @@ class TestAgreement:
         report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
         assert report["metrics"]["all metrics"]["n_questions"] == 2
 
-    def test_why_requests_failed_is_said(
+    def test_why_requests_failed_is_reported(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -281,7 +283,7 @@ class TestAgreement:
         report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
         assert sum(report["failures"].values()) == 4
 
-    def test_a_mistake_of_all_metrics_is_said_once(
+    def test_an_error_of_all_metrics_is_reported_once(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -337,7 +339,7 @@ class TestAgreement:
         self.run(tmp_path, server, labels, "judge.scores.accuracy.max_attempts=7")
         assert len(server.requests) == asked
 
-    def test_replies_are_kept(self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_replies_are_cached(self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         labels = self.labels(tmp_path, 2, 1)
         self.run(tmp_path, server, labels)

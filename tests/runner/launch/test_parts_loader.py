@@ -1,4 +1,4 @@
-"""What is composed part by part is what Hydra composes."""
+"""Composing part by part gives the same configuration as Hydra."""
 
 import copy
 from pathlib import Path
@@ -30,7 +30,7 @@ def composed(loader: ConfigLoaderImpl, overrides: list[str]) -> tuple[str, Any]:
     return OmegaConf.to_yaml(config), OmegaConf.is_struct(config)
 
 
-def test_is_what_hydra_composes_the_first_time_and_from_what_was_made() -> None:
+def test_parts_loader_is_what_hydra_composes_the_first_time_and_from_what_was_made() -> None:
     places = search_path()
     choices = [
         [],
@@ -79,7 +79,7 @@ def test_a_file_of_the_user_is_read_again_by_the_next_loader(tmp_path: Path) -> 
         assert OmegaConf.create(text).llm.reply == reply
 
 
-def test_what_a_program_registers_anew_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_program_registers_again_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     store = ConfigStore.instance()
     monkeypatch.setattr(store, "repo", copy.deepcopy(store.repo))
     with pytest.raises(MissingConfigException):

@@ -73,7 +73,7 @@ def test_leaves_the_process_as_it_was(results: str, tmp_path: Path) -> None:
     assert state() == before
 
 
-def test_a_failed_cell_is_told_and_not_raised(results: str) -> None:
+def test_a_failed_cell_is_reported_and_not_raised(results: str) -> None:
     sweep = runner.run([*CELL, results, "tokenizer=rjieba,english"])
     assert [cell.status for cell in sweep.cells] == ["OK", "FAILED"]
     assert [cell.axes["tokenizer"] for cell in sweep.failed] == ["english"]
@@ -90,14 +90,14 @@ def test_a_failed_cell_is_told_and_not_raised(results: str) -> None:
         ("dataset=beir dataset.root=nowhere", DataError, "nowhere: no such folder"),
     ],
 )
-def test_a_mistake_is_raised(override: str, error: type[Exception], message: str, results: str) -> None:
+def test_an_error_is_raised(override: str, error: type[Exception], message: str, results: str) -> None:
     with pytest.raises(error) as caught:
         runner.run([*SMALL[1:], *QUIET, results, *override.split()])
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("overrides", ["top_k=5", ["top_k=5", 5]])
-def test_what_is_no_list_of_texts(overrides: Any) -> None:
+def test_what_is_not_a_list_of_texts(overrides: Any) -> None:
     with pytest.raises(ConfigError, match=r"overrides: got .*5.*, expected a list of strings, e\.g\."):
         runner.run(overrides)
 
@@ -129,7 +129,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         runner.run([*CELL, f"run.results_dir={tmp_path / 'a-file' / 'results'}"])
 
 
-def test_a_folder_of_options_that_is_not_there(results: str, tmp_path: Path) -> None:
+def test_a_folder_of_options_that_does_not_exist(results: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"config_dir: got .*nowhere"):
         runner.run([*CELL, results], config_dir=tmp_path / "nowhere")
 

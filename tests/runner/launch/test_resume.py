@@ -220,7 +220,7 @@ class TestFailedAnswers:
             f"(most often: the script fails on '{FAILING}')"
         )
 
-    def test_are_counted_and_never_an_answer(self, tmp_path: Path, n_failing: int) -> None:
+    def test_failed_answers_are_counted_and_never_an_answer(self, tmp_path: Path, n_failing: int) -> None:
         run_small(tmp_path, self.FAILS)
         (cell,) = cells_in(tmp_path)
         assert cell.counts == {"error": n_failing, "ok": 12 - n_failing}
@@ -230,7 +230,7 @@ class TestFailedAnswers:
         assert len(failed) == n_failing
         assert all(row["answer"] == "" and row["error"] and row["score/rouge_l"] is None for row in failed)
 
-    def test_only_failed_answers_are_asked_for_again(
+    def test_only_failed_answers_are_requested_again(
         self, tmp_path: Path, n_failing: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked: list[str] = []
@@ -244,7 +244,7 @@ class TestFailedAnswers:
         fails = (*self.FAILS, "run.workers=1")  # in this process, where the calls are noted
         run_small(tmp_path, fails)
         assert len(asked) == 12
-        assert len(replies(tmp_path)) == 12 - n_failing, "failed ones are not kept"
+        assert len(replies(tmp_path)) == 12 - n_failing, "failed ones are not cached"
         run_small(tmp_path, fails, sweep_id="again")
         assert asked[12:] == [question for question in asked[:12] if FAILING in question]
         assert len(asked) == 12 + n_failing
@@ -299,7 +299,7 @@ class TestDamagedStore:
             assert cell.metrics == cells_in(tmp_path)[0].metrics
 
 
-def test_cells_without_any_value_are_no_failure(tmp_path: Path) -> None:
+def test_cells_without_any_value_are_not_failures(tmp_path: Path) -> None:
     """A closed book has no ranking to score: all its metrics here are not applicable."""
     assert run_small(tmp_path, ("retriever=closed_book", "metrics=retrieval")) == EXIT_OK
     (cell,) = list(read_cells(tmp_path / "results" / "a-sweep"))

@@ -80,7 +80,7 @@ class TestMistakes:
 
     def test_an_unknown_key_unlike_any_comes_with_all_known_ones(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, chunk__zzz=3)
-        assert mistake.startswith("chunk.zzz: unknown; known are size, overlap, unit")
+        assert mistake.startswith("chunk.zzz: unknown; expected one of size, overlap, unit")
 
     def test_an_unknown_key_at_the_top(self, default: Any) -> None:
         assert mistakes_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
@@ -163,7 +163,7 @@ class TestSeveralCells:
         with pytest.raises(ConfigError, match="got False"):
             builder.build(changed(default, chunk__overlap=False))
 
-    def test_a_mistake_is_told_of_every_cell_that_has_it(self, default: Any) -> None:
+    def test_an_error_is_reported_of_every_cell_that_has_it(self, default: Any) -> None:
         builder = CellBuilder()
         for size in (64, 128):
             with pytest.raises(ConfigError, match=r"llm\.nonsense: unknown"):
@@ -190,7 +190,9 @@ class TestTargets:
         (mistake,) = mistakes_of(default, executor__resources={"vector": {"cpus": 4}})
         assert mistake.startswith("executor.resources.vector: no stage has this kind; did you mean vectors")
 
-    def test_are_named_once_by_what_lacks_a_package(self, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_targets_are_named_once_by_what_lacks_a_package(
+        self, default: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda name: None)
         target = "runner.engine.executors.ray_cluster.RayCluster"
         (mistake,) = mistakes_of(default, executor={"_target_": target, "address": "auto", "resources": {}})
@@ -255,7 +257,7 @@ class TestChecks:
         closed_book = {"_target_": "components.retrievers.closed_book.ClosedBook"}
         assert built(default, top_k=500, retriever=closed_book).retriever.depth == 0
 
-    def test_mistakes_of_parts_carry_the_whole_path(self, default: Any) -> None:
+    def test_errors_of_parts_carry_the_whole_path(self, default: Any) -> None:
         found = mistakes_of(default, retriever__fusion__k=-1, retriever__sparse_index__b=7.0)
         assert {mistake.partition(":")[0] for mistake in found} == {"retriever.fusion.k", "retriever.sparse_index.b"}
 
@@ -269,6 +271,6 @@ class TestChecks:
         (mistake,) = mistakes_of(default, experiment__name=" ")
         assert mistake.startswith("experiment.name:")
 
-    def test_a_wrong_combination_is_reported_beside_mistakes_of_single_values(self, default: Any) -> None:
+    def test_a_wrong_combination_is_reported_beside_errors_of_single_values(self, default: Any) -> None:
         found = mistakes_of(default, chunk__overlap=1.5, chunk__size=0, top_k=200)
         assert {mistake.partition(":")[0] for mistake in found} == {"chunk.overlap", "chunk.size", "top_k"}

@@ -23,7 +23,7 @@ def test_a_server_that_fails_is_given_up_for_all_cells(tmp_path: Path) -> None:
     assert all(cell.counts == {"ok": N} for cell in cells_in(tmp_path, "again"))
 
 
-def test_a_server_that_is_not_there_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_does_not_exist_is_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(lambda *_: Reply("")) as server:
         address = server.url.removesuffix("/v1")
     started = time.monotonic()

@@ -26,12 +26,12 @@ def mistakes(*overrides: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("group", ["chunk", "language", "llm"])
-def test_null_is_no_option(group: str) -> None:
+def test_null_is_not_an_option(group: str) -> None:
     with pytest.raises(ConfigError, match=rf"{group}=null: expected the name of an option of {group}: \w+"):
         compose_config([f"{group}=null"])
 
 
-def test_null_is_no_option_on_an_axis() -> None:
+def test_null_is_not_an_option_on_an_axis() -> None:
     (mistake,) = mistakes("chunk=null,sentence")
     assert mistake.startswith("chunk=null: expected the name of an option of chunk: ")
 
@@ -64,7 +64,7 @@ def test_lists_with_blanks(words: list[str], expected: str) -> None:
     assert mistake.endswith(expected)
 
 
-def test_deletions_are_no_strays() -> None:
+def test_deletions_are_not_strays() -> None:
     refuse_strays(["~metrics.scores.bleu", "top_k=2"])
 
 
@@ -148,7 +148,7 @@ class TestAxes:
     ("arguments", "expected"),
     [
         (["--resolve"], "expected --cfg job --resolve"),
-        (["-m", "--cfg", "job"], "--multirun and --cfg exclude each other"),
+        (["-m", "--cfg", "job"], "--multirun and --cfg are mutually exclusive"),
         (["-m", "chunk.size=64,", "128"], "chunk.size=64,128"),
         (["language=null"], "language=null: expected the name of an option of language: de, en, "),
         (["-m", "top_k=range(0,0)"], "top_k=range(0,0): is an empty range"),
@@ -162,7 +162,7 @@ def test_the_command_ends_with_code_2_and_one_message(tmp_path: Path, arguments:
     assert not list(tmp_path.iterdir())
 
 
-def test_values_of_flags_are_no_strays(tmp_path: Path) -> None:
+def test_values_of_flags_are_not_strays(tmp_path: Path) -> None:
     done = run_command(tmp_path, "--config-dir", str(tmp_path), "--cfg", "job", "-p", "top_k")
     assert (done.returncode, done.stdout) == (0, "5\n")
 

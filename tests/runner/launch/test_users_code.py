@@ -1,4 +1,4 @@
-"""What users add without a change here: classes, presets, prompts, each from a folder of their own."""
+"""Extensions by users without a change in this repository: classes, presets, prompts, each from its own folder."""
 
 import importlib
 import sys
@@ -150,7 +150,7 @@ class TestClasses:
         assert done.returncode == 0, done.stderr
         assert [cell.value("answered") for cell in load(only_sweep(folder)).cells] == [1.0, 1.0]
 
-    def test_an_edit_computes_anew_what_depends_on_it(self, importable: Path) -> None:
+    def test_an_edit_computes_again_what_depends_on_it(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         job = ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=1")
         assert run_small(importable, job, sweep_id="before") == 0
@@ -169,7 +169,7 @@ class TestClasses:
         monkeypatch.setattr(module, "__file__", None)
         assert "expected a class in a file" in mistake("users_code.parts.Answered", "run.plugins=[users_code]")
 
-    def test_are_rebuilt_from_a_result_if_the_reader_names_their_package(
+    def test_classes_are_rebuilt_from_a_result_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("runner.engine.plugins.trusted._named", {})  # by earlier sweeps of this process
@@ -211,7 +211,7 @@ class TestClasses:
         found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", levels=[1])
         assert found.startswith("reranker.levels: its class declares the type list[int]")
 
-    def test_a_package_that_is_not_there_is_told_once(self, importable: Path) -> None:
+    def test_a_package_that_does_not_exist_is_reported_once(self, importable: Path) -> None:
         config = compose_config(["run.plugins=[users_cdoe]"])
         for where in ("reranker", "llm", "context"):
             config[where] = {"_target_": "users_code.parts.Answered"}
@@ -223,7 +223,7 @@ class TestClasses:
         )
 
     @pytest.mark.parametrize("plugins", ["[a-b]", "['']", "[os.path;]"])
-    def test_a_plugin_that_is_no_package(self, plugins: str) -> None:
+    def test_a_plugin_that_is_not_a_package(self, plugins: str) -> None:
         config = compose_config([f"run.plugins={plugins}".replace(";", "/x")])
         with pytest.raises(ConfigError, match=r"run\.plugins: got"):
             build_cell(config)
@@ -257,7 +257,7 @@ class TestMisbehaviour:
             ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike); expected finite"),
         ],
     )
-    def test_is_the_failure_of_its_cell(self, how: str, reason: str, importable: Path) -> None:
+    def test_misbehaviour_is_the_failure_of_its_cell(self, how: str, reason: str, importable: Path) -> None:
         assert self.run(importable, how) == 1
         assert sweep_in(importable).status == "FAILED"
         (cell,) = cells_in(importable)
@@ -322,7 +322,7 @@ class TestFiles:
         config = compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=mine"])
         assert config["retriever"]["depth"] == 7
 
-    def test_a_file_that_is_no_yaml_is_one_error(self, conf: Path) -> None:
+    def test_a_file_that_is_not_yaml_is_one_error(self, conf: Path) -> None:
         write(conf / "retriever" / "torn.yaml", "depth: [7, {\n")
         with pytest.raises(ConfigError, match=r"retriever/torn.*: cannot be read as YAML"):
             compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=torn"])
@@ -355,7 +355,7 @@ class TestPrompts:
         prompt = self.built(folder, text)
         assert {self.said(prompt, kind) for kind in Kind} == {"[1] a text - Who?"}
 
-    def test_a_slip_is_told(self, folder: Path) -> None:
+    def test_a_slip_is_reported(self, folder: Path) -> None:
         with pytest.raises(ConfigError, match=r"prompt\.sytem: unknown; did you mean prompt\.system\?"):
             self.built(folder, 'defaults: [english, _self_]\nsytem: "{context} {question}"\n')
         with pytest.raises(ConfigError, match=r"prompt\.qa: the template has no \{context\}"):

@@ -21,7 +21,7 @@ CELLS = (*SMALL, *FEW_METRICS, "retriever=dense,hybrid", "embedder=lsa", "tracki
 
 
 def _checksums(store: Store) -> dict[str, list[str]]:
-    """Of all results but those that hold times."""
+    """Return the checksums of all results without times."""
     timed = ("baseline_answers", "result")
     entries = [entry for entry in store.entries() if entry.manifest.kind not in timed]
     return {entry.manifest.key: sorted(digest for digest, _ in entry.manifest.files.values()) for entry in entries}
@@ -59,7 +59,7 @@ class NotesProcesses(RjiebaWords):
 
 
 def _children(process: int) -> list[int]:
-    """Of a process, as Linux lists them; none if it has ended."""
+    """Return the children of a process, as Linux lists them; none if it has ended."""
     try:
         return list(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
     except FileNotFoundError:
@@ -68,13 +68,13 @@ def _children(process: int) -> list[int]:
 
 @pytest.mark.skipif(n_cores() < 2, reason="with one core there is one worker, this process")
 class TestWorkers:
-    def test_are_copies_of_a_process_that_loads_early(self, tmp_path: Path) -> None:
+    def test_workers_are_copies_of_a_process_that_loads_early(self, tmp_path: Path) -> None:
         command = start_command(tmp_path, "-m", *CELLS)
         wait_until(lambda: any(map(_children, _children(command.pid))), command)
         told = command.communicate(timeout=120)
         assert command.returncode == 0, told
 
-    def test_are_copies_of_the_command_where_users_wrote_parts(self, tmp_path: Path) -> None:
+    def test_workers_are_copies_of_the_command_where_users_wrote_parts(self, tmp_path: Path) -> None:
         """These may count on being loaded once."""
         (tmp_path / "my_parts.py").write_text(PARTS, encoding="utf-8")
         mine = ("tokenizer={_target_: my_parts.NotesProcesses}", "run.plugins=[my_parts]")

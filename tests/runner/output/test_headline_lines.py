@@ -80,7 +80,7 @@ def test_more_cells_want_larger_differences_and_more_samples(swept: Swept) -> No
     assert wanted_in(of_six)[-1] > 1.2 * wanted_in(of_three)[-1]
 
 
-def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> None:
+def test_without_one_the_assumption_is_reported(swept: Swept, tmp_path: Path) -> None:
     (line,) = swept.lines(swept.three, "rouge_l", tmp_path)
     # Forty samples, most of them alone in a group: (Tukey's 2.4 + .85) * .25 / sqrt(40), and a little for the groups.
     assert detectable_in(line)[0] == pytest.approx(0.13, abs=0.015)
@@ -126,8 +126,8 @@ def test_a_sweep_of_the_planned_cells_counts_before_a_newer_one_of_others(swept:
 def test_an_axis_that_the_metric_does_not_see_is_named(swept: Swept) -> None:
     """A ranking does not depend on top_k, answers do."""
     assert swept.lines(swept.of_two_top_k, "ndcg@10") == [
-        "ndcg@10 does not depend on top_k: both cells will be equal by it. "
-        "run.headline=passage_coverage can tell more of them apart."
+        "ndcg@10 does not depend on top_k: both cells will have equal values. "
+        "run.headline=passage_coverage can distinguish more of them."
     ]
     (of_answers,) = swept.lines(swept.of_two_top_k, "rouge_l")
     assert of_answers.startswith("rouge_l: with 40 samples")
@@ -139,16 +139,16 @@ def test_an_axis_unseen_by_some_cells_alone_leaves_the_others_to_compare(swept: 
     assert "any two of 2 cells" in size
 
 
-def test_of_one_cell_nothing_is_said(swept: Swept) -> None:
+def test_nothing_is_reported_about_a_single_cell(swept: Swept) -> None:
     assert swept.lines(swept.three[:1], "rouge_l") == []
 
 
-def test_too_few_groups_of_samples_are_said(swept: Swept) -> None:
+def test_too_few_groups_of_samples_are_reported(swept: Swept) -> None:
     (line,) = swept.lines(swept.of_little_data, "rouge_l")
     assert re.fullmatch(r"rouge_l: too few groups of samples \([1-4]\) to tell\.", line)
 
 
-def test_of_a_metric_that_is_no_share_nothing_is_assumed(swept: Swept, tmp_path: Path) -> None:
+def test_nothing_is_assumed_about_a_metric_that_is_not_a_share(swept: Swept, tmp_path: Path) -> None:
     (unknown,) = swept.lines(swept.three, "context_tokens", tmp_path)
     assert unknown == (
         "context_tokens: the smallest detectable difference will be known after a first sweep of this data."

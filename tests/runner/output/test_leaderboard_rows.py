@@ -70,7 +70,7 @@ def test_means_over_common_samples_are_means_over_the_draws_too() -> None:
     assert of_rows == CommonMeans(3, {"a0 +2": pytest.approx(0.3)}, n_known=4)
 
 
-def test_components_of_one_class_with_other_settings_are_no_draws_of_each_other() -> None:
+def test_components_of_one_class_with_other_settings_are_not_draws_of_each_other() -> None:
     """Their axis shows the class alone."""
     cells = [
         replace(each, axes={**each.axes, "retriever.sparse_index": "Bm25"}, overrides=(f"index={{k1: {k1}}}", repeat))

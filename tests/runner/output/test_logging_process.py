@@ -85,7 +85,7 @@ def test_disabled_nothing_is_started(sweep: Path) -> None:
     assert (tracker.error, tracker._logging) == ("", None)
 
 
-def test_what_mlflow_raises_is_told(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_mlflow_raises_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = lines_of(["start", "no-such-scheme://nowhere", "tests", str(sweep)], ["finish", "0"])
     answer = answer_to(orders, monkeypatch)
     assert "no-such-scheme" in answer["error"]
@@ -108,7 +108,9 @@ def test_a_process_that_dies_is_an_error_and_no_more(sweep: Path) -> None:
     assert tracker.error == f"its process ended with exit code {-signal.SIGKILL}"
 
 
-def test_an_interpreter_that_is_not_there_is_an_error_and_no_more(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_that_does_not_exist_is_an_error_and_no_more(
+    sweep: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", str(sweep / "python"))
     tracker = tracker_of(sweep)
     tracker.start()
@@ -143,7 +145,7 @@ def test_waiting_has_a_limit(sweep: Path) -> None:
     assert tracker.error == "interrupted before all cells were logged"
 
 
-def test_a_server_that_answers_nothing_is_told_of(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_answers_nothing_is_reported_of(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = 'import time; time.sleep(0.5); print(\'{"page": "", "error": ""}\')'
     monkeypatch.setattr(tracking, "_early", [])
     monkeypatch.setattr(tracking, "_start_process", started_with(silent))

@@ -41,7 +41,7 @@ def texts_of(content: bytes) -> list[str]:
 
 
 class TestFiles:
-    def test_are_a_table_per_metric_and_a_picture_of_those_to_be_drawn(self) -> None:
+    def test_files_are_a_table_per_metric_and_a_picture_of_those_to_be_drawn(self) -> None:
         scores = {subset: {**values, "ndcg@10": entry(0.5)} for subset, values in FINANCE.items()}
         assert set(matrix_files(scores, LABELS, ["f1"])) == {
             "matrix_f1.csv", "matrix_f1.svg", "matrix_ndcg@10.csv",
@@ -119,7 +119,7 @@ class TestPicture:
         topics = [f"topic_{i}" for i in range(16)]
         assert size_of(self.picture(topics=topics))[1] > 2 * size_of(self.picture())[1]
 
-    def test_is_the_same_every_time(self) -> None:
+    def test_picture_is_the_same_every_time(self) -> None:
         assert self.picture() == self.picture()
 
     def test_depends_on_the_values(self) -> None:

@@ -54,7 +54,7 @@ def test_a_process_that_waits_for_another_one_says_so(
     ]
 
 
-def test_one_that_was_interrupted_while_it_was_made_is_made_anew(
+def test_one_that_was_interrupted_while_it_was_made_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "mlflow.db"

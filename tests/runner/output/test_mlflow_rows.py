@@ -1,4 +1,4 @@
-"""What is written into MLflow's tables at once is what MLflow's own client writes step by step."""
+"""Writing into MLflow's tables in bulk gives the same rows as MLflow's client, which writes step by step."""
 
 import re
 import shutil

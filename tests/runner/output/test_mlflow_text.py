@@ -1,4 +1,4 @@
-"""What MLflow's pages say in words."""
+"""The texts on MLflow's pages."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_cells_that_may_be_as_good_are_counted() -> None:
     assert "It does not differ significantly from **the other cell**" in text
 
 
-def test_of_cells_that_were_not_tested_ties_are_no_lead() -> None:
+def test_ties_of_untested_cells_are_not_a_lead() -> None:
     text = described(*[0.5] * 3, *[0.25] * 60)
     assert text.startswith(
         "Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000], tied with 2 others. More than 60 cells "

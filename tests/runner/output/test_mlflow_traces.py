@@ -94,7 +94,7 @@ def test_a_trace_tells_the_steps_of_its_cell_with_their_passages(traced: Traced)
             document_id = retrieve.outputs[0]["id"].rpartition("[")[0]
             assert document_id
             assert len(retrieve.outputs[0]["page_content"]) > 0
-            assert "not kept" not in retrieve.outputs[0]["page_content"]
+            assert "not stored" not in retrieve.outputs[0]["page_content"]
             assert generate.outputs == trace.data.spans[0].outputs
 
 
@@ -199,7 +199,7 @@ def _connection_lost(*_: object, **__: object) -> None:
     raise OSError("the server is gone")
 
 
-def test_a_cell_that_is_logged_anew_loses_its_traces(traced: Traced, tmp_path: Path) -> None:
+def test_a_cell_that_is_logged_again_loses_its_traces(traced: Traced, tmp_path: Path) -> None:
     """Its status changed: the run that they were linked to is removed."""
     folder = tmp_path / "run"
     shutil.copytree(traced.sweep.parent.parent, folder)

@@ -83,7 +83,7 @@ def test_texts_whose_language_is_not_recognised_are_not_silently_taken_for_chine
     assert "made for one" not in plan(tmp_path, russian, "Когда был открыт мост?", "language=multi")
 
 
-def test_nothing_is_said_of_what_no_cell_uses(tmp_path: Path) -> None:
+def test_nothing_is_reported_of_what_no_cell_uses(tmp_path: Path) -> None:
     overrides = ("tokenizer=english", "llm=none", "metrics=retrieval")
     assert "made for others" not in plan(tmp_path, ENGLISH, "When was the bridge opened?", *overrides)
 
@@ -108,7 +108,7 @@ def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
         show_plan(SafeConsole(file=output, width=400), plan, by_stage=by_stage)
         lines[by_stage] = output.getvalue().splitlines()
     assert lines[False] == lines[True][: len(lines[False])]
-    assert lines[False][-2].startswith("Plan: 2 cells, no language model is asked")
+    assert lines[False][-2].startswith("Plan: 2 cells, no request to a language model")
     n_stages = int(lines[True][-1].split()[2])
     assert lines[False][-1].strip() == f"{n_stages} stages, 0 of them cached, 2 computed for this plan"
     table = lines[True][len(lines[False]) :]
@@ -117,7 +117,7 @@ def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
     assert not any("_" in line for line in table), "kinds of stages are names in files"
 
 
-def test_the_plan_of_one_cell_is_no_table(tmp_path: Path) -> None:
+def test_the_plan_of_one_cell_is_not_a_table(tmp_path: Path) -> None:
     output = io.StringIO()
     show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("top_k=2",)), by_stage=True)
     assert len(output.getvalue().splitlines()) == 3

@@ -1,4 +1,4 @@
-"""How far a sweep has come: lines of logs, and of terminals that move no cursor."""
+"""Progress of a sweep: lines of logs, and of terminals that move no cursor."""
 
 import io
 from collections import Counter

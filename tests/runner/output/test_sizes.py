@@ -1,4 +1,4 @@
-"""What a cell takes: on the disk, and in the memory of a sweep of many."""
+"""The size of a cell: on disk, and in the memory of a sweep of many cells."""
 
 import io
 import pickle
@@ -26,7 +26,7 @@ def pictures_in(folder: Path) -> set[str]:
 
 
 class TestSamples:
-    def test_are_on_the_disk_once_and_outlive_the_store(self, tmp_path: Path) -> None:
+    def test_samples_are_on_the_disk_once_and_outlive_the_store(self, tmp_path: Path) -> None:
         assert run_small(tmp_path) == 0
         (result,) = entries_by_kind(store_of(tmp_path))["result"]
         assert (only_folder(tmp_path) / "samples.parquet").samefile(result.folder / "samples.parquet")
@@ -45,7 +45,7 @@ class TestSamples:
 
 
 class TestPictures:
-    def test_are_of_the_metrics_asked_for_and_drawn_later_from_what_is_kept(self, tmp_path: Path) -> None:
+    def test_pictures_are_of_the_metrics_asked_for_and_drawn_later_from_what_is_kept(self, tmp_path: Path) -> None:
         metrics = ("metrics=retrieval",)
         assert run_small(tmp_path, (*metrics, "run.pictures=none")) == 0
         assert pictures_in(tmp_path) == set()

@@ -24,7 +24,7 @@ def shown(*cells: CellResult) -> list[str]:
     return output.getvalue().splitlines()
 
 
-def test_nothing_is_said_of_good_answers() -> None:
+def test_nothing_is_reported_of_good_answers() -> None:
     assert shown(cell("a", ok=3), cell("b", not_asked=3)) == []
 
 
@@ -37,7 +37,7 @@ def test_a_line_per_state_names_the_worst_cell(state: str, what: str) -> None:
     assert line.endswith("in 2 of 3 cells, up to 3 of 4 (b)")
 
 
-def test_failures_are_told_by_their_kind_unless_they_are_the_reason_of_a_failed_cell() -> None:
+def test_failures_are_reported_by_their_kind_unless_they_are_the_reason_of_a_failed_cell() -> None:
     (line,) = shown(
         cell("a", ok=8, error=2, errors={"timeout": 2}),
         cell("b", "FAILED", ok=1, error=9, errors={"server": 9}),
@@ -101,7 +101,7 @@ def test_a_long_reason_of_a_failure_is_cut_and_says_where_all_of_it_is() -> None
     said = output.getvalue()
     assert len(said) < 800
     assert "and 2 more: judge is down; " in said
-    assert said.endswith("... (the whole text: reason in cell00/cell.json)\n")
+    assert said.endswith("... (full text: reason in cell00/cell.json)\n")
 
 
 def test_markup_and_escapes_in_a_reason_are_shown_as_plain_text() -> None:

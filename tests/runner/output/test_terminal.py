@@ -1,4 +1,4 @@
-"""What the leaderboard shows in a terminal that is too narrow, and of cells that failed or left samples out."""
+"""The leaderboard in a narrow terminal, and with cells that failed or left samples out."""
 
 import io
 import re
@@ -144,13 +144,13 @@ def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
     assert "120.4 98.1–144.0" in shown([cell("bm25", 0.5, metrics=metrics)])
 
 
-def test_what_is_left_out_is_said_once() -> None:
+def test_what_is_left_out_is_reported_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
     text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
     assert text.count("mrr: over 1 of 4 samples; left out: 3 no_gold_in_corpus") == 1
 
 
-def test_of_some_cells_it_is_said_which_leave_samples_out() -> None:
+def test_cells_that_leave_samples_out_are_named() -> None:
     whole = cell("bm25", 0.5, metrics={"overall": {"rouge_l": entry(0.5), "f1": entry(0.5)}})
     refusing = {"overall": {name: entry(0.6, n=1, refused=3) for name in ("rouge_l", "f1")}}
     one = shown([whole, cell("hybrid", 0.6, metrics=refusing)])
@@ -208,7 +208,7 @@ def test_what_is_the_same_in_all_names_models_and_not_their_classes_alone() -> N
     )
 
 
-def test_an_axis_that_varies_along_with_another_is_no_column_and_is_named() -> None:
+def test_an_axis_that_varies_along_with_another_is_not_a_column_and_is_named() -> None:
     cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}", **SAME}) for each in CELLS]
     lines = shown(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]

@@ -1,4 +1,4 @@
-"""What a corpus takes once, and what each question takes."""
+"""The time of a corpus, once, and of each question."""
 
 from pathlib import Path
 

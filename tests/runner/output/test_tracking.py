@@ -77,7 +77,7 @@ def artifacts(uri: str, run: "Run", folder: str | None = None) -> set[str]:
         ("topic/funds", "mrr", "topic/funds/mrr"),
     ],
 )
-def test_metric_names(subset: str, metric: str, expected: str) -> None:
+def test_names_of_metrics_are_valid_in_mlflow(subset: str, metric: str, expected: str) -> None:
     assert metric_name(subset, metric) == expected
 
 
@@ -110,7 +110,7 @@ def test_labels_in_tables_are_neither_formulas_nor_tags(tmp_path: Path) -> None:
 
 
 class TestParent:
-    def test_is_one_per_sweep_and_says_what_was_run(self, tracked_run: Path, runs: "list[Run]") -> None:
+    def test_parent_is_one_per_sweep_and_says_what_was_run(self, tracked_run: Path, runs: "list[Run]") -> None:
         (parent,) = parents(runs)
         sweep = read_sweep(only_sweep(tracked_run))
         assert parent.info.status == "FINISHED"
@@ -121,7 +121,7 @@ class TestParent:
         assert set(parent.data.params) == {"retriever", "top_k"}
         assert parent.data.params["retriever"] == "closed_book, bm25"
 
-    def test_holds_the_leaderboard_best_first(
+    def test_parent_holds_the_leaderboard_best_first(
         self, tracked_run: Path, uri: str, runs: "list[Run]", cells: dict[str, CellResult]
     ) -> None:
         (parent,) = parents(runs)
@@ -138,13 +138,13 @@ class TestParent:
         best = cells[parent.data.tags["best_cell"]]
         assert parent.data.metrics[f"best/{metric.replace('@', '_at_')}"] == best.value(metric)
 
-    def test_says_which_cell_to_take_as_the_report_does(self, tracked_run: Path, runs: "list[Run]") -> None:
+    def test_parent_says_which_cell_to_take_as_the_report_does(self, tracked_run: Path, runs: "list[Run]") -> None:
         (parent,) = parents(runs)
         best = loaded.load(only_sweep(tracked_run)).cell("best")
         assert parent.data.tags["best_cell"] == best.cell_id
         assert parent.data.tags["mlflow.note.content"].startswith(f"Take **bm25 top_k={best.axes['top_k']}**: ")
 
-    def test_has_a_view_of_its_cells_which_the_command_links_to(
+    def test_parent_has_a_view_of_its_cells_which_the_command_links_to(
         self, tracked_run: Path, uri: str, runs: "list[Run]"
     ) -> None:
         (parent,) = parents(runs)
@@ -169,7 +169,7 @@ class TestParent:
 
 
 class TestChildren:
-    def test_are_one_per_cell_under_the_parent(self, runs: "list[Run]", cells: dict[str, CellResult]) -> None:
+    def test_children_are_one_per_cell_under_the_parent(self, runs: "list[Run]", cells: dict[str, CellResult]) -> None:
         (parent,) = parents(runs)
         assert set(children(runs)) == set(cells)
         for child in children(runs).values():
@@ -179,17 +179,19 @@ class TestChildren:
             assert not any(name.startswith("version.") for name in child.data.tags)
             assert "git_commit" in child.data.tags
 
-    def test_have_the_axes_in_use_as_params_under_short_names(self, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_children_have_the_axes_in_use_as_params_under_short_names(
+        self, runs: "list[Run]", bm25: CellResult
+    ) -> None:
         params = children(runs)[bm25.cell_id].data.params
         assert params == {name: str(value) for name, value in bm25.axes.items() if value is not None}
         assert {"retriever", "top_k", "chunk.size", "llm"} <= set(params)
         assert "embedder" not in params
         assert all(len(value) < 50 for value in params.values())
 
-    def test_are_named_after_what_varies(self, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_children_are_named_after_what_varies(self, runs: "list[Run]", bm25: CellResult) -> None:
         assert children(runs)[bm25.cell_id].info.run_name == "bm25 top_k=2"
 
-    def test_have_all_metrics_of_all_samples_and_the_first_ones_of_subsets(
+    def test_children_have_all_metrics_of_all_samples_and_the_first_ones_of_subsets(
         self, runs: "list[Run]", bm25: CellResult
     ) -> None:
         first = headlines([bm25])[:N_FIRST]
@@ -206,7 +208,7 @@ class TestChildren:
         assert {name.split("/")[0] for name in logged.keys() - expected.keys()} == {"run"}
         assert not any("@" in name for name in logged)
 
-    def test_have_files_and_tables(self, uri: str, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_children_have_files_and_tables(self, uri: str, runs: "list[Run]", bm25: CellResult) -> None:
         child = children(runs)[bm25.cell_id]
         found = artifacts(uri, child)
         assert {"cell.json", "samples.parquet", "matrix_ndcg@10.csv", "matrix_ndcg@10.svg"} <= found
@@ -223,7 +225,7 @@ class TestChildren:
         assert found == {(own, name): bm25.value(name, own) for own in subsets for name in bm25.metrics[own]}
         assert json.loads((folder / "versions.json").read_text(encoding="utf-8")) == bm25.versions
 
-    def test_have_every_metric_on_request(self, bm25: CellResult) -> None:
+    def test_children_have_every_metric_on_request(self, bm25: CellResult) -> None:
         logged = dict(logged_metrics(bm25, every=True))
         field = next(subset for subset in bm25.metrics if subset.startswith("matrix/"))
         assert metric_name(field, "mrr") in logged
@@ -315,6 +317,6 @@ class TestWithoutMlflow:
         assert "Traceback" not in told
         assert uri in told
 
-    def test_a_folder_that_is_no_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_folder_that_is_not_a_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert track.main([str(tmp_path)]) == 2
         assert f"{tmp_path}: no sweep here (no sweep.json)" in capsys.readouterr().err

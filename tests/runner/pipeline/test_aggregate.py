@@ -74,7 +74,7 @@ def test_means_by_subset() -> None:
     }  # fmt: skip
 
 
-def test_what_is_left_out_is_counted_by_reason_and_is_no_zero() -> None:
+def test_what_is_left_out_is_counted_by_reason_and_is_not_a_zero() -> None:
     outcomes = (0.5, ScoreState.NO_GOLD, ScoreState.ANSWER_ERROR, 1.0, ScoreState.NO_GOLD, 0.0)
     metrics = aggregate(scored(*outcomes), SAMPLES, INTERVAL)
     overall, read = metrics["overall"]["length"], metrics["read"]["length"]
@@ -103,7 +103,7 @@ def test_the_interval_is_that_of_the_subset() -> None:
     assert (found["n_clusters"], found["method"]) == (10, "bootstrap")
 
 
-def test_metrics_that_are_no_shares_say_so_to_their_intervals() -> None:
+def test_metrics_that_are_not_shares_say_so_to_their_intervals() -> None:
     found = aggregate(scored(*[0.0] * 6), SAMPLES, INTERVAL)["overall"]["length"]
     assert (found["method"], found["ci_high"]) == ("t", 0.0)
     share = {"em": Scored(ExactMatch(), mean_scores([0.0] * 6))}
@@ -207,13 +207,13 @@ class Broken(Length):
 
 
 class Undefined(Broken):
-    """As `Broken`, with NaN."""
+    """Returns NaN where `Broken` returns another invalid value."""
 
     value = np.nan
 
 
 @pytest.mark.parametrize("metric", [Broken(), Undefined()])
-def test_a_combined_value_that_is_no_number_is_refused(metric: Broken) -> None:
+def test_a_combined_value_that_is_not_a_number_is_refused(metric: Broken) -> None:
     broken = {"length": Scored(metric, mean_scores([1.0, 2.0, *[ScoreState.FAILED] * 4]))}
     wanted = (
         f"{type(metric).__name__}.combine: got .* for length from the scores of 2 samples, expected a finite number"

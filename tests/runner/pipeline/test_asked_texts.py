@@ -75,7 +75,7 @@ def test_headers_of_documents_that_are_still_to_be_written_are_not_counted_exact
     assert (counts.n_requests, counts.is_exact) == (2, True), "the documents are kept by now"
 
 
-def test_failed_requests_fail_the_cell_and_are_told(tmp_path: Path) -> None:
+def test_failed_requests_fail_the_cell_and_are_reported(tmp_path: Path) -> None:
     own = [*options(tmp_path), "header=contextual", "+llm@header.llm=scripted", "header.llm.error_on=harbour"]
     assert run_small(tmp_path, own) == EXIT_CELL_FAILED
     (cell,) = cells_in(tmp_path)
@@ -87,7 +87,7 @@ def test_failed_requests_fail_the_cell_and_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["refiner", "header"])
-def test_what_is_no_language_model_is_said_before_work(step: str) -> None:
+def test_what_is_not_a_language_model_is_reported_before_work(step: str) -> None:
     own = {"refiner": ["refiner=combined", "refiner.use=[dedupe,summary]"], "header": ["header=contextual"]}[step]
     with pytest.raises(ConfigError) as raised:
         small_request(*own, "llm=extractive")
@@ -98,7 +98,7 @@ def test_what_is_no_language_model_is_said_before_work(step: str) -> None:
     assert small_request("refiner=combined", "llm=extractive"), "the summary is not in use"
 
 
-def test_a_refiner_that_is_not_known_is_one_mistake() -> None:
+def test_a_refiner_that_is_not_known_is_one_error() -> None:
     with pytest.raises(ConfigError) as raised:
         small_request("refiner=combined", "refiner.use=[dedup]")
     assert raised.value.mistakes == ("refiner.use: got 'dedup', expected some of dedupe, headings, tables, summary",)

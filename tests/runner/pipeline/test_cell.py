@@ -1,4 +1,4 @@
-"""Which stages an axis changes: all others are shared by the cells that differ in that axis alone."""
+"""Stages that an axis changes: all others are shared by the cells that differ in that axis alone."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -36,7 +36,7 @@ def samples_of(folder: Path, **fields: Any) -> pa.Table:
 
 
 def scores(table: pa.Table, name: str) -> list[float | str]:
-    """Of each sample, or the state that says why there is none."""
+    """Return the score of each sample, or the state that explains a missing one."""
     columns = [table[f"score{kind}/citation_{name}"].to_pylist() for kind in ("", "_state")]
     return [state if value is None else value for value, state in zip(*columns, strict=True)]
 

@@ -86,7 +86,7 @@ def test_examples_change_only_stages_that_read_them() -> None:
     assert without["reference_units"] == with_them["reference_units"], "the same samples are scored"
 
 
-def test_too_few_of_a_kind_are_told_before_any_work() -> None:
+def test_too_few_of_a_kind_are_reported_before_any_work() -> None:
     with pytest.raises(ConfigError, match=r"examples.n: got 9, but .* has 2 samples of the kind continuation"):
         planned("dataset=part", "dataset.limit=null", "llm=scripted", "examples=held_out", "examples.n=9")
 

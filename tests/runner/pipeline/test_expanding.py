@@ -32,7 +32,7 @@ from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, run_small,
 
 
 def two_words(request: dict[str, Any], attempt: int = 1) -> Reply:
-    """As a model would reply that finds two texts in a question."""
+    """Reply like a model that finds two texts in a question."""
     question = question_in(last_message(request))
     return Reply(json.dumps({"texts": [question[:4], question[4:8]]}))
 
@@ -87,7 +87,7 @@ def test_a_sweep_asks_what_its_plan_says_and_nothing_twice(
     assert len(server.requests) == 8
 
 
-def test_what_an_expander_costs_is_told_unless_it_asks_several_models() -> None:
+def test_what_an_expander_costs_is_reported_unless_it_asks_several_models() -> None:
     prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
     usage = {"expander": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
     for models, cost in (("mm", 2.0), ("mo", None)):
@@ -102,7 +102,7 @@ def test_every_text_is_searched_for_and_shown(tmp_path: Path, options: list[str]
         assert row["query"].split("\n") == [row["question"][:4], row["question"][4:8]]
 
 
-def test_failed_requests_and_replies_that_cannot_be_read_search_for_the_question_and_are_told(
+def test_failed_requests_and_replies_that_cannot_be_read_search_for_the_question_and_are_reported(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     questions: list[str] = []
@@ -136,7 +136,7 @@ def cell_graph(tmp_path: Path, **fields: Any) -> Graph:
     return graph_in(Store(tmp_path), fixed_cell(**{"retriever": bm25(), **fields}))
 
 
-def test_without_a_language_model_what_to_do_is_said_before_work() -> None:
+def test_without_a_language_model_what_to_do_is_reported_before_work() -> None:
     with pytest.raises(ConfigError, match=r"expected a language model: for the cell .* or only for the expander"):
         small_request("expander=keywords", "llm=extractive")
     small_request("expander=combined", "expander.use=[original,history]", "llm=extractive")

@@ -125,7 +125,7 @@ class TestInASweep:
         (tmp_path / "documents.jsonl").write_text("".join(with_facts), encoding="utf-8")
         return (*options, "llm=none", "tokenizer=bigrams", "retriever.depth=1", "top_k=1", *RANKING_ONLY)
 
-    def test_what_it_left_is_told(
+    def test_what_it_left_is_reported(
         self, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, (*options, "filter=metadata")) == EXIT_OK
@@ -138,7 +138,7 @@ class TestInASweep:
         }  # fmt: skip
         assert line in capsys.readouterr().out
 
-    def test_names_that_no_document_has_are_told_before_any_work(
+    def test_names_that_no_document_has_are_reported_before_any_work(
         self, options: tuple[str, ...], tmp_path: Path
     ) -> None:
         small = (*options, "filter=metadata", "+filter.where.sied.equals=[north]", "llm=scripted")

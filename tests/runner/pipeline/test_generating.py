@@ -116,7 +116,7 @@ def test_a_failed_request_fails_its_answer_and_is_made_again(
     assert len(server.requests) == before + 2, "the fusion that failed, and the one that waited for it"
 
 
-def test_equal_draws_are_a_mistake_before_any_work(options: list[str]) -> None:
+def test_equal_draws_are_an_error_before_any_work(options: list[str]) -> None:
     job = compose_job(*options, "generator=self_consistency", "llm.temperature=0")
     with pytest.raises(
         ConfigError, match="temperature: got 0, so that all 5 draws of SelfConsistency are the same answer"

@@ -1,4 +1,4 @@
-"""Where hits stood in the rankings before."""
+"""Ranks of hits in the earlier rankings."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def hits(*rows: list[int]) -> Hits:
     return Hits(chunk, np.where(chunk < 0, -np.inf, -np.arange(chunk.shape[1])).astype(np.float32))
 
 
-def test_ranks_begin_anew_with_every_sample() -> None:
+def test_ranks_begin_again_with_every_sample() -> None:
     table = hit_table(hits([4, 2, -1], [-1, -1, -1], [2, 3, 1]), spans(5))
     assert table.row.tolist() == [0, 0, 2, 2, 2]
     assert table.rank.tolist() == [1, 2, 1, 2, 3]
@@ -65,7 +65,7 @@ def test_a_search_alone_ranks_as_the_cell_does_and_a_chunk_with_parts_by_its_bes
     assert any(hit["rank_sparse"] > hit["rank"] for row in rows for hit in row), "parts of one chunk were found"
 
 
-def test_searches_are_told_by_sort_and_where_that_is_not_enough_by_their_own_names() -> None:
+def test_searches_are_reported_by_sort_and_where_that_is_not_enough_by_their_own_names() -> None:
     hybrid = small_request("retriever=hybrid").cell.retriever
     assert isinstance(hybrid, Hybrid)
     assert names_of_arms(hybrid) == [("dense",), ("sparse",)]

@@ -21,7 +21,7 @@ from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, read_or_ma
 
 
 def shortest_first(request: dict[str, Any], attempt: int = 1) -> Reply:
-    """As a model would reply that likes short passages."""
+    """Reply like a model that prefers short passages."""
     shown = dict(re.findall(r"^\[(\d+)\] (.*)$", last_message(request), re.MULTILINE))
     return Reply(json.dumps({"ranking": sorted(map(int, shown), key=lambda n: (len(shown[str(n)]), n))}))
 

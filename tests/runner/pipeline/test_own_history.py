@@ -68,7 +68,7 @@ def test_turns_are_asked_in_their_order_each_with_the_answers_before_it(
     assert cell.axes["history"] == "own"
 
 
-def test_with_gold_as_history_only_later_turns_are_asked_anew(
+def test_with_gold_as_history_only_later_turns_are_asked_again(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     assert run_small(tmp_path, [*options, "history=gold"], options) == EXIT_OK
@@ -95,7 +95,7 @@ def test_after_a_failed_turn_later_ones_fail_too_and_all_are_asked_by_the_next_r
     assert len(server.requests) == 2 + 3
 
 
-def test_earlier_turns_that_are_no_samples_are_told_before_work(tmp_path: Path, options: list[str]) -> None:
+def test_earlier_turns_that_are_not_samples_are_reported_before_work(tmp_path: Path, options: list[str]) -> None:
     with pytest.raises(ConfigError, match="1 of 1 samples with earlier turns have a turn that is not a sample"):
         plan_small(tmp_path, [*options, *own_data(tmp_path, TEXTS, [s for s in samples() if s["id"] != "0.1"])])
 

@@ -17,7 +17,7 @@ from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, plan_s
 
 
 def hashes(contents: Iterable[int]) -> NDArray[np.uint8]:
-    """Of documents whose contents are told apart by a number."""
+    """Return documents whose contents differ only by a number."""
     wide = [(content * 2**32 + 1, content) for content in contents]
     return np.array(wide, dtype=np.uint64).view(np.uint8).reshape(-1, 16)
 
@@ -65,7 +65,7 @@ def test_what_was_known_to_be_elsewhere_lies_in_no_two_corpora() -> None:
     ("n_numbers", "block"),
     [(4, [0, 0, -1, 1]), (4, [0, 0, 1, 10**9]), (2, [0, 0, 1, 1]), (4, [0.0, 0.0, 1.0, 1.0]), (4, [[0, 0], [1, 1]])],
 )
-def test_what_is_no_partition_is_not_gone_on_from(n_numbers: int, block: Sequence[float]) -> None:
+def test_what_is_not_a_partition_is_not_gone_on_from(n_numbers: int, block: Sequence[float]) -> None:
     """It may be of another version, and its checksums right."""
     sound = part([1, 2, 3, 4], 2)
     kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)

@@ -1,4 +1,4 @@
-"""What a prompt can show of a passage: its text, the title and the metadata of its document."""
+"""The parts of a passage that a prompt can show: its text, the title and the metadata of its document."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

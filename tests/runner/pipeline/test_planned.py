@@ -73,7 +73,7 @@ class TestCounts:
 class TestRequests:
     SCRIPTED = ("llm=scripted", "metrics=retrieval")
 
-    def test_are_counted_per_distinct_cell(self, tmp_path: Path) -> None:
+    def test_requests_are_counted_per_distinct_cell(self, tmp_path: Path) -> None:
         plan = plan_small(tmp_path, *grid(llm="scripted", top_k="2,4")).plan
         assert plan.n_requests == 2 * 12
         assert [(count.kind, count.n_requests, count.is_exact) for count in plan.requests] == [("answers", 24, False)]
@@ -83,7 +83,7 @@ class TestRequests:
         plan = plan_small(tmp_path, (f"llm={llm}",)).plan
         assert (plan.requests, plan.n_requests) == ((), 0)
 
-    def test_are_exact_once_the_prompts_are_kept(self, tmp_path: Path) -> None:
+    def test_requests_are_exact_once_the_prompts_are_cached(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         store = store_of(tmp_path)
         forget(tmp_path, "answers", "result")
@@ -92,7 +92,7 @@ class TestRequests:
         (count,) = plan_small(tmp_path, self.SCRIPTED).plan.requests
         assert (count.kind, count.n_requests, count.is_exact) == ("answers", 12, True)
 
-    def test_kept_replies_are_taken_off(self, tmp_path: Path) -> None:
+    def test_cached_replies_are_taken_off(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         forget(tmp_path, "answers", "result")
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 0
@@ -106,7 +106,7 @@ class TestRequests:
         (count,) = plan_small(tmp_path, (*self.SCRIPTED, "llm.reply=other")).plan.requests
         assert (count.n_requests, count.is_exact) == (12, True)
 
-    def test_failures_are_asked_for_again(self, tmp_path: Path) -> None:
+    def test_failures_are_requested_again(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         forget(tmp_path, "answers", "result")
         (file,) = (store_of(tmp_path).root / "replies").glob("*/*.jsonl")
@@ -131,7 +131,7 @@ def forget(folder: Path, *kinds: str) -> None:
 
 
 class TestSameExperiments:
-    def test_are_joined(self, tmp_path: Path) -> None:
+    def test_equal_experiments_are_joined(self, tmp_path: Path) -> None:
         plan = plan_small(tmp_path, *grid(llm="scripted", retriever="bm25", embedder="hashing,lsa"))
         (cell,) = plan.cells
         assert plan.n_requested == 2

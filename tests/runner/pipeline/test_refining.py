@@ -21,7 +21,7 @@ TEXTS = dict(zip(FixedData().load().documents.ids, FixedData().load().documents.
 
 
 def results(folder: Path, **fields: Any) -> tuple[Graph, CellSummary]:
-    """Of a fixed cell over refined texts."""
+    """The results of a fixed cell over refined texts."""
     store = Store(folder)
     graph = graph_in(store, fixed_cell(**({"refiner": LastFirst(), "retriever": bm25()} | fields)))
     run_all(store, graph.result)
@@ -36,7 +36,7 @@ def test_without_a_refiner_the_corpus_is_what_is_searched_and_told(tmp_path: Pat
     assert not any(isinstance(stage, RefinedCorpus | OriginalPlaces) for stage in stages)
 
 
-def test_hits_are_told_in_places_of_the_original_texts(tmp_path: Path) -> None:
+def test_hits_are_reported_in_places_of_the_original_texts(tmp_path: Path) -> None:
     _, summary = results(tmp_path)
     n_in_halves = 0
     for row in summary.samples.to_pylist():

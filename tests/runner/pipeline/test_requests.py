@@ -54,7 +54,7 @@ class Own:
         judge_repeat: int = 0,
         **model: Any,
     ) -> int:
-        """How many requests reach the model in a sweep of one cell."""
+        """Count the requests that reach the model in a sweep of one cell."""
         self._write()
         before = len(self.server.requests)
         self._n_sweeps += 1
@@ -84,11 +84,11 @@ class Own:
 
     @property
     def sweep_dir(self) -> Path:
-        """Of the last sweep."""
+        """Return the folder of the last sweep."""
         return self.folder / f"sweep-{self._n_sweeps}"
 
     def counted(self) -> object:
-        """What the plan of the last sweep said, in sweep.json."""
+        """Return the plan of the last sweep, from sweep.json."""
         return read_sweep(self.sweep_dir).plan["n_requests"]
 
 
@@ -127,7 +127,7 @@ def test_another_top_k_with_equal_prompts_asks_nothing(own: Own) -> None:
     assert own.asked(top_k=1) == 1, "the prompt is another"
 
 
-def test_another_model_is_asked_anew_and_another_way_to_call_it_is_not(own: Own) -> None:
+def test_another_model_is_asked_again_and_another_way_to_call_it_is_not(own: Own) -> None:
     assert own.asked(limit=5) == 5
     assert own.asked(limit=5, concurrency=2, timeout_s=60.0) == 0
     assert own.asked(limit=5, max_new_tokens=7) == 5
@@ -141,7 +141,7 @@ def test_equal_prompts_are_one_request_unless_answers_are_drawn(own: Own) -> Non
     assert own.asked(temperature=0.7) == 1
 
 
-def test_the_plan_counts_what_is_then_asked_once_the_prompts_are_kept(own: Own, server: ChatServer) -> None:
+def test_the_plan_counts_what_is_then_asked_once_the_prompts_are_cached(own: Own, server: ChatServer) -> None:
     works = server.script
 
     def fails_on_every_fourth(request: dict[str, Any], attempt: int) -> Reply:

@@ -134,7 +134,7 @@ def test_another_first_ranking_scores_the_new_pairs_alone(tmp_path: Path) -> Non
     assert len(of_other_k1) < len(of_hybrid)
 
 
-def test_another_reranker_and_another_chunking_score_anew(tmp_path: Path) -> None:
+def test_another_reranker_and_another_chunking_score_again(tmp_path: Path) -> None:
     _, first = rerank(tmp_path, CountingReranker(depth=2))
     _, other = rerank(tmp_path, CountingReranker(depth=2, factor=2.0))
     assert sorted(other) == sorted(first)

@@ -1,4 +1,4 @@
-"""What a cell keeps of its samples."""
+"""The files in which a cell stores its samples."""
 
 from pathlib import Path
 

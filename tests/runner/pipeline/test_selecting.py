@@ -87,7 +87,7 @@ class TestSplit:
         assert sorted(held_out[::2]) == [False, False, False, True]
         assert held_out[::2] == held_out[1::2]
 
-    def test_is_drawn_by_the_seed_and_not_by_other_samples(self) -> None:
+    def test_split_is_drawn_by_the_seed_and_not_by_other_samples(self) -> None:
         assert len({tuple(split(self.SAMPLES, seed=seed)) for seed in range(8)}) > 3
         assert split(self.SAMPLES)[:10] == split(self.SAMPLES[:10])
 
@@ -164,7 +164,7 @@ def test_the_order_that_parts_equal_candidates_stands_in_the_key(tmp_path: Path)
     assert keys[0] != keys[1]
 
 
-def test_a_metric_that_is_not_computed_is_said_before_work_begins() -> None:
+def test_a_metric_that_is_not_computed_is_reported_before_work_begins() -> None:
     with pytest.raises(ConfigError, match=r"reranker.metric: got 'ndcg@7', expected one of .*ndcg@10"):
         small_request(*SELECTED, "reranker.metric=ndcg@7")
 
@@ -201,7 +201,7 @@ def test_samples_that_chose_count_in_no_aggregate(tmp_path: Path) -> None:
     assert found.summary["steps"]["reranker"]["sets"]["west"]["n"] == 0
 
 
-def test_what_was_chosen_is_told_with_its_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_chosen_is_reported_with_its_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = {f"{color}{i}": f"The {color} bridge number {i} is long." for i in range(8) for color in ("red", "blue")}
     samples = [
         {

@@ -1,4 +1,4 @@
-"""What the plan says of requests that embedders and rerankers will send, beside what then arrives at a server."""
+"""Planned requests of embedders and rerankers, compared with the requests that a server receives."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_pairs_that_have_scores_are_not_counted(server: ChatServer, tmp_path: Pa
     assert asked(server, tmp_path, reranking(server), "second") == n_planned
 
 
-def test_a_budget_that_is_too_small_is_said_before(
+def test_a_budget_that_is_too_small_is_reported_before(
     server: ChatServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     price = '+prices.lists.own={as_of:"2026-11-22",source:a bill,models:{m:{prompt:1000.0}}}'

@@ -86,7 +86,7 @@ def test_scores_of_other_samples_are_refused(n: int) -> None:
         ([["a"], ["b"], ["c"]], "got queries for 3 of 2 samples"),
     ],
 )
-def test_queries_that_are_no_strings_are_refused(texts: Any, message: str) -> None:
+def test_queries_that_are_not_strings_are_refused(texts: Any, message: str) -> None:
     with pytest.raises(ComponentError, match=ME + message):
         queries_of(Mine(), texts, 2)
 
@@ -123,13 +123,13 @@ WRONG_NUMBERS = [None, "ab", [None, 1.0], ["a", "b"], [np.nan, 1.0], [1e300, 1.0
 
 
 @pytest.mark.parametrize("scores", WRONG_NUMBERS)
-def test_scores_of_a_reranker_that_are_no_numbers_are_refused(scores: Any) -> None:
+def test_scores_of_a_reranker_that_are_not_numbers_are_refused(scores: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_scores(scores, 2, Mine())
 
 
 @pytest.mark.parametrize("vectors", [*WRONG_NUMBERS, [1.0, 2.0], [[1.0], [1.0, 2.0]], [[np.inf], [1.0]], [[1.0]] * 3])
-def test_vectors_of_an_embedder_that_are_no_numbers_are_refused(vectors: Any) -> None:
+def test_vectors_of_an_embedder_that_are_not_numbers_are_refused(vectors: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_vectors(vectors, 2, Mine())
 

@@ -1,4 +1,4 @@
-"""Which cell to take, and in which words: what a metric cannot see does not choose a cell, nor does noise."""
+"""The choice of a cell, and its wording. Neither noise nor an axis that the metric does not see chooses a cell."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -148,7 +148,7 @@ def test_tokens_are_those_of_the_cell_to_take_if_all_cells_are_equal() -> None:
     )
 
 
-def test_the_easiest_of_several_conditions_is_no_recommendation() -> None:
+def test_the_easiest_of_several_conditions_is_not_a_recommendation() -> None:
     rates = [
         replace(own, axes={"retriever": "given", "retriever.noise_rate": rate})
         for own, rate in ((cell("easy", 1.0), 0), (cell("harder", 0.8), 0.4), (cell("hard", 0.2), 1))

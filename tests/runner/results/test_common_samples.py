@@ -78,12 +78,12 @@ class TestWhatSomeCellsLack:
         ),
     )
 
-    def test_is_in_no_mean(self, tmp_path: Path) -> None:
+    def test_what_some_cells_lack_is_in_no_mean(self, tmp_path: Path) -> None:
         found = joined(tmp_path, self.cells)
         assert found.statistics[:, :, 0].T.tolist() == [[0.3, 0.4, 0.5, 0.2], [0.7, 0.9, 0.9, 0.7]]
         assert found.means().tolist() == pytest.approx([0.35, 0.8])
 
-    def test_is_counted_by_reason(self, tmp_path: Path) -> None:
+    def test_what_some_cells_lack_is_counted_by_reason(self, tmp_path: Path) -> None:
         found = joined(tmp_path, self.cells)
         assert found.n_known == 9
         assert found.left_out == (
@@ -93,7 +93,7 @@ class TestWhatSomeCellsLack:
         assert [found.n_own(0), found.n_own(1)] == [6, 5]
         assert found.left_out_differ
 
-    def test_does_not_differ_where_all_lack_the_same(self, tmp_path: Path) -> None:
+    def test_what_some_cells_lack_does_not_differ_where_all_lack_the_same(self, tmp_path: Path) -> None:
         cells = [replace(cell, rouge_l=[None, *cell.rouge_l[1:]]) for cell in tiny_sweep.CELLS[:2]]
         found = joined(tmp_path, cells)
         assert (found.n, found.n_known, found.left_out_differ) == (7, 8, False)
@@ -144,13 +144,13 @@ class TestCommonMeans:
         assert list(means.by_cell.values()) == pytest.approx([5.1 / 6, 5.0 / 6])
         assert [cell.cell_id for cell in sweep.ranked("rouge_l")] == [self.first.cell_id, self.second.cell_id]
 
-    def test_are_the_cells_own_where_none_leaves_a_sample_out(self, tmp_path: Path) -> None:
+    def test_common_means_are_the_cells_own_where_none_leaves_a_sample_out(self, tmp_path: Path) -> None:
         sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:3])))
         for cell in sweep.cells:
             (sweep.folder_of(cell) / "samples.parquet").unlink()  # nothing has to be read
         assert common_means(sweep.cells, sweep.folder_of, "rouge_l") is OWN_MEANS
 
-    def test_are_the_cells_own_where_all_leave_out_the_same(self, tmp_path: Path) -> None:
+    def test_common_means_are_the_cells_own_where_all_leave_out_the_same(self, tmp_path: Path) -> None:
         cells = [replace(cell, rouge_l=[None, *cell.rouge_l[1:]]) for cell in tiny_sweep.CELLS[:2]]
         sweep = load(str(tiny_sweep.write(tmp_path, cells)))
         assert common_means(sweep.cells, sweep.folder_of, "rouge_l") is OWN_MEANS
@@ -171,12 +171,12 @@ class TestCellsWithoutACommonSample:
 
 
 class TestMetricsOfACorpus:
-    def test_are_told_by_their_statistics(self, tmp_path: Path) -> None:
+    def test_metrics_of_a_corpus_are_reported_by_their_statistics(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path) / tiny_sweep.CELLS[0].cell_id
         assert is_of_a_corpus(folder, "bleu")
         assert not is_of_a_corpus(folder, "rouge_l")
 
-    def test_are_joined_by_what_they_are_made_of(self, tmp_path: Path) -> None:
+    def test_metrics_of_a_corpus_are_joined_by_what_they_are_made_of(self, tmp_path: Path) -> None:
         found = joined(tmp_path, [tiny_sweep.CELLS[0], tiny_sweep.CELLS[1], tiny_sweep.CELLS[3]], "bleu")
         assert found.statistics.shape == (7, 3, 10)
         geometric_mean = (8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25
@@ -184,7 +184,7 @@ class TestMetricsOfACorpus:
 
 
 class TestErrors:
-    def test_a_file_that_is_gone_or_damaged(self, tmp_path: Path) -> None:
+    def test_a_file_that_is_missing_or_damaged(self, tmp_path: Path) -> None:
         sweep = load(str(tiny_sweep.write(tmp_path)))
         path = sweep.folder_of(sweep.cells[1]) / "samples.parquet"
         for damage in (lambda: path.write_bytes(b"PAR1"), path.unlink):

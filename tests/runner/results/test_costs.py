@@ -44,7 +44,7 @@ def test_a_cost_is_known_if_it_is_of_all_cells() -> None:
     assert known_costs([*cells, CellResult("c", "OK", {}, (), {}, {})]) == []
 
 
-def test_a_judge_is_no_part_of_the_cost() -> None:
+def test_a_judge_is_not_part_of_the_cost() -> None:
     usage = {"answers": {"cost": 0.5}, "judge/accuracy": {"cost": 9.0}}
     assert COSTS["cost"].of(cell("a", 1, 1.0, usage=usage)) == 50.0
     assert COSTS["cost"].of(cell("a", 1, 1.0, usage={"answers": {"cost": None}})) is None

@@ -59,7 +59,7 @@ SWEEP = SweepResult(
 
 
 class TestCells:
-    def test_are_read_as_they_were_written(self, tmp_path: Path) -> None:
+    def test_cells_are_read_as_they_were_written(self, tmp_path: Path) -> None:
         folder = write_cell(tmp_path, CELL, {"samples.parquet": b"PAR1"})
         assert folder == tmp_path / CELL.cell_id
         assert read_cell(folder) == CELL
@@ -86,7 +86,7 @@ class TestCells:
 
 
 class TestSweeps:
-    def test_are_read_as_they_were_written(self, tmp_path: Path) -> None:
+    def test_sweeps_are_read_as_they_were_written(self, tmp_path: Path) -> None:
         write_sweep(tmp_path / "a-sweep", SWEEP)
         assert read_sweep(tmp_path / "a-sweep") == SWEEP
 
@@ -116,12 +116,12 @@ class TestSweeps:
 
 
 class TestErrors:
-    def test_a_folder_that_is_no_sweep(self, tmp_path: Path) -> None:
+    def test_a_folder_that_is_not_a_sweep(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"sweep\.json: does not exist; expected the folder of a sweep"):
             read_sweep(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
-    def test_a_file_that_is_no_result(self, tmp_path: Path, text: str) -> None:
+    def test_a_file_that_is_not_a_result(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "cell.json").write_text(text)
         with pytest.raises(DataError, match=r"cell\.json: not a result file"):
             read_cell(tmp_path)
@@ -156,7 +156,7 @@ class TestErrors:
             read_cell(path.parent)
 
     @pytest.mark.parametrize("cells", [[{}], [{"cell_id": 5}], ["a cell"], {}])
-    def test_a_sweep_whose_cells_cannot_be_told(self, tmp_path: Path, cells: object) -> None:
+    def test_a_sweep_whose_cells_cannot_be_reported(self, tmp_path: Path, cells: object) -> None:
         write_sweep(tmp_path, SWEEP)
         path = tmp_path / "sweep.json"
         path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "cells": cells}))
@@ -181,7 +181,7 @@ def test_files_hold_one_field_per_line(tmp_path: Path) -> None:
 
 
 class TestDirection:
-    def test_is_what_the_cells_say(self) -> None:
+    def test_direction_is_what_the_cells_say(self) -> None:
         judged = replace(CELL, larger_is_better={"hallucination": False})
         assert [larger_is_better(name, [CELL, judged]) for name in ("bleu", "hallucination", "length", "gone")] == [
             True,
@@ -201,7 +201,7 @@ class TestCombiner:
     def cell(self, **scores: object) -> CellResult:
         return CellResult("c", "OK", {}, (), {"metrics": {"scores": scores}}, {})
 
-    def test_is_that_of_the_configured_component(self) -> None:
+    def test_the_combiner_belongs_to_the_configured_component(self) -> None:
         broken = {"_target_": "components.metrics.gone.Gone"}
         combine = combiner(self.cell(gone=broken, bleu=self.BLEU), "bleu")
         perfect = np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1])
@@ -244,7 +244,7 @@ def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
         ({"cut_texts": ({"n_cut": True},)}, "cut_texts.0.n_cut: got True"),
     ],
 )
-def test_a_count_that_is_no_number_is_named(changes: dict[str, Any], where: str, tmp_path: Path) -> None:
+def test_a_count_that_is_not_a_number_is_named(changes: dict[str, Any], where: str, tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, **changes), {})
     with pytest.raises(DataError, match=re.escape(f"{folder / 'cell.json'}: {where}, expected a number; the file was")):
         read_cell(folder)

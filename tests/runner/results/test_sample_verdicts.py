@@ -35,7 +35,7 @@ def test_no_class_is_missing(planted: LoadedSweep) -> None:
     assert found == set(Failure)
 
 
-def test_the_rank_that_would_be_needed_is_told(planted: LoadedSweep) -> None:
+def test_the_rank_that_would_be_needed_is_reported(planted: LoadedSweep) -> None:
     found = verdicts_of(planted, 0)
     assert [found[an_id].rank_needed for an_id in ("right", "dropped", "low", "hidden", "absent")] == [
         1,
@@ -68,7 +68,7 @@ def test_without_the_texts_a_wrong_answer_is_not_explained_further(planted: Load
     cell = planted.cells[0]
     gone = replace(cell, config={**cell.config, "run": {"store_dir": str(tmp_path / "none")}})
     verdict = {own.id: own.verdict for own in sample_verdicts(LoadedSweep(folder, (gone,)), gone)}["distracted"]
-    assert (verdict.failure, verdict.doubts) == (Failure.WRONG_WITH_EVIDENCE, ("texts not kept",))
+    assert (verdict.failure, verdict.doubts) == (Failure.WRONG_WITH_EVIDENCE, ("texts not stored",))
     with pytest.raises(DataError, match=r"missing.*Run the sweep's command again"):
         corpus_texts(gone, folder)
 
@@ -81,7 +81,7 @@ def test_the_documents_that_were_searched_are_listed_once(planted: LoadedSweep) 
     ]
 
 
-def test_samples_of_an_earlier_version_are_told(tmp_path: Path) -> None:
+def test_samples_of_an_earlier_version_are_reported(tmp_path: Path) -> None:
     sweep = load(tiny_sweep.write(tmp_path / "tiny"))
     with pytest.raises(DataError, match=r"samples.parquet.*run the sweep's command again"):
         sample_verdicts(sweep, sweep.cells[0])

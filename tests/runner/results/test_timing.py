@@ -1,4 +1,4 @@
-"""How well the time of a cell is known."""
+"""The precision of the measured time of a cell."""
 
 import pytest
 

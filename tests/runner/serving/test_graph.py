@@ -1,4 +1,4 @@
-"""What a cell answers in a sweep, its pipeline answers one by one, without a store."""
+"""An exported pipeline answers one by one, without a store, as its cell did in the sweep."""
 
 from dataclasses import replace
 from pathlib import Path

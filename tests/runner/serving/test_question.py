@@ -1,4 +1,4 @@
-"""What is asked, from programs and from JSON, as a sample."""
+"""Questions from programs and from JSON become samples."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from runner.serving.asked_question import Choices, Defaults, Question, as_sample
         ({"where": [1]}, r"where: got \[1\], expected an object"),
     ],
 )
-def test_what_is_of_another_type_is_told(asked: dict[str, Any], message: str) -> None:
+def test_what_is_of_another_type_is_reported(asked: dict[str, Any], message: str) -> None:
     question = Question(**{"text": "Who?", **asked})
     with pytest.raises(DataError, match=message):
         as_sample(question, Defaults(Kind.QA.value, Kind.CONVERSATION.value), Choices((), (), has_filter=True))

@@ -1,4 +1,4 @@
-"""What a run may ask for, against what it asks for."""
+"""The announced maximum of requests of a run, compared with the requests it sends."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def parts() -> dict[str, BoundPart]:
     return parts_of("tasks=[extractive,two_documents,three_documents,summary]")
 
 
-def test_votes_that_cannot_be_read_are_asked_for_again(parts: dict[str, BoundPart]) -> None:
+def test_votes_that_cannot_be_read_are_requested_again(parts: dict[str, BoundPart]) -> None:
     for name in ("reader", "subject", "question", "adjudicator"):
         assert parts[f"vote: {name}"].most.n_requests == 3 * N_DOCUMENTS
 

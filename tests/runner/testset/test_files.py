@@ -92,7 +92,7 @@ def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: s
 
 
 @pytest.mark.parametrize(("name", "message"), [("none", "no such folder"), ("", "no such file")])
-def test_a_folder_that_is_no_set(name: str, message: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_set(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{message}. Expected here: a released set"):
         read_testset(tmp_path / name)
 

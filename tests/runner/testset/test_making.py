@@ -145,7 +145,7 @@ def test_drafts_that_are_made_again_stay_within_the_budget(tmp_path: Path) -> No
     assert "max_requests" in made.stopped
 
 
-def test_failed_requests_are_no_rejections_and_are_asked_again(tmp_path: Path) -> None:
+def test_failed_requests_are_not_rejections_and_are_asked_again(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(12), gates={"rude": Marks("RUDE", Echo())}, per_cell=12)
     DOWN.update({"lamps: Company 3 ", "RUDE? Company 5 "})
     made = make(settings)

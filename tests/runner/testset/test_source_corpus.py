@@ -12,7 +12,7 @@ CHINESE = ["大桥于1932年向公众开放，并被漆成绿色。"]
 @pytest.mark.parametrize(
     ("named", "texts"), [("en", ENGLISH), ("zh", CHINESE), ("multi", CHINESE), ("zh", ["1932"]), ("fr", [])]
 )
-def test_nothing_is_said_where_it_fits_or_is_not_known(named: str, texts: list[str]) -> None:
+def test_nothing_is_reported_where_it_fits_or_is_not_known(named: str, texts: list[str]) -> None:
     check_language(named, texts)
 
 

@@ -42,7 +42,7 @@ class TestArithmetic(SilentGateContract):
         ("1000 / 35", "about 28.57"),
     ],
 )
-def test_right(expression: str, reference: str) -> None:
+def test_correct_expressions_pass(expression: str, reference: str) -> None:
     assert GATE.verdicts([_draft(expression, reference)], CORPUS, ask_nobody) == [PASSED]
 
 
@@ -59,7 +59,7 @@ def test_right(expression: str, reference: str) -> None:
         ("1200 / 0", "200万元", "expression_unreadable"),
     ],
 )
-def test_wrong(expression: str, reference: str, reason: str) -> None:
+def test_wrong_expressions_are_rejected(expression: str, reference: str, reason: str) -> None:
     assert _reason(expression, reference) == reason
 
 

@@ -18,7 +18,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("language", ["fr", "zh"])
-def test_options(language: str) -> None:
+def test_every_asking_gate_has_its_option(language: str) -> None:
     gates = options(language)["gates"]
     assert tuple(gates)[-len(NAMES) :] == NAMES
     for node in (gates[name] for name in NAMES):

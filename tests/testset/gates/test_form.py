@@ -64,7 +64,7 @@ def test_a_rejection_goes_before_a_remark() -> None:
     assert (verdict.state, verdict.reason) == (VerdictState.REJECTED, "personal_phone")
 
 
-def test_texts_to_go_on_with_or_to_sum_up_are_no_questions() -> None:
+def test_texts_to_go_on_with_or_to_sum_up_are_not_questions() -> None:
     text = "上文提到，热线是010-62345678。" * 20
     for kind in (Kind.CONTINUATION, Kind.SUMMARIZATION, Kind.CORRECTION):
         assert GATE.verdicts([replace(GOOD, kind=kind, question=text)], CHINESE, ask_nobody) == [PASSED]
@@ -83,7 +83,7 @@ def test_an_answer_about_those_who_say_nothing_says_something() -> None:
     assert GATE.verdicts([answer], CHINESE, ask_nobody) == [PASSED]
 
 
-def test_english() -> None:
+def test_questions_in_another_language_than_english_are_rejected() -> None:
     good = draft_on(ENGLISH, "How long is the tram line that the city manages?", "It is 17.6 kilometres long.")
     chinese = replace(good, question="这条有轨电车线路全长多少公里？")
     verdicts = GATE.verdicts([good, chinese], ENGLISH, ask_nobody)

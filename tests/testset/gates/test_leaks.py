@@ -68,7 +68,7 @@ def test_wording_of_the_gold() -> None:
     assert _reason(_draft("When was the new framework for managing operational risk adopted?", "March 2020", "b")) == ""
 
 
-def test_a_title() -> None:
+def test_a_title_in_the_question_is_a_leak() -> None:
     assert _reason(_draft(f"《{TITLE}》规定了什么？")) == "title_in_question"
     assert _reason(_draft("《青砚市轨道交通建设与运营管理办法》规定了什么？")) == ""
     english = "What does the annual report of the northern bank on operational risk say?"

@@ -39,7 +39,7 @@ OPEN = [
 
 
 @pytest.mark.parametrize(("answer", "reference"), TRUE)
-def test_the_same(answer: str, reference: str) -> None:
+def test_equal_texts_in_other_forms_match(answer: str, reference: str) -> None:
     assert matches_by_rule(answer, [reference]) is True
     assert matches_by_rule(answer, ["another one", reference]) is True
 

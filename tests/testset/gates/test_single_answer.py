@@ -30,7 +30,7 @@ class TestSingleAnswer(AskingGateContract):
         return json.dumps({"reason": "", "other_answer": other, "document": number if other else 0})
 
 
-def test_gold_and_removed_documents_are_no_distractors_and_what_was_looked_at_is_kept() -> None:
+def test_gold_and_removed_documents_are_not_distractors_and_what_was_looked_at_is_kept() -> None:
     ask = ScriptedJudge(TestSingleAnswer().reply)
     (verdict,) = GATE.verdicts([LENGTH], CORPUS, ask)
     assert verdict.state is VerdictState.PASSED

@@ -19,14 +19,14 @@ from components.testset.gates.wordings import is_asking, pointing
         "これは何ですか",
     ],
 )
-def test_asking(question: str) -> None:
+def test_questions_are_recognised(question: str) -> None:
     assert is_asking(question)
 
 
 @pytest.mark.parametrize(
     "statement", ["公司营收为3亿元。", "The company earned 3 million.", "", "。", "Show business is hard."]
 )
-def test_no_question(statement: str) -> None:
+def test_other_texts_are_not_questions(statement: str) -> None:
     assert is_asking(statement) is (statement == "Show business is hard.")  # it begins like "Show the risks."
 
 
@@ -59,7 +59,7 @@ def test_no_question(statement: str) -> None:
         "the above table shows what?",
     ],
 )
-def test_pointing(text: str) -> None:
+def test_references_to_the_source_text_are_recognised(text: str) -> None:
     assert pointing(text)
 
 
@@ -85,7 +85,7 @@ def test_pointing(text: str) -> None:
         "Who wrote the authorised report?",
     ],
 )
-def test_not_pointing(text: str) -> None:
+def test_other_texts_do_not_refer_to_the_source_text(text: str) -> None:
     assert pointing(text) == ""
 
 

@@ -150,7 +150,7 @@ def test_harmless_changes_of_real_tables_and_english(shared_data: Path) -> None:
         ),  # nearly, with the ends as they are
     ],
 )
-def test_each_way(quote: str, text: str, found: str) -> None:
+def test_each_way_finds_its_quotes(quote: str, text: str, found: str) -> None:
     assert [text[place.start : place.end] for place in find_quote(quote, [text])] == [found]
 
 
@@ -183,7 +183,7 @@ def test_each_way(quote: str, text: str, found: str) -> None:
         ("很长的引文" * 50, "很长的引文"),
     ],
 )
-def test_not_found(quote: str, text: str) -> None:
+def test_other_quotes_are_not_found(quote: str, text: str) -> None:
     assert find_quote(quote, [text]) == []
 
 

@@ -110,7 +110,7 @@ def test_gold_that_stays_there_twice_is_ambiguous() -> None:
         (Quote((2,)), Quote((), "从未写过的话")),
     ],
 )
-def test_not_found(quotes: tuple[Quote, ...]) -> None:
+def test_quotes_that_are_not_found_are_reported(quotes: tuple[Quote, ...]) -> None:
     assert _rejected(locate(_draft(*quotes), TEXTS)) == "quote_not_found"
 
 

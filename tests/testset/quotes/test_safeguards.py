@@ -13,7 +13,7 @@ from components.testset.quotes.safeguards import have_same_facts, negations, num
         ("三\u200b十", "三十"),
     ],
 )
-def test_the_same(one: str, other: str) -> None:
+def test_harmless_changes_pass_the_safeguards(one: str, other: str) -> None:
     assert have_same_facts(one, other)
 
 
@@ -38,6 +38,6 @@ def test_not_the_same(one: str, other: str) -> None:
     assert not have_same_facts(one, other)
 
 
-def test_lists() -> None:
+def test_numbers_and_negations_are_listed() -> None:
     assert numbers("第三季度营收1,234.5万元，同比下降 5 %") == ["三", "1234\ue0005", "万", "5%"]
     assert negations("公司不再盈利 and it cannot pay") == ["不", "cannot"]

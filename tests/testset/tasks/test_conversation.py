@@ -35,7 +35,7 @@ class TestConversation(AskingTaskContract):
         turn = '{"question": "Q?", "answer": "A", "evidence": [1]}'
         return [Answer("", AnswerState.OK, f'{{"turns": [{turn}, {turn}, {turn}]}}')] * 2
 
-    def test_one_turn_is_no_conversation(self) -> None:
+    def test_one_turn_is_not_a_conversation(self) -> None:
         assert replace(COMPONENT, least_turns=1, most_turns=0).check() == [
             "least_turns: got 1, expected at least 2",
             "most_turns: got 0, expected at least 1",

@@ -37,7 +37,7 @@ class TestQuestion(AskingTaskContract):
         assert self.drafted(reply).quotes == (Quote((-3, -4, 2, 5)),)
 
     @pytest.mark.parametrize("missing", ["question", "answer", "evidence"])
-    def test_a_reply_that_lacks_something_is_asked_for_again(self, missing: str) -> None:
+    def test_a_reply_that_lacks_something_is_requested_again(self, missing: str) -> None:
         whole = {"question": '"Q?"', "answer": '"A"', "evidence": "[1]"}
         first = ", ".join(f'"{key}": {value}' for key, value in whole.items() if key != missing)
         replies = iter([f"{{{first}}}", '{"question": "Second?", "answer": "A", "evidence": [1]}'])

@@ -63,7 +63,7 @@ def test_the_form_is_that_of_the_schema(name: str) -> None:
 
 @pytest.mark.parametrize("name", ASKING)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_is_in_its_language(name: str, language: str) -> None:
+def test_wording_is_in_its_language(name: str, language: str) -> None:
     own = wording(name, language)
     texts = [own.system, own.instruction, own.reminder, own.rules, own.citing]
     assert {detect_language([text]) for text in texts if text} == {language}

@@ -40,7 +40,7 @@ def script(request: Request) -> str:
 class TestDraftedTopics(ComponentContract):
     component = SOURCE
 
-    def test_has_its_role(self) -> None:
+    def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(SOURCE, TopicSource)
         assert SOURCE.n_requests == 3
 
@@ -79,7 +79,7 @@ def test_a_single_draft_is_taken_as_it_is() -> None:
     assert len(ask.requests) == 1
 
 
-def test_a_draft_that_cannot_be_read_is_asked_for_again_and_left_out() -> None:
+def test_a_draft_that_cannot_be_read_is_requested_again_and_left_out() -> None:
     def stubborn(request: Request) -> str:
         return "no" if request.id == "draft 0" else script(request)
 
@@ -106,6 +106,6 @@ def test_without_documents_and_after_a_failed_request_there_are_none() -> None:
 
 
 @pytest.mark.parametrize("language", ["fr", "zh"])
-def test_options(language: str) -> None:
+def test_wordings_of_drafting_are_in_the_chosen_language(language: str) -> None:
     source = built(options(language)["topics"]["tree"], DraftedTopics)
     assert ("主题" in source.draft.instruction) == ("主题" in source.merge.instruction) == (language == "zh")

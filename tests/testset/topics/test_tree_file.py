@@ -50,7 +50,7 @@ def test_every_form_gives_the_same_leaves(tmp_path: Path, form: str) -> None:
     ]
 
 
-def test_omnievals_layout(shared_data: Path) -> None:
+def test_the_layout_of_omnieval_is_read(shared_data: Path) -> None:
     file = str(shared_data / "omnieval_layout" / "topic_tree.json")
     sixteen = topics(GivenTopics(file, depth=2))
     assert len(sixteen) == 16
@@ -119,7 +119,7 @@ def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, mistake: str) -> N
     assert source.path in str(error.value)
 
 
-def test_mistakes_of_json_and_of_files(tmp_path: Path) -> None:
+def test_errors_of_json_and_of_files(tmp_path: Path) -> None:
     for text, message in (
         ('{"A": 1, "A": 2}', "'A' twice"),
         ('{"topic_name": "all", "sub_topics": [{"sub_topics": []}]}', "expected a mapping with 'topic_name'"),

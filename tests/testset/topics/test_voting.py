@@ -60,7 +60,7 @@ def test_a_tie_is_adjudicated_among_what_was_voted_for() -> None:
     assert "Cards" not in shown
 
 
-def test_half_of_the_votes_are_no_majority() -> None:
+def test_half_of_the_votes_are_not_a_majority() -> None:
     votes, _ = classify(chosen("Loans"), chosen("Loans"), chosen("Funds"), chosen("Cards"), adjudicator=chosen("Loans"))
     assert (votes.winner, votes.was_adjudicated) == ("loans", True)
 
@@ -77,7 +77,7 @@ def test_no_topic_where_the_adjudicator_finds_none(adjudicator: Script) -> None:
     assert (votes.winner, votes.was_adjudicated, votes.is_pending) == ("", True, False)
 
 
-def test_a_vote_that_cannot_be_read_is_no_vote() -> None:
+def test_a_vote_that_cannot_be_read_is_not_a_vote() -> None:
     votes, adjudicator = classify(chosen("Loans"), chosen("Loans"), unreadable)
     assert votes.winner == "loans"
     lost = votes.votes["voter 2"]
@@ -136,7 +136,7 @@ def test_agreement_of_the_voters() -> None:
     assert found.value == pytest.approx(1 - 4 * (1 / 5) / (8 / 5))
 
 
-def test_mistakes() -> None:
+def test_invalid_settings_are_reported() -> None:
     assert TopicVoting({}, VOTER).check() == ["voters: got none, expected at least one; three are usual"]
     assert "adjudicator's name" in TopicVoting({"adjudicator": VOTER}, VOTER).check()[0]
     assert Voter(Scripted(), Wording("", "{text}", ""), n_characters=0).check() == [

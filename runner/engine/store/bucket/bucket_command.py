@@ -61,7 +61,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
     results = upkeep.results()
     known = {kept.kind for kept in results} | {"replies"}
     if options.stage and options.stage not in known:
-        say_error(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}")
+        say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(known))}")
         return 2
     before = upkeep.now - timedelta(days=options.older_than_days)
     leased = upkeep.leased()

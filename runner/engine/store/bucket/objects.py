@@ -254,7 +254,7 @@ class Objects:
         hint = "AWS_ACCESS_KEY_ID is not set" if lacks_key else "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, ..."
         return StoreError(
             f"{self.address}: cannot {what}: {_cause(error)}. Make sure that the bucket can be reached and written "
-            f"with the settings in the environment ({hint}), then give the same command again: finished stages are kept"
+            f"with the settings in the environment ({hint}), then repeat the command: finished stages are cached"
         )
 
 

@@ -45,7 +45,7 @@ class Bed:
 
     @property
     def address(self) -> str:
-        """Of the cluster."""
+        """The address of the cluster."""
         return f"{self._host(_HEAD)}:{_PORT}"
 
     @property
@@ -72,7 +72,7 @@ class Bed:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def kill(self, name: str) -> None:
-        """As if somebody pulled the plug of a node: its raylet is killed, and with that Ray's own processes there."""
+        """Simulate a power failure of a node: its raylet is killed, and with that Ray's own processes there."""
         for pid in self.processes(name):
             if b"raylet/raylet" in _read(pid, "cmdline"):
                 os.kill(pid, signal.SIGKILL)
@@ -90,7 +90,7 @@ class Bed:
         )
 
     def processes(self, name: str | None = None) -> list[int]:
-        """Those of one node or of all, the commands among them."""
+        """Return the processes of one node or of all, including the commands."""
         marks = [f"{_BED}={self.folder}".encode(), *([f"{NODE}={name}".encode()] if name else [])]
         pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
         return [pid for pid in pids if set(marks) <= set(_read(pid, "environ").split(b"\0"))]
@@ -148,7 +148,7 @@ class Bed:
 
 
 def bed() -> Iterator[Bed]:
-    """For a fixture: what a test leaves behind ends with it."""
+    """End the processes that a test left behind. For a fixture."""
     made = Bed()
     try:
         yield made
@@ -169,7 +169,7 @@ def _ip(*arguments: str) -> None:
 
 
 def _read(pid: int, file: str) -> bytes:
-    """What the system says of a process; nothing of one that ended or is not ours."""
+    """Return the system's description of a process; nothing for one that ended or is not ours."""
     try:
         return (Path("/proc") / str(pid) / file).read_bytes()
     except OSError:

@@ -81,7 +81,7 @@ def busy(folder: Path) -> Json:
 
 
 def _unfit(folder: Path) -> str:
-    """What is said of resources that no node has."""
+    """Return the error for resources that no node has."""
     executor = RayCluster("auto", {"sum": Resources(gpus=0.5)})
     try:
         list(run_stages([Sum(Adder(1000))], Store(folder / "store", "a-run"), executor))

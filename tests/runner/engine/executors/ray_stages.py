@@ -1,4 +1,4 @@
-"""What stages do that are sent to a Ray cluster by the tests: they note where they run, and some end their worker."""
+"""Stages that the tests send to a Ray cluster: they note where they run, and some end their worker."""
 
 import ctypes
 import logging
@@ -23,13 +23,13 @@ def note(stage: Sum, run: Run) -> int:
 
 
 def note_slowly(stage: Sum, run: Run) -> int:
-    """As `note`, and takes a moment."""
+    """Note as `note` does, slowly."""
     time.sleep(0.1)
     return note(stage, run)
 
 
 def note_and_wait(stage: Sum, run: Run) -> int:
-    """As `note`, and ends once there is a file "go"."""
+    """Note as `note` does, and end once a file "go" exists."""
     number = note(stage, run)
     while not (_notes(stage) / "go").exists():
         time.sleep(0.02)

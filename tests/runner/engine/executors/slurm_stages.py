@@ -1,4 +1,4 @@
-"""What stages do in jobs of Slurm. Apart from the tests, whose modules load far more than a worker needs."""
+"""Stages that run in jobs of Slurm. Separate from the tests, whose modules load far more than a worker needs."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What a sweep keeps in shared folders goes when its process was killed, and not before."""
+"""Files of a sweep in shared folders are removed after its process was killed, and not before."""
 
 import errno
 import os

@@ -30,14 +30,14 @@ def cluster() -> Iterator[Bed]:
 
 @pytest.fixture(scope="module")
 def together(cluster: Bed) -> dict[str, Any]:
-    """What the scenario of this name found."""
+    """Return the findings of the scenario of this name."""
     folder = _folder(cluster, "together")
     process = cluster.command("-m", SCENARIOS, "together", str(folder))
     return _facts(process, folder)
 
 
 def _facts(process: "subprocess.Popen[str]", folder: Path) -> dict[str, Any]:
-    """What a scenario has written, with its notes and what it has printed and logged."""
+    """Return the files of a scenario, its notes, its output and its log."""
     output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, output
     facts: dict[str, Any] = json.loads((folder / "facts.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What nodes have to offer, and which of them results may come from."""
+"""The resources of nodes, and the nodes whose results are accepted."""
 
 import socket
 from dataclasses import replace
@@ -39,11 +39,11 @@ def test_fractions_of_a_gpu_add_up_to_one() -> None:
     assert not fits(third, without(left, [third]))
 
 
-def test_memory_counts() -> None:
+def test_a_node_with_too_little_memory_does_not_fit() -> None:
     assert not fits(Resources(1, memory_gb=16), Resources(8, memory_gb=15.9))
 
 
-def test_more_cores_than_any_node_has_are_told_with_what_there_is(
+def test_more_cores_than_any_node_has_are_reported_with_what_there_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(ray_cluster_places, "live_nodes", lambda: {node.node_id: node for node in nodes(4, 8)})
@@ -97,12 +97,12 @@ def test_differences_name_what_is_missing_on_either_side() -> None:
     ]
 
 
-def test_the_commit_is_no_difference_where_the_code_is_the_same() -> None:
+def test_the_commit_is_not_a_difference_where_the_code_is_the_same() -> None:
     assert "commit" not in versions_of_results()
     assert versions_of_results()["the code of runner"]
 
 
-def test_a_package_that_is_not_there_has_no_code() -> None:
+def test_a_package_that_does_not_exist_has_no_code() -> None:
     assert "the code of no_such_package" not in versions_of_results(["no_such_package"])
 
 

@@ -50,7 +50,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store", run_id="this run")
 
 
-def test_gives_the_same_results_and_leaves_no_job(
+def test_real_slurm_gives_the_same_results_and_leaves_no_job(
     slurm: SlurmBed, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     order = chain(tmp_path / "calls")

@@ -48,13 +48,13 @@ def store(tmp_path: Path) -> Store:
 def run(
     order: Sequence[Sum], store: Store, folder: Path, settings: Slurm | None = None, n_workers: int = 1
 ) -> dict[str, StageRun]:
-    """How the stages ended, by kind."""
+    """Count the outcomes of stages by kind."""
     settings = settings or Slurm(Cluster.LOCAL)
     ended = run_stages(order, store, settings, n_workers, ignore_progress, None, folder)
     return {one.kind: one for one in ended}
 
 
-def test_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
+def test_slurm_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     order = chain(calls)
     ended = run(order, store, tmp_path / "sweep", n_workers=2)
@@ -233,7 +233,7 @@ class TestMistakes:
 class TestHosts:
     @pytest.fixture
     def executed(self, store: Store, tmp_path: Path) -> Callable[..., str]:
-        """What is said when the only host is another one than the driver's."""
+        """Return the message if the only host differs from the driver's."""
 
         def execute() -> str:
             with pytest.raises(ConfigError) as refused:

@@ -62,7 +62,7 @@ class TestClaims:
         assert list((folder / "tasks").iterdir()) == []
 
     def test_a_repeated_rename_still_claims_the_task(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As a network file system does whose first answer was lost."""
+        """Repeats the rename like a network file system that lost the first reply."""
         offer(folder, "0")
         rename = Path.rename
 

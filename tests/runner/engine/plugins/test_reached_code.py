@@ -90,7 +90,7 @@ def test_a_copy_of_a_file_beside_it_does_not_stand_for_it(name: str, place: Path
     assert words.WORD == 1
 
 
-def test_the_lock_of_an_editor_is_no_code(place: Path) -> None:
+def test_the_lock_of_an_editor_is_not_code(place: Path) -> None:
     before = take_snapshot("reaching").digest
     (place / "reaching" / ".#model.py").symlink_to("me@host.123:456")
     assert take_snapshot("reaching").digest == before

@@ -1,4 +1,4 @@
-"""What a sweep has spent, what it has set aside, and when it must stop."""
+"""The spent and reserved budget of a sweep, and the point at which it stops."""
 
 import multiprocessing
 from collections.abc import Callable

@@ -136,7 +136,7 @@ class TestPuttingAFileElsewhere:
             entry.put_file("vectors.npy", tmp_path / "vectors.npy")
         assert not (tmp_path / "vectors.npy").exists()
 
-    def test_a_place_that_is_not_there_is_no_damage(self, store: Store, tmp_path: Path) -> None:
+    def test_a_place_that_does_not_exist_is_not_damage(self, store: Store, tmp_path: Path) -> None:
         write(store)
         with pytest.raises(FileNotFoundError):
             found(store).put_file("vectors.npy", tmp_path / "nowhere" / "vectors.npy")
@@ -449,7 +449,7 @@ class TestDamage:
         assert entry is not None
         assert entry.damages() == []
 
-    def test_what_a_killed_writer_left_is_no_result(self, store: Store) -> None:
+    def test_what_a_killed_writer_left_is_not_a_result(self, store: Store) -> None:
         half = store.root / "tmp" / "left-behind"
         half.mkdir()
         (half / "vectors.npy").write_bytes(b"half")

@@ -53,7 +53,7 @@ def test_bytes_keep_the_ending_that_they_came_with(name: str) -> None:
     ],
     ids=["int32", "empty", "not_finite", "memory_mapped"],
 )
-def test_arrays(tmp_path: Path, array: np.ndarray) -> None:
+def test_arrays_are_written_and_read(tmp_path: Path, array: np.ndarray) -> None:
     found = through_a_file(tmp_path, "array", array)
     assert isinstance(found, np.ndarray)
     assert found.dtype == array.dtype
@@ -79,7 +79,7 @@ class TestMappedFile:
 
 
 @pytest.mark.parametrize("n_rows", [0, 3, 200_000])
-def test_tables(tmp_path: Path, n_rows: int) -> None:
+def test_tables_are_written_and_read(tmp_path: Path, n_rows: int) -> None:
     table = pa.table({"text": pa.array([f"第{i}条" for i in range(n_rows)], pa.large_string()), "n": range(n_rows)})
     assert through_a_file(tmp_path, "table", table) == table
 
@@ -106,7 +106,7 @@ def test_reading_a_table_starts_no_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [{"b": [1, 2.5, None], "a": "砚"}, [], 3, "text", True])
-def test_json(tmp_path: Path, value: object) -> None:
+def test_json_is_written_and_read(tmp_path: Path, value: object) -> None:
     assert through_a_file(tmp_path, "value", value) == value
 
 
@@ -116,11 +116,11 @@ def test_equal_json_is_equal_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
 
 
-def test_bytes(tmp_path: Path) -> None:
+def test_bytes_are_written_and_read(tmp_path: Path) -> None:
     assert through_a_file(tmp_path, "picture.png", b"\x89PNG\x00") == b"\x89PNG\x00"
 
 
-def test_no_number_is_no_json(tmp_path: Path) -> None:
+def test_no_number_is_not_json(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_part(tmp_path / "value.json", {"a": float("nan")})
 

@@ -1,4 +1,4 @@
-"""What is written down of replies, and read again."""
+"""Replies are written and read again."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def test_replies_without_a_text_are_replies(path: Path, state: AnswerState) -> N
     assert opened(path).get_all(["1"])["1"].state is state
 
 
-def test_failed_answers_are_asked_for_again(path: Path) -> None:
+def test_failed_answers_are_requested_again(path: Path) -> None:
     writer = opened(path)
     failed = Answer("1", AnswerState.ERROR, error="no")
     assert writer.add("1", failed) == failed
@@ -284,7 +284,7 @@ class TestMerging:
         for reader in (alive, opened(folder / "reader.jsonl")):
             assert reader.get_all([*written, "x"]) == {**written, "x": answer("x")}
 
-    def test_keeps_what_another_version_of_the_project_wrote_and_nothing_damaged(self, folder: Path) -> None:
+    def test_merging_keeps_what_another_version_of_the_project_wrote_and_nothing_damaged(self, folder: Path) -> None:
         """It was paid for, though only that version can read it."""
         body = b'"request_id": "newer", "state": "ok", "text": "so", "of_a_later_version": 1}'
         newer = b'{"crc32": "%08x", %s\n' % (crc32(body), body)
@@ -331,7 +331,7 @@ class TestMerging:
         assert len(merged.read_bytes().splitlines()) == 17, "what two files hold is kept once"
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
-    def test_keeps_a_reply_that_a_writer_believed_dead_adds_meanwhile(
+    def test_merging_keeps_a_reply_that_a_writer_believed_dead_adds_meanwhile(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         written, late = self.write(folder, range(17)), opened(folder / "ended-03.jsonl")

@@ -1,4 +1,4 @@
-"""What several processes write into one store at once. The full size is `python -m benchmarks store`."""
+"""Concurrent writes of several processes into one store. The full size is `python -m benchmarks store`."""
 
 import sys
 from pathlib import Path

@@ -42,7 +42,7 @@ def run(address: str, store: Store) -> Callable[..., int]:
 Run = Callable[..., int]
 
 
-def test_ls(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ls_lists_results_in_a_bucket(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("ls") == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line for line in lines if line[:3] == ["answers", "1", "1"]][0][-1] == "2.0"  # noqa: RUF015
@@ -50,7 +50,9 @@ def test_ls(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert "3 results, replies of 1 models and purposes".split() in lines
 
 
-def test_verify(run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_finds_damage_in_a_bucket(
+    run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("verify") == 0
     assert "3 results compared with their checksums, 0 damaged" in capsys.readouterr().out
     objects = Objects(address)
@@ -96,7 +98,9 @@ def test_verify_compares_sizes(run: Run, address: str, capsys: pytest.CaptureFix
     assert "data.npy is missing, or does not match its checksum" in capsys.readouterr().out
 
 
-def test_prune(run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_removes_results_in_a_bucket(
+    run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     objects = Objects(address)
     assert run("prune") == 0
     assert "removed 0 results" in capsys.readouterr().out

@@ -67,7 +67,7 @@ class TestVerify:
         assert run(store, "verify") == 0
         assert "1 results compared with their checksums, 0 damaged" in capsys.readouterr().out
 
-    def test_names_what_is_damaged(
+    def test_verify_names_what_is_damaged(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         flip_a_byte(chunks.folder / "data")
@@ -77,7 +77,7 @@ class TestVerify:
         assert "2 results compared with their checksums, 1 damaged; verify --delete removes them, and" in output
         assert chunks.folder.exists()
 
-    def test_names_folders_without_manifest(
+    def test_verify_names_folders_without_manifest(
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (chunks.folder / "manifest.json").unlink()
@@ -127,7 +127,7 @@ class TestPrune:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
 
-    def test_one_stage(self, store: Store, chunks: StoredResult, answers: StoredResult) -> None:
+    def test_prune_may_be_limited_to_one_stage(self, store: Store, chunks: StoredResult, answers: StoredResult) -> None:
         assert run(store, "prune", "--older-than-days", "0", "--stage", "chunks") == 0
         assert [entry.manifest.kind for entry in store.entries()] == ["answers"]
 

@@ -1,4 +1,4 @@
-"""What people would say of all answers: against plain formulas, and against simulated people."""
+"""The estimated human mean of all answers, compared with plain formulas and with simulated annotators."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_where_all_agree_nothing_is_certain() -> None:
     assert found.bias_interval[0] < -0.02 < 0.02 < found.bias_interval[1]
 
 
-def test_all_labelled_is_peoples_mean() -> None:
+def test_with_all_labels_the_estimate_is_the_human_mean() -> None:
     people, judged = answers(50, 0.5, 5)
     found = prediction_powered(judged, people, np.arange(50))
     assert (found.mean, found.weight, found.n_labelled) == (pytest.approx(people.mean()), 0.0, 50)

@@ -1,4 +1,4 @@
-"""What a judge is trained on is what it asks, and what it reads as people's labels."""
+"""A judge is trained on its own prompts, and on replies that it reads as the human labels."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ def labelled(grader: Graded, label: int, reason: str = "", **fields: Any) -> Lab
 
 
 def asked_by(grader: Graded, of: LabelledItem) -> list[tuple[Message, ...]]:
-    """What the judge asks a model that replies to everything, in order."""
+    """Return the requests of the judge to a model that replies to everything, in order."""
     asked: list[tuple[Message, ...]] = []
 
     def ask(requests: list[Request]) -> list[Answer]:
@@ -60,7 +60,7 @@ def test_prompts_are_what_the_judge_asks(graders: Mapping[str, Graded], metric: 
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_the_judge_reads_the_replies_as_peoples_labels(graders: Mapping[str, Graded], metric: str) -> None:
+def test_the_judge_reads_the_replies_as_human_labels(graders: Mapping[str, Graded], metric: str) -> None:
     grader = graders[metric]
     for label in grader.grades:
         (pair,) = (p for p in pairs_of([grader], [labelled(grader, label, "so it is")]).pairs if p.grade is not None)
@@ -77,7 +77,7 @@ def test_without_a_reason_the_form_is_the_same(graders: Mapping[str, Graded]) ->
     assert only(graders["accuracy"], labelled(graders["accuracy"], 2)).reply == '{"reason": "", "grade": 2}'
 
 
-def test_not_applicable_is_said_where_the_judge_asks_for_it(graders: Mapping[str, Graded]) -> None:
+def test_not_applicable_is_reported_where_the_judge_asks_for_it(graders: Mapping[str, Graded]) -> None:
     of = labelled(graders["completeness"], NOT_APPLICABLE, "a single fact")
     applicability = read_applicability(only(graders["completeness"], of).reply)
     assert applicability is not None

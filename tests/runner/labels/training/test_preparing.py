@@ -87,7 +87,7 @@ def test_ties_are_counted_and_teach_nothing(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
     command = ["--labels", str(tmp_path / "export.json"), "--judge", "omnieval", "--out", str(tmp_path / "data")]
     assert main(["prepare", *command]) == 0
-    assert "1 x people were evenly split" in capsys.readouterr().out
+    assert "1 x the annotators were evenly split" in capsys.readouterr().out
     assert set.union(*ids(tmp_path / "data").values()) == {f"q{i}" for i in range(1, 20)}
 
 
@@ -116,7 +116,7 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
         (records(), ("--sweep", "nowhere"), "nowhere: no sweep here"),
     ],
 )
-def test_mistakes(
+def test_invalid_settings_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[Record], more: tuple[str, ...], said: str
 ) -> None:
     assert prepare(tmp_path, rows, *more) == 2

@@ -212,7 +212,7 @@ def test_the_options_use_it(trained: Path) -> None:
         (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],
 )
-def test_mistakes(
+def test_invalid_settings_are_reported(
     prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
 ) -> None:
     assert train(prepared, tmp_path / "out", *more) == 2

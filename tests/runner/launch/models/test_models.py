@@ -77,7 +77,7 @@ def test_a_class_of_llama_index_is_asked_a_line(capsys: pytest.CaptureFixture[st
     assert "(ok" in said
 
 
-def test_a_server_that_is_away_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_is_away_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     away = ["llm.api_key_env=''", "llm.base_url=http://127.0.0.1:9/v1", "llm.max_retries=0"]
     assert main(["check", "llm=openai", "llm.model=a-model", *away]) == 1
     assert "no connection" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Which cells and samples have traces."""
+"""The cells and samples that have traces."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What is told of a sample in a cell."""
+"""The story of a sample in a cell."""
 
 from dataclasses import replace
 from typing import Any
@@ -104,7 +104,7 @@ def test_passages_are_documents_with_rank_score_and_gold() -> None:
     assert [passage["id"] for passage in context.outputs] == ["d1[4:10]"]
 
 
-def test_many_hits_are_told_down_to_the_last_in_the_context() -> None:
+def test_many_hits_are_reported_down_to_the_last_in_the_context() -> None:
     hits = [hit("d1", n, n + 1, n == 11) for n in range(14)]
     _, retrieve, context, _ = sample_trace({**ROW, "retrieved": hits}, CELL, CORPUS, None).spans
     assert (len(retrieve.outputs), len(context.outputs)) == (12, 1)
@@ -138,7 +138,7 @@ def test_a_score_is_a_value_or_says_why_there_is_none() -> None:
     assert (feedback["grade"].judge, feedback["grade"].rationale) == ("grade", "well said")
 
 
-def test_why_a_sample_failed_is_told_with_what_led_to_it() -> None:
+def test_why_a_sample_failed_is_reported_with_what_led_to_it() -> None:
     verdict = Verdict(EvidenceStage.CUT, Outcome.WRONG, Failure.CUT, None, ("whole document",))
     first, *_ = sample_trace(ROW, CELL, CORPUS, verdict).feedback
     assert (first.name, first.value, first.judge) == ("cause_of_failure", "cut", "")
@@ -147,7 +147,7 @@ def test_why_a_sample_failed_is_told_with_what_led_to_it() -> None:
     assert sample_trace(ROW, CELL, CORPUS, right).feedback[0].value == "none"
 
 
-def test_passages_without_their_texts_are_told_by_their_places() -> None:
+def test_passages_without_their_texts_are_reported_by_their_places() -> None:
     _, retrieve, *_ = sample_trace(ROW, CELL, None, None).spans
     assert [(hit["page_content"], hit["id"]) for hit in retrieve.outputs][1:2] == [
         ("(the document's text is not stored)", "d1[4:10]")

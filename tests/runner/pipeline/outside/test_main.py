@@ -29,7 +29,7 @@ def score(folder: Path, metrics: str, *lines: dict[str, Any]) -> tuple[list[dict
 
 
 def refused(folder: Path, capsys: pytest.CaptureFixture[str], metrics: str, *lines: object) -> str:
-    """What is said of input that cannot be used; nothing is written."""
+    """Return the error for unusable input. Nothing is written."""
     source = folder / "in.jsonl"
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     source.write_text("\n".join(texts), encoding="utf-8")
@@ -131,7 +131,7 @@ def test_both_means_of_the_published_bleu(tmp_path: Path) -> None:
     assert (bleu["value"], bleu["n"], bleu["value_without_empty"], bleu["n_empty"]) == (0.5, 2, 1.0, 1)
 
 
-def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
+def test_no_relevant_document_is_not_gold(tmp_path: Path) -> None:
     rows, _ = score(tmp_path, "mrr", {**RANKING, "relevant": {}}, {**RANKING, "id": "b", "ranking": []})
     assert [row["states"]["mrr"] for row in rows] == ["no_gold", "value"]
     assert rows[1]["scores"]["mrr"] == 0.0
@@ -165,7 +165,7 @@ def test_bad_input_has_one_clear_error(
     assert message in refused(tmp_path, capsys, metrics, *lines)
 
 
-def test_a_file_or_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_or_folder_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--input", str(tmp_path / "none.jsonl"), "--metrics", "f1", "--output"]
     assert main([*arguments, str(tmp_path / "out.jsonl")]) == 2
     assert "none.jsonl: no such file" in capsys.readouterr().err

@@ -278,7 +278,7 @@ def test_several_threads_ask(folder: Path) -> None:
     assert together == [pipeline.answer(question) for question in questions]
 
 
-def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stages_that_are_missing_or_damaged(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(sweep / "results", tmp_path / "results", copy_function=shutil.copyfile)
     store = store_of(tmp_path)
     for entry in (entries := entries_by_kind(store)["sparse_index"]):

@@ -1,4 +1,4 @@
-"""What Label Studio would export after people worked on our tasks."""
+"""A simulated export of Label Studio, after people annotated our tasks."""
 
 import json
 from collections.abc import Mapping, Sequence

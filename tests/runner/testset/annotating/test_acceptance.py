@@ -1,4 +1,4 @@
-"""How much people accept, how far they agree, and parts that have nothing in common."""
+"""The share that annotators accept, their agreement, and disjoint parts of a set."""
 
 import csv
 import io

@@ -173,7 +173,7 @@ def test_skipped_drafts_and_untouched_are_counted(tmp_path: Path) -> None:
     assert (len(found.annotations), found.n_skipped, found.n_drafts, found.n_untouched) == (2, 1, 1, 1)
 
 
-def test_a_relation_is_no_control(tmp_path: Path) -> None:
+def test_a_relation_is_not_a_control(tmp_path: Path) -> None:
     tasks = untouched(SET)
     results_of(tasks[0]).append({"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"})
     assert len(read(write(tmp_path / "export.json", tasks)).annotations) == 5
@@ -190,7 +190,7 @@ def test_a_relation_is_no_control(tmp_path: Path) -> None:
         ([{"data": {"id": "s1"}, "annotations": []}], "no field 'version'"),
     ],
 )
-def test_what_is_no_export(tasks: object, message: str, tmp_path: Path) -> None:
+def test_what_is_not_an_export(tasks: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read(write(tmp_path / "export.json", tasks))
 

@@ -106,7 +106,7 @@ def test_an_import_whose_result_differs_is_refused(
     assert {path.name: path.read_bytes() for path in new.iterdir()} == before
 
 
-def test_conflicts_and_rejections_are_told_and_kept(
+def test_conflicts_and_rejections_are_reported_and_kept(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tasks, others = exported(tmp_path, folder), untouched(SET, 2)
@@ -150,7 +150,7 @@ def test_gates_are_those_of_the_run_that_made_the_set() -> None:
     assert [(name, vars(gate)["longest_question"]) for name, gate in gates_of(made).items()] == [("form", 2)]
 
 
-def test_sheets(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sheets_are_written_and_imported(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--format", "csv", "--language", "zh")
     assert annotate("export", folder, "--to", tmp_path / "sheet.csv", *words) == 0
     assert (tmp_path / "sheet.csv").read_text("utf-8") == sheet_of(SAMPLES, SET, WORDINGS[Language.ZH]) + "\n"
@@ -169,7 +169,9 @@ def rated(tmp_path: Path, folder: Path) -> list[Path]:
     return files
 
 
-def test_acceptance(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_acceptance_is_reported_by_topic_and_task(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = rated(tmp_path, folder)
     words = (*files, "--annotator-from", "file", "--csv", tmp_path / "accepted.csv")
     assert annotate("accept", folder, *words, "--write", tmp_path / "good") == 0
@@ -182,7 +184,7 @@ def test_acceptance(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[
     assert "4 of samples that are no longer in the set" in capsys.readouterr().out
 
 
-def test_agreement(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_agreement_of_annotators_is_reported(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = rated(tmp_path, folder)
     words = ("--annotator-from", "file", "--json", tmp_path / "agreement.json")
     assert annotate("agree", folder, *files, *words) == 0
@@ -215,7 +217,7 @@ def test_parts_are_there_together_or_not_at_all(
     assert annotate(*command) == 0
 
 
-def test_parts(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_of_a_set_are_written(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert annotate("split", folder, "--sizes", "train=3", "test=2", "--out", tmp_path / "parts") == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["train", "3.0", "4", "1"] in rows

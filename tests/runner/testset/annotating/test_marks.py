@@ -36,11 +36,11 @@ def test_line_breaks_as_a_browser_shows_them() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "text"), [(0, 3, "xyz"), (-1, 2, "a"), (2, 2, ""), (0, 10_000, "a"), (37, 36, "a")]
 )
-def test_another_document(start: int, end: int, text: str) -> None:
+def test_a_mark_in_another_document_is_reported(start: int, end: int, text: str) -> None:
     assert places_of(TOWER, start, end, text) == []
 
 
-def test_half_of_a_character_is_no_place() -> None:
+def test_half_of_a_character_is_not_a_place() -> None:
     text = "ab\U0001f600"
     assert places_of(text, 3, 4, None) == []
     assert places_of(text, 2, 4, None) == [(2, 3)]

@@ -1,4 +1,4 @@
-"""What several people said, and what becomes of it."""
+"""Annotations of several people, and the changes that result from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ def test_one_counts_alone_where_they_say_something() -> None:
         imported(SET, [edited("ann", "Why?")], "cy", {})
 
 
-def test_the_order_of_marks_is_no_change() -> None:
+def test_the_order_of_marks_is_not_a_change() -> None:
     found = resolve(SET, [Annotation("s4", "ann", gold=SAMPLES[3].gold[::-1])])
     assert (found.edits, found.samples) == ((), SAMPLES)
 

@@ -44,14 +44,14 @@ def testset(request: pytest.FixtureRequest) -> "content.Testset":
     return odd_set(request.param)
 
 
-def test_files(testset: "content.Testset", tmp_path: Path) -> None:
+def test_files_survive_a_round_trip(testset: "content.Testset", tmp_path: Path) -> None:
     write_testset(tmp_path / "set", testset)
     read = read_testset(tmp_path / "set")
     assert (read.samples, read.documents) == (testset.samples, testset.documents)
 
 
 @pytest.mark.parametrize("counts", ["code points", "UTF-16 units"])
-def test_label_studio(testset: "content.Testset", counts: str, tmp_path: Path) -> None:
+def test_label_studio_survives_a_round_trip(testset: "content.Testset", counts: str, tmp_path: Path) -> None:
     tasks = untouched(testset)
     for task in tasks if counts == "UTF-16 units" else ():
         for result in results_of(task):

@@ -169,7 +169,7 @@ def test_what_cannot_be_used(text: Callable[[], str], message: str, tmp_path: Pa
         read(tmp_path, text())
 
 
-def test_the_mistakes_of_all_rows_come_at_once(tmp_path: Path) -> None:
+def test_the_errors_of_all_rows_come_at_once(tmp_path: Path) -> None:
     rows = list(csv.reader(io.StringIO(changed(0, {"rating": "6"}).removeprefix("\ufeff"), newline="")))
     rows[3][-1] = "good"
     text = io.StringIO(newline="")

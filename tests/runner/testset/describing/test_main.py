@@ -32,7 +32,7 @@ class TestNearDuplicates:
     def test_white_space_does_not_count(self) -> None:
         assert jaccard(shingles_of("北京 是\n中国的首都"), shingles_of("北京是中国的首都")) == 1.0
 
-    def test_equals_comparing_all_pairs(self) -> None:
+    def test_near_duplicates_equal_those_of_comparing_all_pairs(self) -> None:
         """Texts in which few to many characters were changed: every pair far from the threshold is told right."""
         random = np.random.default_rng(2)
         texts = []
@@ -46,7 +46,7 @@ class TestNearDuplicates:
         assert 20 < len(near) < 100
         assert count_near_duplicates(texts) == len(near)
 
-    def test_equals_comparing_all_pairs_of_families(self) -> None:
+    def test_near_duplicates_equal_those_of_comparing_all_pairs_of_families(self) -> None:
         """Eight variants of each text, all pairs of them close to the threshold: they lie mixed in the buckets."""
         random = np.random.default_rng(3)
         texts = []
@@ -131,7 +131,7 @@ def test_counts_of_a_benchmark() -> None:
     assert described["duplicates"]["n_exact"] == 1
 
 
-def test_gold_that_the_loader_added_is_told() -> None:
+def test_gold_that_the_loader_added_is_reported() -> None:
     loaded = benchmark(sample(1, "Who?", "she", gold=(Evidence("a"),)), a="x")
     described = describe_benchmark("own", replace(loaded, notes={"n_gold_added": 1}))
     assert described["gold"]["n_gold_documents_added_by_loader"] == 1
@@ -146,7 +146,7 @@ class TestTables:
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()
 
-    def test_samples_outside_of_the_matrix_are_told(self) -> None:
+    def test_samples_outside_of_the_matrix_are_reported(self) -> None:
         samples = [sample(1, "Who?", "she", topic="t", task="u"), sample(2, "When?", "now", topic="t")]
         assert "samples without a topic or a task: 1" in self.show(*samples)
 

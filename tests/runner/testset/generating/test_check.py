@@ -31,7 +31,7 @@ def test_what_is_found_is_shown_and_written(tmp_path: Path, capsys: pytest.Captu
     assert (line["id"], line["gate"]) == ("1", "form")
 
 
-def test_nothing_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_set_without_findings_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _check(*_samples(tmp_path, "How long is the tram?")) == 0
     assert "0 of 1 samples would be rejected" in capsys.readouterr().out
 
@@ -65,7 +65,9 @@ def test_overrides_may_follow_options(tmp_path: Path, capsys: pytest.CaptureFixt
         (["gates.form.longest=3"], "longest"),
     ],
 )
-def test_mistakes_are_one_clear_error(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_setting_is_one_clear_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert _check(*arguments) == 2
     assert message in capsys.readouterr().err
 

@@ -41,19 +41,19 @@ def test_all_tasks_and_gates_at_once(language: str) -> None:
 
 
 @pytest.mark.parametrize("topics", options("topics"))
-def test_topics(topics: str) -> None:
+def test_every_option_of_topics_is_composed(topics: str) -> None:
     more = ["topics.tree.path=tree.yaml"] if topics == "file" else []
     made = settings(f"topics={topics}", "tasks=[extractive]", "gates=[]", *more)
     assert (made.topics.tree is None) == (made.topics.voting is None) == (topics == "none")
 
 
 @pytest.mark.parametrize("corpus", options("corpus"))
-def test_corpora(corpus: str) -> None:
+def test_every_option_of_corpora_is_composed(corpus: str) -> None:
     assert settings(f"corpus={corpus}", "tasks=[extractive]", "gates=[]").corpus.fingerprint()
 
 
 @pytest.mark.parametrize("language", options("language"))
-def test_languages(language: str) -> None:
+def test_every_language_is_composed(language: str) -> None:
     made = settings(f"language={language}", "tasks=[extractive]", "gates=[]")
     assert made.language.name == language
 
@@ -88,6 +88,6 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
         (["near_duplicates.threshold=2"], "threshold"),
     ],
 )
-def test_mistakes_are_told(overrides: list[str], said: str) -> None:
+def test_errors_are_reported(overrides: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         settings("gates=[]", *overrides)

@@ -201,12 +201,12 @@ def test_a_run_of_which_nothing_comes_writes_over_nothing(
     assert content(copy) == content(flawed)
 
 
-def test_a_mistake_ends_with_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_ends_with_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(tmp_path, None, "corpus=files", "corpus.path=/nowhere")) == 2
     assert "/nowhere: no such file or folder" in capsys.readouterr().err
 
 
-def test_texts_in_another_language_are_told_before_anything_is_asked(
+def test_texts_in_another_language_are_reported_before_anything_is_asked(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments(tmp_path, server, "language=en", "topics=auto")) == 2
@@ -244,7 +244,7 @@ def test_help_of_the_check_is_its_own(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--out" in capsys.readouterr().out
 
 
-def test_no_place_for_the_set_is_said_before_anything_is_asked(
+def test_no_place_for_the_set_is_reported_before_anything_is_asked(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = tmp_path / "set" / "documents.jsonl"

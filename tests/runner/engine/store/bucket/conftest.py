@@ -7,5 +7,5 @@ from tests.buckets import Bucket
 
 @pytest.fixture
 def address(bucket: Bucket) -> str:
-    """Of a store that is not there yet."""
+    """The address of a store that does not exist yet."""
     return bucket.address(uuid.uuid4().hex)

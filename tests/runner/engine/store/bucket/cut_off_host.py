@@ -17,7 +17,7 @@ def opened(address: str, cache: Path, lease_s: float) -> Store:
 
 
 def written(store: Store, value: float) -> tuple[float, bool]:
-    """What stays, and whether this host wrote it."""
+    """Return the result that stays, and True if this host wrote it."""
     entry = store.write(KIND, KEY, {"vectors": np.full(8, value)}, seconds=1.0, made_from={})
     return float(entry.part("vectors")[0]), entry.is_new
 

@@ -7,13 +7,13 @@ from tests.extras import skip_without
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/prefix", "s3://bucket", "gs://bucket/a/b", "az://account/container"])
-def test_buckets(address: str) -> None:
+def test_addresses_of_buckets_are_recognised(address: str) -> None:
     skip_without("obstore")
     assert is_bucket(address)
     assert address_mistakes(address) == []
 
 
-def test_a_folder_is_no_bucket() -> None:
+def test_a_folder_is_not_a_bucket() -> None:
     assert not is_bucket("results/store")
 
 
@@ -28,7 +28,7 @@ def test_credentials_are_refused_and_not_repeated(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["http://host/bucket", "s3:///prefix", "s3://bucket/../other", "ftp://host"])
-def test_what_is_no_bucket_is_said(address: str) -> None:
+def test_what_is_not_a_bucket_is_reported(address: str) -> None:
     (mistake,) = address_mistakes(address)
     assert "expected" in mistake
 

@@ -41,7 +41,7 @@ def writers_of(objects: Objects) -> MakeWriters:
 
 
 def stopped(writers: BucketWriters) -> str:
-    """As a process whose threads stand still: nothing of it is removed."""
+    """Simulate a process whose threads have stopped: none of its files is removed."""
     name = writers.own_name
     assert writers._heartbeat is not None
     writers._heartbeat._stop.set()

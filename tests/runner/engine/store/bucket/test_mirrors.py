@@ -42,7 +42,7 @@ def add(store: Store, *keys: str, text: str = "so") -> None:
 
 
 def sent(store: Store) -> None:
-    """As when a stage ends."""
+    """Send, as at the end of a stage."""
     store._remote.of_replies(store.root / "replies" / KEY).send_now()
 
 

@@ -53,7 +53,7 @@ def test_what_is_not_there(objects: Objects, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_bytes", [0, 3, 10, 15, 20])
-def test_what_ends_early_is_no_fault_of_the_service(
+def test_what_ends_early_is_not_a_fault_of_the_service(
     objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
     """Nobody waits for it to come back."""
@@ -63,7 +63,7 @@ def test_what_ends_early_is_no_fault_of_the_service(
     assert b"".join(objects.pieces("cut", 25)) == b"x" * n_bytes
 
 
-def test_what_is_said_to_be_larger_than_any_disk_is_not_asked_for_piece_by_piece(
+def test_what_is_reported_to_be_larger_than_any_disk_is_not_asked_for_piece_by_piece(
     objects: Objects, bucket: Bucket, tmp_path: Path
 ) -> None:
     objects.put("small", b"x" * 100)
@@ -112,7 +112,7 @@ def test_a_bucket_that_does_not_answer_is_named_after_a_while(
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
         gone = Objects(address, patience_s=0.5)
         began = time.monotonic()
-        with pytest.raises(StoreError, match=r"cannot read store.json: .*finished stages are kept") as raised:
+        with pytest.raises(StoreError, match=r"cannot read store.json: .*finished stages are cached") as raised:
             gone.get("store.json")
     assert 0.2 < time.monotonic() - began < 10
     assert "\n" not in str(raised.value)
