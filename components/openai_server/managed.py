@@ -104,19 +104,23 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
         )
     _supervisors.append(process)
     limit = time.monotonic() + start_timeout_s
-    while not _is_healthy(address):
-        if process.poll() is not None:
-            raise ComponentError(
-                f"the server ended before it was healthy; expected an answer at {address}/health. {_end_of(log)}"
-            )
-        if time.monotonic() > limit:
-            process.terminate()
-            process.wait()
-            raise ComponentError(
-                f"the server was not healthy within start_timeout_s={start_timeout_s:g}; "
-                f"expected an answer at {address}/health. {_end_of(log)}"
-            )
-        time.sleep(_LOOK_EVERY_S)
+    try:
+        while not _is_healthy(address):
+            if process.poll() is not None:
+                raise ComponentError(
+                    f"the server ended before it was healthy; expected an answer at {address}/health. {_end_of(log)}"
+                )
+            if time.monotonic() > limit:
+                process.terminate()
+                process.wait()
+                raise ComponentError(
+                    f"the server was not healthy within start_timeout_s={start_timeout_s:g}; "
+                    f"expected an answer at {address}/health. {_end_of(log)}"
+                )
+            time.sleep(_LOOK_EVERY_S)
+    except KeyboardInterrupt:  # a notebook goes on afterwards, and would start another server beside this one
+        process.terminate()
+        raise
     return address
 
 

@@ -21,15 +21,23 @@ _PR_SET_PDEATHSIG = 1
 
 
 def supervise(folder: Path, command: Sequence[str]) -> int:
-    """Run the server until it ends or has no users. Return its exit code."""
+    """Run the server until it ends or has no users. Return its exit code.
+
+    The process that started it announces its address once it is healthy. If that process ends before, no other knows
+    the server, whatever locks they hold: the next one starts its own, which may need the same memory.
+    """
+    starter, is_announced = os.getppid(), False
     server = subprocess.Popen(list(command), preexec_fn=_end_with_parent, start_new_session=True)  # noqa: S603
     signal.signal(signal.SIGTERM, lambda *_: _stop(server))
     with (folder / USERS).open("rb") as users:
         while server.poll() is None:
             time.sleep(_LOOK_EVERY_S)
-            if _is_unused(users.fileno()):
+            is_announced = is_announced or (folder / ADDRESS).exists()
+            is_abandoned = not is_announced and os.getppid() != starter
+            if is_abandoned or _is_unused(users.fileno()):
                 _stop(server)
-        (folder / ADDRESS).unlink(missing_ok=True)
+        if is_announced:  # otherwise it may be the address of the next server
+            (folder / ADDRESS).unlink(missing_ok=True)
     return server.wait()
 
 

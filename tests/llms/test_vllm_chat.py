@@ -144,6 +144,44 @@ time.sleep(60)
     wait_until(lambda: not servers(tmp_path))
 
 
+def test_a_server_whose_starter_is_killed_stops_even_if_others_wait_for_it(place: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    program = f"""
+from pathlib import Path
+from components.openai_server import managed
+command = [{str(place / "vllm")!r}, "serve", {str(tmp_path / "hangs")!r}, "--port"]
+managed.address_of(lambda port: [*command, str(port)], Path({str(folder)!r}), 60)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment) as starter:
+        try:
+            wait_until(lambda: bool(servers(tmp_path)))
+            managed._hold(folder)
+        finally:
+            starter.send_signal(signal.SIGKILL)
+    try:
+        wait_until(lambda: not servers(tmp_path))
+    finally:
+        managed._held.pop(folder).close()
+
+
+def test_an_interrupted_start_leaves_no_server_to_a_process_that_goes_on(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(address: str) -> bool:
+        wait_until(lambda: bool(servers(tmp_path)))
+        raise KeyboardInterrupt(address)
+
+    monkeypatch.setattr(managed, "_is_healthy", interrupted)
+    folder, command = tmp_path / "server", [str(place / "vllm"), "serve", str(tmp_path / "hangs"), "--port"]
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            managed.address_of(lambda port: [*command, str(port)], folder, 60)
+        wait_until(lambda: not servers(tmp_path))
+    finally:
+        managed._held.pop(folder).close()
+
+
 def test_runtime_fields_are_not_part_of_the_identity(place: Path) -> None:
     llm = chat(place)
     moved = chat(place, command="other", runtime_arguments="-tp 2", log_dir="x", concurrency=1, start_timeout_s=1.0)
