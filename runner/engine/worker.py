@@ -14,6 +14,7 @@ from components.openai_server.gate import Gate, passing
 from components.openai_server.received import keeping_received
 from components.pretrained.load_once import say_needed
 from components.secrets.mask import masked
+from components.text.normalize import whole_characters
 from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
@@ -293,4 +294,6 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     is_complete = isinstance(error, RagGridError) and text  # messages of this project need no addition
     message = text if is_complete else f"{type(error).__name__}: {text}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
-    return StageRun(stage.key, stage.kind, error=masked(f"{stage.title}: {message}"), trace=masked(trace))
+    # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
+    shown, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
+    return StageRun(stage.key, stage.kind, error=shown, trace=trace)

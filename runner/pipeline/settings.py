@@ -72,6 +72,8 @@ class MetricSettings:
         """Return errors: metrics that two components compute, names that no file can have, components that score
         nothing.
         """
+        if mistakes := _bad_declarations(self.scores):
+            return mistakes
         known = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
         return [
             *_duplicate_metrics(self.scores, "~metrics.scores"),
@@ -94,11 +96,28 @@ class JudgeSettings:
 
     def check(self) -> list[str]:
         """Return errors: metrics that two judges compute, and names that no file can have."""
-        return [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
+        return _bad_declarations(self.scores) or [
+            *_duplicate_metrics(self.scores, "~judge.scores"),
+            *_bad_names(self.scores),
+        ]
 
 
 def _select_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
     return {name: metric for name, metric in metrics.items() if isinstance(metric, kind)}
+
+
+def _bad_declarations(scores: Mapping[str, Metric]) -> list[str]:
+    """Return an error for each custom metric whose `names` or `larger_is_better` has another type than declared."""
+    mistakes: list[str] = []
+    for component, metric in scores.items():
+        names: object = metric.names
+        direction: object = metric.larger_is_better
+        prefix = f"scores.{component}: {type(metric).__name__}"
+        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+            mistakes.append(f"{prefix} has the names {names!r}, expected a tuple of strings")
+        if direction is not None and not isinstance(direction, bool):
+            mistakes.append(f"{prefix} has larger_is_better={direction!r}, expected True, False or None")
+    return mistakes
 
 
 def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:

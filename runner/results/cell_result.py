@@ -117,11 +117,9 @@ class SweepResult:
 def require_numbers(cell: CellResult) -> None:
     """Raise TypeError for the first count, value or bound that is not a number, with its path.
 
-    Type annotations do not cover these. Also raise it for a metric that lacks its value or its count of samples.
+    Type annotations do not cover these. Also raise it for a metric that lacks its value or a count of samples.
     """
     for where, holder, names in _holders(cell):
-        if where.startswith("metrics.") and (missing := {"value", "n"} - holder.keys()):
-            raise TypeError(f"{where}: has no {' and no '.join(sorted(missing))}")
         for name in names:
             value = holder.get(name, 0)
             if type(value) not in (int, float) and not (value is None and name in _OF_METRIC_OR_NULL):
@@ -132,7 +130,13 @@ def _holders(cell: CellResult) -> Iterator[tuple[str, Mapping[str, Json], Iterab
     yield "dataset", cell.dataset, _OF_DATASET
     for subset, metrics in cell.metrics.items():
         for metric, entry in metrics.items():
-            yield f"metrics.{subset}.{metric}", entry, (*_OF_METRIC, *_OF_METRIC_OR_NULL)
+            where = f"metrics.{subset}.{metric}"
+            if missing := {"value", "n", "n_excluded"} - entry.keys():
+                raise TypeError(f"{where}: has no {' and no '.join(sorted(missing))}")
+            if not isinstance(excluded := entry["n_excluded"], Mapping):
+                raise TypeError(f"{where}.n_excluded: got {excluded!r}, expected counts by reason")
+            yield where, entry, (*_OF_METRIC, *_OF_METRIC_OR_NULL)
+            yield f"{where}.n_excluded", excluded, excluded
     for judge, counts in cell.judges.items():
         yield f"judges.{judge}", counts, _OF_JUDGE
     for place, cut in enumerate(cell.cut_texts):

@@ -144,7 +144,7 @@ def test_what_passages_take_in_a_prompt_is_known_without_a_language_model(
         result = results.read_cell(folder / cell.cell_id)
         metrics = {
             **result.metrics,
-            "overall": {**result.metrics["overall"], "context_tokens": {"value": n_tokens, "n": 2}},
+            "overall": {**result.metrics["overall"], "context_tokens": {"value": n_tokens, "n": 2, "n_excluded": {}}},
         }
         results.write_cell(folder, replace(result, metrics=metrics, tokens={}), {})
     rows = rows_of(folder, capsys, "--against", "context_tokens")

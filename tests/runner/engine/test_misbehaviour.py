@@ -51,6 +51,16 @@ def test_a_way_out_that_is_not_an_error_fails_the_stage(
     )
 
 
+def raise_half_a_character(stage: Sum, run: Run) -> int:
+    raise ValueError("no file \udcff.txt")
+
+
+def test_an_error_with_half_a_character_can_be_written_to_results(tmp_path: Path) -> None:
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=raise_half_a_character))
+    assert run.error.startswith("source: ValueError: no file \ufffd.txt")
+    assert "no file \ufffd.txt" in run.trace.encode().decode()
+
+
 _children: list[int] = []
 
 

@@ -63,6 +63,21 @@ class Misnamed(Answered):
 
 
 @dataclass(frozen=True)
+class Nameless(Answered):
+    names: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class Numbered(Answered):
+    names: ClassVar[tuple[int, ...]] = (1,)
+
+
+@dataclass(frozen=True)
+class Upwards(Answered):
+    larger_is_better: ClassVar[str] = "yes"
+
+
+@dataclass(frozen=True)
 class Spoiling(Answered):
     """Does what no metric should: `how` says what."""
 
@@ -282,6 +297,21 @@ class TestMisbehaviour:
     def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Misnamed}"
         with pytest.raises(ConfigError, match=r"metrics\.scores\.mine: Misnamed names a metric '\.\./x/<b>', expected"):
+            build_cell(compose_config(["run.plugins=[users_code]", mine]))
+
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("Nameless", "has the names None, expected a tuple of strings"),
+            ("Numbered", r"has the names \(1,\), expected a tuple of strings"),
+            ("Upwards", "has larger_is_better='yes', expected True, False or None"),
+        ],
+    )
+    def test_a_metric_that_declares_values_of_other_types_is_refused(
+        self, name: str, told: str, importable: Path
+    ) -> None:
+        mine = f"+metrics.scores.mine={{_target_: users_code.parts.{name}}}"
+        with pytest.raises(ConfigError, match=rf"metrics\.scores\.mine: {name} {told}"):
             build_cell(compose_config(["run.plugins=[users_code]", mine]))
 
     def test_a_data_set_with_a_mapping_is_loaded_once(

@@ -238,8 +238,18 @@ def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
     [
         ({"dataset": {"n_gold_units_not_in_corpus": "many"}}, "dataset.n_gold_units_not_in_corpus: got 'many'"),
         ({"dataset": {"n_samples": None}}, "dataset.n_samples: got None"),
-        ({"metrics": {"overall": {"em": {"value": "1", "n": 1}}}}, "metrics.overall.em.value: got '1'"),
-        ({"metrics": {"overall": {"em": {"value": None, "n": None}}}}, "metrics.overall.em.n: got None"),
+        (
+            {"metrics": {"overall": {"em": {"value": "1", "n": 1, "n_excluded": {}}}}},
+            "metrics.overall.em.value: got '1'",
+        ),
+        (
+            {"metrics": {"overall": {"em": {"value": None, "n": None, "n_excluded": {}}}}},
+            "metrics.overall.em.n: got None",
+        ),
+        (
+            {"metrics": {"overall": {"em": {"value": 1, "n": 1, "n_excluded": {"no_gold": "1"}}}}},
+            "metrics.overall.em.n_excluded.no_gold: got '1'",
+        ),
         ({"judges": {"quest": {"n_judged": [3]}}}, "judges.quest.n_judged: got [3]"),
         ({"cut_texts": ({"n_cut": True},)}, "cut_texts.0.n_cut: got True"),
     ],
@@ -293,7 +303,12 @@ def test_a_cell_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written", "instead", "message"),
-    [('"n": 2, ', "", r"metrics\.overall\.ndcg@10: has no n;"), ('"value": null', '"value": NaN', "got NaN")],
+    [
+        ('"n": 2, ', "", r"metrics\.overall\.ndcg@10: has no n;"),
+        ('"n_excluded": {}', '"excluded": {}', r"metrics\.overall\.ndcg@10: has no n_excluded;"),
+        ('"n_excluded": {}', '"n_excluded": null', r"n_excluded: got None, expected counts by reason"),
+        ('"value": null', '"value": NaN', "got NaN"),
+    ],
 )
 def test_a_metric_without_numbers_is_refused(tmp_path: Path, written: str, instead: str, message: str) -> None:
     file = write_cell(tmp_path, CELL, {}) / "cell.json"
