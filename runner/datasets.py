@@ -1,4 +1,4 @@
-"""python -m runner.datasets describe dataset=...: describes the content of a data set."""
+"""python -m runner.datasets: describes the content of a data set, and fetches published data sets by name."""
 
 if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from components.datasets.named_sets import NAMED_SETS
 from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.protocols import Dataset
@@ -24,6 +25,7 @@ from runner.launch.compose import compose_config
 from runner.pipeline.building import build_component, plugins_of
 from runner.testset.describing.data_description import describe_benchmark
 from runner.testset.describing.data_tables import print_table
+from runner.testset.fetching.fetching import fetch
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
 
@@ -32,16 +34,31 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command. Return the exit code: 0, or 2 after one clear message."""
     options = _parser().parse_args(arguments)
     try:
-        config = compose_config(options.overrides)
-        dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", plugins_of(config))
-        description = describe_benchmark(dataset.name, dataset.load())
-        if options.json:
-            _write(options.json, description)
+        if options.command == "fetch":
+            _fetch(options.name, options.source)
+        else:
+            _describe(options.overrides, options.json)
     except RagGridError as error:
         say_error(error)
         return 2
-    show(make_console(), description)
     return 0
+
+
+def _fetch(name: str, source: Path | None) -> None:
+    console = make_console()
+    fetch(name, source, lambda line: console.print(escape(line)))
+    console.print(
+        escape(f"Use it with: python -m runner dataset=beir dataset.name={name} language=en llm=none metrics=retrieval")
+    )
+
+
+def _describe(overrides: list[str], target: Path | None) -> None:
+    config = compose_config(overrides)
+    dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", plugins_of(config))
+    description = describe_benchmark(dataset.name, dataset.load())
+    if target:
+        _write(target, description)
+    show(make_console(), description)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     describe = commands.add_parser("describe", help="sizes, lengths, subsets, gold, near-duplicates, leaks")
     describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")
     describe.add_argument("--json", type=Path, help="file for the whole description")
+    fetching = commands.add_parser("fetch", help="download a published data set (docs/datasets.md)")
+    fetching.add_argument("name", help=f"one of {', '.join(sorted(NAMED_SETS))}")
+    fetching.add_argument("--from", dest="source", type=Path, metavar="FOLDER", help="files downloaded by hand")
     return parser
 
 

@@ -32,6 +32,7 @@ from tests.forked import run_forked
 from tests.llms.chat_server import Reply, chat_server
 from tests.runner.testset.annotating.exports import rate, untouched
 from tests.runner.testset.annotating.exports import write as write_export
+from tests.runner.testset.fetching.hub_server import hub_server
 from tests.runner.testset.small import small_set
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +40,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 PAGES = (README, *DOCS.values())
 TUTORIAL = DOCS["tutorial.md"]
+DATASETS = DOCS["datasets.md"]
 SMALL = ["run.progress=false", "metrics.interval.n_resamples=100"]
 MOST_CELLS_RUN = 20
 """Grids with more cells are planned only: their cells are of kinds that other commands run."""
@@ -73,7 +75,7 @@ def path(heading: str) -> list[str]:
 
 def with_module(name: str) -> list[list[str]]:
     """The arguments of every `python -m <name>` but those that belong together."""
-    together = [*path(FIRST_PATH), *path(DATA_PATH), *commands(TUTORIAL)]
+    together = [*path(FIRST_PATH), *path(DATA_PATH), *commands(TUTORIAL), *commands(DATASETS)]
     found = [command.rpartition("&& ")[2] for command in commands() if command not in together]
     return [shlex.split(command)[3:] for command in found if re.match(rf"python -m {re.escape(name)}( |$)", command)]
 
@@ -490,6 +492,19 @@ def test_description_of_a_data_set(own: Path) -> None:
     done = run(["runner.datasets", *arguments], own)
     assert done.returncode == 0, done.stderr
     assert "documents" in done.stdout
+
+
+def test_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_GRID_DATA", str(tmp_path / "data"))
+    fetch, sweep = (shlex.split(command)[2:] for command in commands(DATASETS))
+    with hub_server() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        done = run(fetch, tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = run([*sweep, "tracking=none", "run.workers=1", f"run.store_dir={tmp_path / 'store'}"], tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    (cell,) = tmp_path.glob("results/*/*/cell.json")
+    assert json.loads(cell.read_text("utf-8"))["metrics"]["overall"]["ndcg@10"]["n"] == 2
 
 
 def test_every_option_is_named_and_exists() -> None:

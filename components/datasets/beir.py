@@ -11,6 +11,7 @@ from components.datasets.assembly import assemble, limit_and_count, require_some
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, label_counts, read_set
 from components.datasets.labels import name_mistakes
+from components.datasets.named_sets import NAMED_SETS, require_fetched
 from components.datasets.reading import optional_file, require_folder, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
@@ -33,6 +34,7 @@ class Gold(StrEnum):
 class Beir:
     """The folder `root` with corpus.jsonl, `queries_file` and `qrels_file`, and answers.jsonl if it has one.
 
+    With an empty `root`, `name` is the name of a fetched data set, such as scifact.
     Without answers.jsonl, which holds reference answers, the data set tests retrieval only. An empty `qrels_file`
     means qrels.tsv or qrels/test.tsv. A document's text, which is chunked and searched, begins with its title (if it
     has one) and `title_separator`; None keeps titles out of the text. All samples belong to the subset `subset`.
@@ -56,7 +58,7 @@ class Beir:
 
     def check(self) -> list[str]:
         """Return errors in the fields. Reads no file."""
-        mistakes = [] if self.root else [f"root: is empty; expected the folder of {_EXPECTED}"]
+        mistakes = [] if self.root or self.name in NAMED_SETS else [_nothing_named(self.name)]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
             mistakes.append(f"subset: got '{self.subset}', expected a name of a-z, 0-9 and _, such as nfcorpus")
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
@@ -75,14 +77,24 @@ class Beir:
             raise ConfigError(mistakes)
         own = read_set(self._files(), self.subset, self.title_separator, any_suffices=self.gold is Gold.ANY)
         notes = {**label_counts(own.samples), **own.counts}
-        benchmark = assemble(self.root, own.documents, own.samples, {}, notes, references_required=False)
-        require_some_gold_in_corpus(benchmark, self.root, "Choose the judgements of this corpus with qrels_file.")
+        root = str(self._root())
+        benchmark = assemble(root, own.documents, own.samples, {}, notes, references_required=False)
+        require_some_gold_in_corpus(benchmark, root, "Choose the judgements of this corpus with qrels_file.")
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _files(self) -> BeirFiles:
-        root = require_folder(Path(self.root), _EXPECTED)
+        root = require_folder(self._root(), _EXPECTED)
         qrels = root / self.qrels_file if self.qrels_file else _find_qrels(root)
         return BeirFiles(root / CORPUS, root / self.queries_file, qrels, optional_file(root / ANSWERS))
+
+    def _root(self) -> Path:
+        return Path(self.root) if self.root else require_fetched(self.name)
+
+
+def _nothing_named(name: str) -> str:
+    text = f"root: is empty; expected the folder of {_EXPECTED}"
+    names = f"one of {', '.join(sorted(NAMED_SETS))}"
+    return f"{text}; or set dataset.name to {names}" + ("" if name == "beir" else f", got {name!r}")
 
 
 def _find_qrels(root: Path) -> Path:

@@ -52,7 +52,7 @@ class Connection:
             headers["Authorization"] = f"Bearer {self._key}"
         self._http = ClientSession(
             # One connection per open request. The caller limits their number and their time.
-            connector=clean_connector(_trusting_context() if self.base_url.startswith("https") else True),
+            connector=clean_connector(trusting_context() if self.base_url.startswith("https") else True),
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),
@@ -125,7 +125,7 @@ def _error_in(received: bytes) -> object:
     return body.get("error", body) if isinstance(body, dict) else body
 
 
-def _trusting_context() -> ssl.SSLContext:
+def trusting_context() -> ssl.SSLContext:
     """Return a context that trusts the certificates of the system, which may include a company's, and certifi's as a
     fallback.
     """

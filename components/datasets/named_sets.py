@@ -1,0 +1,129 @@
+"""Published data sets that `python -m runner.datasets fetch NAME` downloads, and the folder that holds them.
+
+Source: the repositories `BeIR/NAME` and `BeIR/NAME-qrels` of the Hugging Face hub. The figures are those of BM25 in
+Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models", table 2.
+
+No entry is pinned yet: its revisions are None and it has no hashes. The first fetch takes the commit that the branch
+`main` points to, and records it with the hashes in `MANIFEST`.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.errors import DataError
+
+DATA_VARIABLE = "RAG_GRID_DATA"
+MANIFEST = "manifest.json"
+BY_HAND = "by-hand"
+"""Name in place of a commit, for files that were downloaded in another way."""
+
+_DEFAULT_FOLDER = "~/.cache/rag-grid/data"
+_REVISION = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Expected content of a file."""
+
+    sha256: str
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A data set of the hub: documents and queries in `repo`, judgements of `split` in `qrels_repo`.
+
+    A revision of None stands for the first fetch of the branch `main`. `pins` has the expected files by their path in
+    the repository. `licence` is the one that the repository states. `bm25` is the published NDCG@10 of BM25.
+    """
+
+    name: str
+    bm25: float
+    split: str = "test"
+    licence: str = "cc-by-sa-4.0"
+    revision: str | None = None
+    qrels_revision: str | None = None
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+
+    @property
+    def repo(self) -> str:
+        """The repository with documents and queries."""
+        return f"BeIR/{self.name}"
+
+    @property
+    def qrels_repo(self) -> str:
+        """The repository with judgements."""
+        return f"{self.repo}-qrels"
+
+
+NAMED_SETS: dict[str, NamedSet] = {
+    each.name: each
+    for each in (
+        NamedSet("arguana", 0.315),
+        NamedSet("climate-fever", 0.213),
+        NamedSet("dbpedia-entity", 0.313),
+        NamedSet("fever", 0.753),
+        NamedSet("fiqa", 0.236),
+        NamedSet("hotpotqa", 0.603),
+        NamedSet("msmarco", 0.228, split="dev"),
+        NamedSet("nfcorpus", 0.325),
+        NamedSet("nq", 0.329),
+        NamedSet("quora", 0.789),
+        NamedSet("scidocs", 0.158),
+        NamedSet("scifact", 0.665),
+        NamedSet("trec-covid", 0.656),
+        NamedSet("webis-touche2020", 0.367),
+    )
+}
+
+
+def data_folder() -> Path:
+    """Return the folder of fetched data sets: RAG_GRID_DATA, or ~/.cache/rag-grid/data."""
+    return Path(os.environ.get(DATA_VARIABLE, "").strip() or _DEFAULT_FOLDER).expanduser().absolute()
+
+
+def fetched_folder(named: NamedSet) -> Path | None:
+    """Return the folder of a fetched data set, None if there is none.
+
+    Raise DataError if several revisions were fetched and the table chooses none of them.
+    """
+    if named.revision:
+        pinned = data_folder() / named.name / named.revision
+        return pinned if (pinned / MANIFEST).is_file() else None
+    found = _revisions(data_folder() / named.name)
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found)
+        raise DataError(
+            f"{found[0].parent}: has {len(found)} revisions of {named.name} ({names}); expected one. "
+            f"Choose one with dataset.root={found[0]}, or delete the others."
+        )
+    return found[0] if found else None
+
+
+def require_fetched(name: str) -> Path:
+    """Return the folder of the data set `name` of the table. Raise DataError with the command if it is missing."""
+    folder = fetched_folder(NAMED_SETS[name])
+    if folder is None:
+        raise DataError(
+            f"dataset.name={name}: is not in {data_folder() / name}. Fetch it with: python -m runner.datasets fetch "
+            f"{name}. If it is in another folder, set {DATA_VARIABLE} or dataset.root."
+        )
+    return folder
+
+
+def _revisions(folder: Path) -> list[Path]:
+    try:
+        return sorted(
+            path
+            for path in folder.iterdir()
+            if (_REVISION.fullmatch(path.name) or path.name == BY_HAND) and (path / MANIFEST).is_file()
+        )
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise DataError(
+            f"{folder}: cannot be listed ({error.strerror}). Choose a folder with {DATA_VARIABLE}."
+        ) from error

@@ -1,0 +1,1 @@
+"""Downloads published data sets by name."""

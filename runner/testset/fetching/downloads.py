@@ -1,0 +1,111 @@
+"""Downloading of one file: resumed where it broke off, and checked against its size and hash."""
+
+import errno
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+
+from components.errors import DataError
+from runner.testset.fetching.hub import BrokenOff, Hub, HubFile, Offline, Repository
+
+BLOCK = 1 << 20
+_MOST_ATTEMPTS = 5
+"""Attempts in a row that bring no byte."""
+_WAIT_S = 1.0
+
+Report = Callable[[str], None]
+
+
+def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report) -> None:
+    """Write a file of a repository to `target`, from the byte on at which an earlier download of it ended.
+
+    Raise DataError if the content is not the expected one, and delete it. Raise DataError or Offline if the connection
+    breaks off repeatedly, and keep the part, so that a later call continues.
+    """
+    expected = repo.files[path]
+    n_failures = 0
+    while (n_before := _size(target)) < expected.n_bytes or not target.exists():
+        try:
+            _continue(hub, repo, path, target, n_before)
+            reason = "the connection ended early"
+        except BrokenOff as error:
+            reason = str(error)
+        n_now = _size(target)
+        if n_now >= expected.n_bytes:
+            break
+        n_failures = 0 if n_now > n_before else n_failures + 1
+        if n_failures == _MOST_ATTEMPTS:
+            raise Offline(f"{path} of {repo.name}: broke off {_MOST_ATTEMPTS} times at byte {n_now:,} ({reason})")
+        report(f"{path}: broke off at byte {n_now:,} of {expected.n_bytes:,} ({reason}); continuing")
+        time.sleep(_WAIT_S * 2**n_failures)
+    if wrong := difference(target, expected):
+        target.unlink()
+        raise DataError(f"{path} of {repo.name}: {wrong}. The file was deleted; fetch it again.")
+
+
+def difference(file: Path, expected: HubFile) -> str:
+    """Return how a file differs from the expected one, "" if it does not."""
+    n_bytes = _size(file)
+    if n_bytes != expected.n_bytes:
+        return f"has {n_bytes:,} bytes, expected {expected.n_bytes:,}"
+    if expected.sha256 and (found := sha256_of(file)) != expected.sha256:
+        return f"is corrupted: its SHA-256 is {found}, expected {expected.sha256}"
+    if expected.git_sha1 and (found := _git_sha1_of(file)) != expected.git_sha1:
+        return f"is corrupted: its git hash is {found}, expected {expected.git_sha1}"
+    return ""
+
+
+def sha256_of(file: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with writing(file), file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of the file system within the block into DataError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DataError(
+                f"{path}: no space left on the device. Free some, or choose another folder with RAG_GRID_DATA, and "
+                "fetch again: what was downloaded is continued."
+            ) from error
+        raise DataError(
+            f"{path}: cannot be used ({error.strerror or error}). Choose a folder with RAG_GRID_DATA."
+        ) from error
+
+
+def _continue(hub: Hub, repo: Repository, path: str, target: Path, start: int) -> None:
+    """Append what one request brings. Never writes more than the expected size and one byte."""
+    reply, first = hub.open(repo, path, start)
+    with reply, writing(target), target.open("ab") as stream:
+        stream.truncate(first)
+        n_missing = repo.files[path].n_bytes + 1 - first
+        while n_missing > 0 and (block := _block(reply, min(BLOCK, n_missing))):
+            stream.write(block)
+            n_missing -= len(block)
+
+
+def _block(reply: HTTPResponse, most: int) -> bytes:
+    try:
+        return reply.read(most)
+    except (OSError, HTTPException) as error:
+        raise BrokenOff(str(error) or type(error).__name__) from None
+
+
+def _size(file: Path) -> int:
+    with writing(file):
+        return file.stat().st_size if file.exists() else 0
+
+
+def _git_sha1_of(file: Path) -> str:
+    digest = hashlib.sha1(f"blob {_size(file)}\0".encode(), usedforsecurity=False)
+    with writing(file), file.open("rb") as stream:
+        while block := stream.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,253 @@
+"""python -m runner.datasets fetch NAME: a published data set in a folder of its own, whole or not at all.
+
+Everything is written to `NAME/.partial`. The last step renames the finished set to its revision. A manifest beside the
+files records revisions, licences, and the SHA-256 of what was downloaded and of what was made from it.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from components.datasets.beir_files import CORPUS, QUERIES
+from components.datasets.named_sets import BY_HAND, MANIFEST, NAMED_SETS, NamedSet, Pin, data_folder, fetched_folder
+from components.errors import DataError
+from components.json_value import Json
+from runner.testset.fetching.conversion import QRELS, convert
+from runner.testset.fetching.downloads import Report, difference, download, sha256_of, writing
+from runner.testset.fetching.hub import BrokenOff, Hub, HubFile, Offline, Repository
+from runner.testset.fetching.parts import judgement_files, local_name, record_files
+
+_BRANCH = "main"
+_PARTIAL, _STARTED = ".partial", "revisions.json"
+
+Parts = dict[str, tuple[Repository, list[str]]]
+"""The repository and the paths of each part: corpus, queries, qrels."""
+Files = Mapping[str, list[Path]]
+"""The downloaded files of each part, in the order of the paths."""
+
+
+def fetch(name: str, source: Path | None, report: Report) -> Path:
+    """Return the folder of a data set, after downloading it or checking the one that is there.
+
+    `source` is a folder with the repository's files, which replaces the hub. Raise DataError.
+    """
+    if name not in NAMED_SETS:
+        raise DataError(f"fetch: got {name!r}, expected one of {', '.join(sorted(NAMED_SETS))}.")
+    named = NAMED_SETS[name]
+    base = data_folder() / name
+    with _alone(base):
+        if folder := fetched_folder(named):
+            _check_unchanged(folder)
+            report(f"{name}: is in {folder}, and its files match {MANIFEST}")
+            return folder
+        if source is not None:
+            return _from_folder(named, source, base, report)
+        return _from_hub(named, base, report)
+
+
+@contextmanager
+def _alone(base: Path) -> Iterator[None]:
+    with writing(base):
+        base.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(base / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise DataError(f"{base}: another process is fetching this data set. Wait until it has ended.") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _check_unchanged(folder: Path) -> None:
+    manifest = _read_json(folder / MANIFEST)
+    try:
+        expected = {name: HubFile(file["n_bytes"], file["sha256"]) for name, file in manifest["files"].items()}
+    except (KeyError, TypeError, AttributeError):
+        raise DataError(
+            f"{folder / MANIFEST}: is no manifest of a data set. Delete {folder} and fetch again."
+        ) from None
+    wrong = [f"{folder / name}: {text}" for name, file in expected.items() if (text := difference(folder / name, file))]
+    if wrong:
+        raise DataError(f"{'; '.join(wrong)}. Delete {folder} and fetch again.")
+
+
+def _from_hub(named: NamedSet, base: Path, report: Report) -> Path:
+    hub = Hub()
+    partial = base / _PARTIAL
+    try:
+        parts = _found(named, hub, partial)
+        _report_sources(named, parts, report)
+        _require_space(parts, partial)
+        files = _downloaded(hub, parts, partial / "downloads", report)
+    except (Offline, BrokenOff) as error:
+        raise DataError(f"{named.name}: {error}. {_by_hand(named, hub)}") from None
+    return _finished(named, parts, files, base, next(iter(parts.values()))[0].commit, report)
+
+
+def _found(named: NamedSet, hub: Hub, partial: Path) -> Parts:
+    """Return the parts at the pinned revisions, or at those of the download that broke off, or of the branch."""
+    started = _read_json(partial / _STARTED) if (partial / _STARTED).is_file() else {}
+    pinned = {named.repo: named.revision, named.qrels_repo: named.qrels_revision}
+    if any(revision and revision != started.get(repo, revision) for repo, revision in pinned.items()):
+        _remove(partial)
+        started = {}
+    asked = {repo: revision or started.get(repo) or _BRANCH for repo, revision in pinned.items()}
+    repositories = {repo: _pinned(named, hub.repository(repo, revision)) for repo, revision in asked.items()}
+    parts = _parts(named, repositories[named.repo], repositories[named.qrels_repo])
+    with writing(partial):
+        (partial / "downloads").mkdir(parents=True, exist_ok=True)
+        _write_json(partial / _STARTED, {repo: found.commit for repo, found in repositories.items()})
+    return parts
+
+
+def _pinned(named: NamedSet, repo: Repository) -> Repository:
+    return replace(repo, files={path: _expected(named, path, file) for path, file in repo.files.items()})
+
+
+def _expected(named: NamedSet, path: str, file: HubFile) -> HubFile:
+    """Return the pin of a file if the table has one, else what the hub says."""
+    pin = named.pins.get(path)
+    return HubFile(pin.n_bytes, pin.sha256) if pin else file
+
+
+def _parts(named: NamedSet, texts: Repository, judgements: Repository) -> Parts:
+    corpus = record_files(texts.files, "corpus", texts.name)
+    queries = record_files(texts.files, "queries", texts.name)
+    qrels = judgement_files(judgements.files, named.split, judgements.name)
+    return {"corpus": (texts, corpus), "queries": (texts, queries), "qrels": (judgements, qrels)}
+
+
+def _report_sources(named: NamedSet, parts: Parts, report: Report) -> None:
+    for repo in {repo.name: repo for repo, _ in parts.values()}.values():
+        report(f"{repo.name}: revision {repo.commit}, licence {repo.licence or named.licence}")
+    if not named.revision:
+        report(f"{named.name}: this version pins no revision and no hashes; {MANIFEST} records those of this download")
+
+
+def _require_space(parts: Parts, partial: Path) -> None:
+    """Raise DataError if the downloads alone need more space than there is."""
+    n_needed = sum(repo.files[path].n_bytes for repo, paths in parts.values() for path in paths)
+    with writing(partial):
+        n_here = sum(file.stat().st_size for file in (partial / "downloads").iterdir())
+        n_free = shutil.disk_usage(partial).free
+    if n_needed - n_here > n_free:
+        raise DataError(
+            f"{partial}: no space: the download needs {n_needed - n_here:,} bytes, {n_free:,} are free. Choose another "
+            "folder with RAG_GRID_DATA."
+        )
+
+
+def _downloaded(hub: Hub, parts: Parts, folder: Path, report: Report) -> dict[str, list[Path]]:
+    files: dict[str, list[Path]] = {}
+    for part, (repo, paths) in parts.items():
+        for number, path in enumerate(paths):
+            report(f"{path}: {repo.files[path].n_bytes:,} bytes")
+            target = folder / local_name(part, number, path)
+            download(hub, repo, path, target, report)
+            files.setdefault(part, []).append(target)
+    return files
+
+
+def _from_folder(named: NamedSet, source: Path, base: Path, report: Report) -> Path:
+    """Make the data set of files that were downloaded in another way."""
+    with writing(source):
+        paths = {
+            (name := path.relative_to(source).as_posix()): _expected(named, name, HubFile(path.stat().st_size))
+            for path in sorted(source.rglob("*"))
+            if path.is_file()
+        }
+    texts, judgements = (Repository(name, BY_HAND, "", paths) for name in (named.repo, named.qrels_repo))
+    parts = _parts(named, texts, judgements)
+    files = {part: [source / path for path in paths] for part, (_, paths) in parts.items()}
+    for path, file in ((path, source / path) for _, paths in parts.values() for path in paths):
+        if wrong := difference(file, texts.files[path]):
+            raise DataError(f"{file}: {wrong}. Download it again.")
+    with writing(base):
+        (base / _PARTIAL).mkdir(exist_ok=True)
+    return _finished(named, parts, files, base, named.revision or BY_HAND, report)
+
+
+def _finished(named: NamedSet, parts: Parts, files: Files, base: Path, revision: str, report: Report) -> Path:
+    """Convert the downloads, write the manifest, and rename the set to its revision."""
+    made, target = base / _PARTIAL / "set", base / revision
+    sources = _sources(named, parts, files)
+    _remove(made)
+    with writing(made):
+        made.mkdir()
+    try:
+        n_queries, n_left_out = convert(files["corpus"], files["queries"], files["qrels"], made)
+        contents = {name: _entry(made / name) for name in (CORPUS, QUERIES, QRELS)}
+        manifest: Json = {"name": named.name, "split": named.split, "sources": sources, "files": contents}
+        with writing(made):
+            _write_json(made / MANIFEST, {**manifest, "n_queries": n_queries, "n_queries_left_out": n_left_out})
+            for name in (*contents, MANIFEST):
+                _flush(made / name)
+            made.rename(target)
+    except BaseException:
+        _remove(made)
+        raise
+    _remove(base / _PARTIAL)
+    report(f"{named.name}: {n_queries:,} queries ({n_left_out:,} without judgements left out) in {target}")
+    return target
+
+
+def _sources(named: NamedSet, parts: Parts, files: Files) -> Json:
+    """Return the sources for the manifest: repositories with the files that were downloaded."""
+    sources: dict[str, Json] = {}
+    for part, (repo, paths) in parts.items():
+        source = sources.setdefault(
+            repo.name, {"revision": repo.commit, "licence": repo.licence or named.licence, "files": {}}
+        )
+        source["files"] |= {path: _entry(file) for path, file in zip(paths, files[part], strict=True)}
+    return sources
+
+
+def _entry(file: Path) -> dict[str, Json]:
+    with writing(file):
+        return vars(Pin(sha256_of(file), file.stat().st_size))
+
+
+def _by_hand(named: NamedSet, hub: Hub) -> str:
+    """Return the advice for a machine without access to the hub."""
+    revision, qrels_revision = named.revision or _BRANCH, named.qrels_revision or _BRANCH
+    addresses = [
+        hub.address(named.repo, revision, "corpus.jsonl.gz"),
+        hub.address(named.repo, revision, "queries.jsonl.gz"),
+        hub.address(named.qrels_repo, qrels_revision, f"{named.split}.tsv"),
+    ]
+    return (
+        f"Try again later: what was downloaded is continued. Or download {', '.join(addresses)} elsewhere, put the "
+        f"files into one folder, and run: python -m runner.datasets fetch {named.name} --from FOLDER"
+    )
+
+
+def _read_json(path: Path) -> Json:
+    with writing(path):
+        text = path.read_bytes()
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise DataError(f"{path}: is not JSON. Delete {path.parent} and fetch again.") from None
+
+
+def _write_json(path: Path, value: Json) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
+def _remove(folder: Path) -> None:
+    with writing(folder):
+        if folder.exists():
+            shutil.rmtree(folder)

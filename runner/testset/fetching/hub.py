@@ -1,0 +1,208 @@
+"""The Hugging Face hub: the list of a repository's files at a commit, and their content from any byte on.
+
+HF_ENDPOINT is the hub's address, HF_TOKEN the token, HF_HUB_OFFLINE=1 forbids requests, as for the hub's own client.
+The token goes to the hub alone: we follow redirects to other servers, which the hub uses for content, without it.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage, HTTPResponse
+from typing import IO
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urljoin, urlsplit
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+
+from components.errors import DataError
+from components.json_value import Json
+from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
+from components.openai_server.connection import trusting_context
+from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS
+
+HUB = "https://huggingface.co"
+
+_ENDPOINT, _TOKEN, _OFFLINE = "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"
+_TIMEOUT_S = 30.0
+_MOST_BYTES_OF_LIST = 16 << 20
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_TEMPORARY = (408, 429, 500, 502, 503, 504)
+
+
+class Offline(DataError):
+    """The hub cannot be reached."""
+
+
+class BrokenOff(Exception):
+    """The connection ended, or the server asks us to try later. Another attempt may succeed."""
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A file of a repository. Large files have a SHA-256, all others the SHA-1 of their git blob."""
+
+    n_bytes: int
+    sha256: str = ""
+    git_sha1: str = ""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository at a commit, with its files by path."""
+
+    name: str
+    commit: str
+    licence: str
+    files: Mapping[str, HubFile]
+
+
+class Hub:
+    """The hub that the environment names. Raise DataError for an unusable address, token or proxy."""
+
+    def __init__(self) -> None:
+        self.endpoint = os.environ.get(_ENDPOINT, "").strip().rstrip("/") or HUB
+        self._token = key_in(_TOKEN)
+        mistakes = [
+            *(each.replace("base_url", _ENDPOINT, 1) for each in mistakes_of_url(self.endpoint, HUB)),
+            *(each.replace("api_key_env", _TOKEN, 1) for each in (mistakes_of_key(_TOKEN) if self._token else [])),
+        ] or mistakes_of_proxy(self.endpoint)
+        if mistakes:
+            raise DataError(mistakes)
+        self._opener: OpenerDirector | None = None
+
+    def address(self, repo: str, revision: str, path: str) -> str:
+        """Return the address of a file."""
+        return f"{self.endpoint}/datasets/{repo}/resolve/{quote(revision, safe='')}/{quote(path)}"
+
+    def repository(self, repo: str, revision: str) -> Repository:
+        """Return the files of a repository at a branch or commit.
+
+        Raise Offline, BrokenOff, and DataError if the hub does not have it or does not describe it.
+        """
+        where = f"{repo} at revision {revision}"
+        with self._get(f"{self.endpoint}/api/datasets/{repo}/revision/{revision}?blobs=true", where, {}) as reply:
+            body = _read(reply, _MOST_BYTES_OF_LIST + 1)
+        try:
+            found = _repository(repo, json.loads(body))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise DataError(
+                f"{self.endpoint}: sent no list of the files of {where}. Check {_ENDPOINT}, or try later."
+            ) from None
+        if _COMMIT.fullmatch(revision) and found.commit != revision:
+            raise DataError(f"{where}: the hub sent commit {found.commit}, another revision. Nothing was downloaded.")
+        return found
+
+    def open(self, repo: Repository, path: str, start: int) -> tuple[HTTPResponse, int]:
+        """Return the content of a file, and its first byte: `start`, or 0 if the server sends the whole file."""
+        where = f"{path} of {repo.name} at revision {repo.commit}"
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        reply = self._get(self.address(repo.name, repo.commit, path), where, headers, repo.commit)
+        begins = re.match(r"bytes (\d+)-", reply.headers.get("content-range", "")) if reply.status == 206 else None
+        if reply.status == 206 and (begins is None or int(begins[1]) != start):
+            reply.close()
+            raise BrokenOff("the server sent another part of the file")
+        return reply, start if begins else 0
+
+    def _get(self, address: str, where: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
+        """Return the reply with status 200 or 206 after redirects. `commit` is the one that the hub must name."""
+        if os.environ.get(_OFFLINE, "").strip().lower() in ("1", "true", "yes", "on"):
+            raise Offline(f"{_OFFLINE} is set, so {self.endpoint} is not asked")
+        for _ in range(MOST_REDIRECTS + 1):
+            reply = self._open(address, headers)
+            named = reply.headers.get("x-repo-commit", "")
+            if commit and named and named != commit:
+                reply.close()
+                raise DataError(f"{where}: the hub sent commit {named}, another revision. Nothing of it was stored.")
+            location = reply.headers.get("location") if reply.status in REDIRECTS else None
+            if location is None:
+                return self._accepted(reply, where)
+            reply.close()
+            address = next_hub_address(address, location, where)
+        raise DataError(f"{where}: the hub redirects more than {MOST_REDIRECTS} times. Check {_ENDPOINT}.")
+
+    def _open(self, address: str, headers: Mapping[str, str]) -> HTTPResponse:
+        sent = {"User-Agent": "rag-grid", "Accept-Encoding": "identity", **headers}
+        if self._token and _origin(address) == _origin(self.endpoint):
+            sent["Authorization"] = f"Bearer {self._token}"
+        if self._opener is None:
+            is_secure = self.endpoint.startswith("https")  # loading certificates takes half a second
+            own = [HTTPSHandler(context=trusting_context())] if is_secure else []
+            self._opener = build_opener(_NoRedirects, *own)
+        try:
+            reply: HTTPResponse = self._opener.open(Request(address, headers=sent), timeout=_TIMEOUT_S)  # noqa: S310
+        except HTTPError as error:
+            return error  # type: ignore[return-value]  # it has the status, the headers and the body
+        except URLError as error:
+            raise Offline(f"{urlsplit(address).netloc} cannot be reached ({error.reason})") from None
+        except (OSError, HTTPException) as error:
+            raise BrokenOff(str(error) or type(error).__name__) from None
+        return reply
+
+    def _accepted(self, reply: HTTPResponse, where: str) -> HTTPResponse:
+        if reply.status in (200, 206):
+            return reply
+        reply.close()
+        if reply.status in _TEMPORARY or reply.status == 416:
+            raise BrokenOff(f"the server answered with status {reply.status}")
+        if reply.status in (401, 403):
+            advice = (
+                "check that the token in HF_TOKEN may read it" if self._token else "set HF_TOKEN if it needs a token"
+            )
+            raise DataError(f"{where}: {self.endpoint} denies access (status {reply.status}); {advice}.")
+        if reply.status == 404:
+            raise DataError(f"{where}: {self.endpoint} does not have it (status 404). Check {_ENDPOINT}.")
+        raise DataError(f"{where}: {self.endpoint} answered with status {reply.status}, expected 200.")
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Follows no redirect: the standard library would send the token along."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        return None
+
+
+def next_hub_address(address: str, location: str, where: str) -> str:
+    """Return the address that a redirect leads to. Raise DataError if it is unusable or drops https."""
+    try:
+        target = urljoin(address, location.strip())
+        here, there = _origin(address), _origin(target)
+    except ValueError:
+        raise DataError(f"{where}: the hub redirects to an address that cannot be read.") from None
+    if there[0] not in ("http", "https") or (here[0], there[0]) == ("https", "http"):
+        raise DataError(f"{where}: the hub redirects to an address without https, which was not asked.")
+    return target
+
+
+def _origin(address: str) -> tuple[str, str, int]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+def _read(reply: HTTPResponse, most: int) -> bytes:
+    try:
+        return reply.read(most)
+    except (OSError, HTTPException) as error:
+        raise BrokenOff(str(error) or type(error).__name__) from None
+
+
+def _repository(repo: str, described: Json) -> Repository:
+    """Return the repository of the hub's JSON. Raise ValueError, KeyError or TypeError if it has another form."""
+    commit = described["sha"]
+    if not _COMMIT.fullmatch(commit):
+        raise ValueError(commit)
+    licence = (described.get("cardData") or {}).get("license", "")
+    licences = licence if isinstance(licence, list) else [licence]
+    files = {file["rfilename"]: _file(file) for file in described["siblings"]}
+    return Repository(repo, commit, ", ".join(map(str, filter(None, licences))), files)
+
+
+def _file(described: Json) -> HubFile:
+    large = described.get("lfs") or {}
+    sha256, git_sha1 = large.get("sha256", ""), "" if large else described.get("blobId") or ""
+    if (sha256 and not _SHA256.fullmatch(sha256)) or (git_sha1 and not _COMMIT.fullmatch(git_sha1)):
+        raise ValueError("a hash")
+    return HubFile(int(described["size"]), sha256, git_sha1)
