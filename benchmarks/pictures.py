@@ -24,7 +24,7 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 WIDTH = 150
-_SERVER_S = 90
+_SERVER_S = 180
 
 
 def readme_sweep(page: str) -> list[str]:
@@ -94,7 +94,18 @@ def _free_port() -> int:
 def _draw_mlflow(browser: str, folder: Path, sweep: str, path: Path) -> None:
     port = _free_port()
     server = subprocess.Popen(
-        [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", "sqlite:///mlflow.db", "--port", str(port)],
+        [
+            sys.executable,
+            "-m",
+            "mlflow",
+            "ui",
+            "--backend-store-uri",
+            "sqlite:///mlflow.db",
+            "--port",
+            str(port),
+            "--workers",
+            "1",
+        ],
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
