@@ -24,7 +24,7 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 WIDTH = 150
-_SERVER_S = 90
+_SERVER_S = 180
 
 
 def readme_sweep(page: str) -> list[str]:
@@ -35,11 +35,10 @@ def readme_sweep(page: str) -> list[str]:
     return shlex.split(block[1].splitlines()[0].rpartition("&& ")[2])[2:]
 
 
-def run_sweep(folder: Path, *extra: str, colors: bool = True) -> str:
+def run_sweep(folder: Path, *extra: str) -> str:
     """Run the README's sweep in the folder, and return what it prints from the plan on."""
     arguments = readme_sweep((ROOT / "README.md").read_text(encoding="utf-8"))
-    color = {"FORCE_COLOR": "1"} if colors else {"NO_COLOR": "1"}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": str(WIDTH), **color}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": str(WIDTH), "FORCE_COLOR": "1"}
     done = subprocess.run(
         [sys.executable, "-m", *arguments, "run.progress=false", *extra],
         cwd=folder,
@@ -94,7 +93,18 @@ def _free_port() -> int:
 def _draw_mlflow(browser: str, folder: Path, sweep: str, path: Path) -> None:
     port = _free_port()
     server = subprocess.Popen(
-        [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", "sqlite:///mlflow.db", "--port", str(port)],
+        [
+            sys.executable,
+            "-m",
+            "mlflow",
+            "ui",
+            "--backend-store-uri",
+            "sqlite:///mlflow.db",
+            "--port",
+            str(port),
+            "--workers",
+            "1",
+        ],
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
