@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.scenario_scores import Scenario, ScenarioScores, ScoredCells
 from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
-from runner.results import CellResult, LoadedSweep, SubsetMetric, spans_conditions
-from runner.results.cell_choice import choose
+from runner.results import CellResult, LoadedSweep, SubsetMetric, choose, spans_conditions
 
 ALPHA = 0.05
 _TEST = PairedTest()

@@ -121,7 +121,6 @@ def test_a_large_search_works_without_the_compiled_one(
 ) -> None:
     compiled = search(LUCENE, corpus, 10)
     monkeypatch.setattr(bm25, "_COMPILED_NEEDS", "a_package_that_is_not_installed")
-    monkeypatch.setattr(bm25, "_compiled", None)
     plain = search(LUCENE, corpus, 10)
     np.testing.assert_array_equal(compiled.chunk, plain.chunk)
     np.testing.assert_array_equal(compiled.score, plain.score)

@@ -386,7 +386,7 @@ class TestStoreAndDisk:
             assert run_small(tmp_path, ("metrics=retrieval", "run.workers=1")) == EXIT_CELL_FAILED
         error = capsys.readouterr().err
         assert "the disk is full" in error
-        assert "same command again" in error
+        assert "repeat the command" in error
         assert not any((tmp_path / "results").rglob("cell.json"))
         kept = sorted((tmp_path / "results" / "store" / "entries").rglob("manifest.json"))
         assert kept

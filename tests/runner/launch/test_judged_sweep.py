@@ -327,7 +327,7 @@ class TestAgreement:
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID) == 2
         assert "none of the 4 labelled answers is a judged answer of this sweep" in capsys.readouterr().err
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID, "judge.llm.temperature=1") == 2
-        assert "another judge than --judge graded accuracy of cell" in capsys.readouterr().err
+        assert "a judge other than --judge graded accuracy of cell" in capsys.readouterr().err
 
     def test_replies_survive_another_number_of_attempts(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch

@@ -121,7 +121,7 @@ class TestParent:
         assert set(parent.data.params) == {"retriever", "top_k"}
         assert parent.data.params["retriever"] == "closed_book, bm25"
 
-    def test_parent_holds_the_leaderboard_best_first(
+    def test_parent_holds_the_leaderboard_with_the_cell_to_take_first(
         self, tracked_run: Path, uri: str, runs: "list[Run]", cells: dict[str, CellResult]
     ) -> None:
         (parent,) = parents(runs)
@@ -130,7 +130,8 @@ class TestParent:
         table = json.loads(path.read_text(encoding="utf-8"))
         assert table["columns"][:4] == ["cell", "status", "retriever", "top_k"]
         assert {row[0] for row in table["data"]} == set(cells)
-        values = [row[4] for row in table["data"]]
+        assert table["data"][0][0] == parent.data.tags["best_cell"]
+        values = [row[4] for row in table["data"][1:]]
         assert values == sorted(values, key=lambda value: -1 if value is None else value, reverse=True)
         metric = table["columns"][4]
         assert table["columns"][5:7] == [f"{metric} low", f"{metric} high"]

@@ -165,7 +165,10 @@ def test_the_order_that_parts_equal_candidates_stands_in_the_key(tmp_path: Path)
 
 
 def test_a_metric_that_is_not_computed_is_reported_before_work_begins() -> None:
-    with pytest.raises(ConfigError, match=r"reranker.metric: got 'ndcg@7', expected one of .*ndcg@10"):
+    with pytest.raises(
+        ConfigError,
+        match=r"reranker.metric: got 'ndcg@7', .* scores rankings: .*ndcg@10",
+    ):
         small_request(*SELECTED, "reranker.metric=ndcg@7")
 
 

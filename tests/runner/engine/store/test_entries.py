@@ -520,7 +520,7 @@ class TestDisk:
         self, store: Store, monkeypatch: pytest.MonkeyPatch, number: int
     ) -> None:
         fill_disk(monkeypatch, number)
-        with pytest.raises(StoreError, match=r"'vectors': the disk is full.*prune.*same command again"):
+        with pytest.raises(StoreError, match=r"'vectors': the disk is full.*prune.*repeat the command"):
             write(store)
         assert store.find(KIND, KEY) is None
         assert list((store.root / "tmp").iterdir()) == []
