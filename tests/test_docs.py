@@ -122,3 +122,4 @@ def test_api_pages_cover_the_public_modules() -> None:
         if path.stem not in {"__init__", "lazy_sequence"}
     }
     assert modules | {"runner", "analysis"} <= shown
+    assert {name for name in shown if re.match(r"components\.(protocols|records)\.", name)} <= modules
