@@ -17,7 +17,7 @@ def without_code(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Of the headings, as GitHub and MkDocs both make them."""
+    """Return the anchors of the headings, as GitHub and MkDocs both make them."""
     headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 

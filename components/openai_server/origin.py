@@ -1,6 +1,6 @@
 """Redirects: we follow them to other paths of the same server, never to another server."""
 
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from components.openai_server.errors import Redirected
 from components.secrets.mask import masked
@@ -20,7 +20,7 @@ def next_address(address: str, status: int, location: str) -> str:
     """
     try:
         target = urljoin(address, location.strip())
-        here, there = _origin(urlsplit(address)), _origin(urlsplit(target))
+        here, there = origin_of(address), origin_of(target)
     except ValueError:  # a port that is not a number, an unclosed bracket
         raise Redirected(status, "redirects to an address that cannot be parsed") from None
     if here != there:
@@ -36,8 +36,9 @@ def next_address(address: str, status: int, location: str) -> str:
     return target
 
 
-def _origin(parts: SplitResult) -> str:
-    """Return scheme, host and port. Raises ValueError."""
+def origin_of(address: str) -> str:
+    """Return scheme, host and port, such as `https://host:443`. Raises ValueError if the address cannot be parsed."""
+    parts = urlsplit(address)
     host = parts.hostname or ""
     if parts.scheme not in _PORTS or not host:
         return f"{parts.scheme}:"

@@ -19,7 +19,7 @@ from components.errors import DataError
 from components.json_value import Json
 from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
 from components.openai_server.connection import trusting_context
-from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS
+from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, origin_of
 
 HUB = "https://huggingface.co"
 
@@ -124,7 +124,7 @@ class Hub:
 
     def _open(self, address: str, headers: Mapping[str, str]) -> HTTPResponse:
         sent = {"User-Agent": "rag-grid", "Accept-Encoding": "identity", **headers}
-        if self._token and _origin(address) == _origin(self.endpoint):
+        if self._token and origin_of(address) == origin_of(self.endpoint):
             sent["Authorization"] = f"Bearer {self._token}"
         if self._opener is None:
             is_secure = self.endpoint.startswith("https")  # loading certificates takes half a second
@@ -169,17 +169,12 @@ def next_hub_address(address: str, location: str, where: str) -> str:
     """Return the address that a redirect leads to. Raise DataError if it is unusable or drops https."""
     try:
         target = urljoin(address, location.strip())
-        here, there = _origin(address), _origin(target)
+        here, there = (origin_of(each).partition(":")[0] for each in (address, target))
     except ValueError:
         raise DataError(f"{where}: the hub redirects to an address that cannot be read.") from None
-    if there[0] not in ("http", "https") or (here[0], there[0]) == ("https", "http"):
+    if there not in ("http", "https") or (here, there) == ("https", "http"):
         raise DataError(f"{where}: the hub redirects to an address without https, which was not asked.")
     return target
-
-
-def _origin(address: str) -> tuple[str, str, int]:
-    parts = urlsplit(address)
-    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
 
 
 def _read(reply: HTTPResponse, most: int) -> bytes:

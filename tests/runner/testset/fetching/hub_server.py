@@ -64,7 +64,7 @@ class HubServer:
 
 
 def described(commit: str, files: dict[str, bytes]) -> bytes:
-    """What the hub says about a repository. Compressed and Parquet files are in its storage of large files."""
+    """Return the hub's description of a repository. Compressed and Parquet files are in its storage of large files."""
     siblings = []
     for path, content in files.items():
         entry: dict[str, object] = {"rfilename": path, "size": len(content)}
