@@ -36,6 +36,7 @@ NAMES = (
     "large_vectors",
     "encoding",
     "reranking",
+    "language_models",
     "text_metrics",
     "error_rates",
     "coverage",
@@ -53,7 +54,7 @@ NAMES = (
 )
 """Modules of this package, each with a function `measure`."""
 
-OF_OWN_DATA = frozenset({"cache_soundness", "secrets"})
+OF_OWN_DATA = frozenset({"cache_soundness", "coverage", "error_rates", "secrets"})
 """Benchmarks that need no data except what they make."""
 
 

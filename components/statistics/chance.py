@@ -140,22 +140,25 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all have
     the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
     difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
-    a = b: (1/2)^k.
+    a = b: (1/2)^k. Of clusters of unequal size a few decide, so k is their effective number: that of equally large
+    clusters with the same precision.
     Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
-    assumption, because no test of few clusters is valid for every tail.
+    assumption, because no test of few clusters is valid for every tail. Effective numbers: Kish 1965, "Survey
+    Sampling".
     """
     differing = _differing(differences)
-    k = differing.sum(axis=0)
-    weights = np.where(differing, differences.shares[:, np.newaxis], 0.0).sum(axis=0)
-    seen = np.abs(np.where(differing, differences.total, 0.0)).sum(axis=0) / np.where(k > 0, weights, 1.0)
+    shares = np.where(differing, differences.shares[:, np.newaxis], 0.0)
+    weights, squares = shares.sum(axis=0), (shares**2).sum(axis=0)
+    k = np.divide(weights**2, squares, where=squares > 0.0, out=np.zeros(len(squares)))
+    seen = np.abs(np.where(differing, differences.total, 0.0)).sum(axis=0) / np.where(k > 0.0, weights, 1.0)
     unseen = np.minimum(differences.bound, _TIMES_AS_FAR * seen)
-    shares = np.divide(unseen, unseen + seen, where=seen > 0.0, out=np.zeros(len(seen)))
-    return np.where(k > 0, np.maximum(shares, 0.5) ** k, 0.0)
+    other_side = np.divide(unseen, unseen + seen, where=seen > 0.0, out=np.zeros(len(seen)))
+    return np.where(k > 0.0, np.maximum(other_side, 0.5) ** k, 0.0)
 
 
-def floor_of_graded(n_clusters: int) -> float:
-    """Return the floor for cells that differ in all `n_clusters` clusters, if scores are not all 0 or 1."""
-    return (_TIMES_AS_FAR / (1 + _TIMES_AS_FAR)) ** n_clusters
+def floor_of_graded(n_effective: float) -> float:
+    """Return the floor for cells that differ in all clusters, in effect `n_effective`, if scores are not all 0 or 1."""
+    return (_TIMES_AS_FAR / (1 + _TIMES_AS_FAR)) ** n_effective
 
 
 def _in_heavier_tail(

@@ -80,6 +80,12 @@ class Contributions:
         return len(self.total)
 
     @property
+    def n_effective(self) -> float:
+        """Number of equally large clusters with the same precision (Kish's effective number); 0 without clusters."""
+        squares = float((self.shares**2).sum())
+        return float(self.shares.sum()) ** 2 / squares if squares else 0.0
+
+    @property
     def has_spread(self) -> bool:
         """True if the variance of the metric can be estimated, which a stratum of one cluster prevents."""
         return self.df > 0 and not self.n_lone_strata
