@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, computed, readable_tokens, suitable_batch_tokens
+from components.pretrained.features import Features, computed, preprocess, readable_tokens, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import loading, missing_packages, torch_device
@@ -85,10 +85,7 @@ class SentenceEncoder:
         batch_tokens = batch_tokens or suitable_batch_tokens(encoder.device.type)
 
         def tokenize(rows: NDArray[np.int64]) -> Features:
-            features: Features = encoder.preprocess(
-                [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value
-            )
-            return features
+            return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
 
         def embed(batch: Features) -> "torch.Tensor":
             made: torch.Tensor = encoder(batch, task=side.value)["sentence_embedding"]

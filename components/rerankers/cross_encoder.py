@@ -12,7 +12,7 @@ from components.fields import naming_code, runtime_only
 from components.limits import too_small
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, computed, suitable_batch_tokens
+from components.pretrained.features import Features, computed, preprocess, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import (
@@ -144,8 +144,7 @@ class PretrainedCrossEncoder:
         batch_tokens = self.batch_tokens or suitable_batch_tokens(encoder.device.type)
 
         def tokenized(rows: NDArray[np.int64]) -> Features:
-            features: Features = encoder.preprocess([texts[row] for row in rows.tolist()], prompt=self.prompt)
-            return features
+            return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=self.prompt)
 
         def score(batch: Features) -> "torch.Tensor":
             made: torch.Tensor = activation(encoder(batch)["scores"].float())[:, 0]

@@ -1,11 +1,15 @@
-"""Sampling of tokens. Texts of models are tested with the component."""
+"""Sampling of tokens, and the size of batches. Texts of models are tested with the component."""
 
 from math import exp
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
-from components.pretrained.causal_model import Draw, Drawing
+from components.pretrained.causal_model import Draw, Drawing, suitable_batch_tokens
 from tests.extras import skip_without
+from tests.models.tiny import save_qwen2
 
 skip_without("torch")
 
@@ -43,3 +47,43 @@ def test_the_next_token_has_another_random_number() -> None:
 
     draw = Draw(Drawing(1.0, 1.0, 1, ()), ["a"])
     assert len({int(draw(torch.zeros((1, 1)), torch.zeros((1, 100))).argmax()) for _ in range(5)}) > 1
+
+
+class OnDevice(NamedTuple):
+    """What the size of a batch depends on: a model's configuration, its dtype and its device."""
+
+    config: object
+    dtype: object
+    device: object
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> object:
+    """Of a model with 2 layers, 2 heads for keys and values of 16 dimensions each, and 64 inner dimensions."""
+    from transformers import AutoConfig
+
+    return AutoConfig.from_pretrained(save_qwen2(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "n_tokens"),
+    [
+        pytest.param(1_024 * 10_000, 6_000, id="60 % of the free memory, at 4 x (2 x 2 x 2 x 16 + 2 x 64) bytes"),
+        pytest.param(1_000, 4_096, id="hardly any"),
+        pytest.param(10**12, 131_072, id="more than helps"),
+    ],
+)
+def test_a_batch_fits_into_the_free_memory_of_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, config: object, free_bytes: int, n_tokens: int
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free_bytes, 10**12))
+    network = OnDevice(config, torch.float32, SimpleNamespace(type="cuda"))
+    assert suitable_batch_tokens(network) == n_tokens
+
+
+def test_a_batch_on_a_cpu_is_small(config: object) -> None:
+    import torch
+
+    assert suitable_batch_tokens(OnDevice(config, torch.float32, torch.device("cpu"))) == 4096
