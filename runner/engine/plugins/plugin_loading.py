@@ -335,8 +335,8 @@ def _new_file_message(module: str, path: str) -> str:
 def _unknown_file_message(package: str, path: str, importer: str) -> str:
     return (
         f"{path}: {importer} imports it, but it was not found when the code of {importer} was read for this run: "
-        f"{importer} changes sys.path, or computes the name. An edit would not be noticed. Import it as a module of "
-        f"{importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
+        f"{importer} changes sys.path, computes the name, or gives it to a library. An edit would not be noticed. "
+        f"Import it as a module of {importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
     )
 
 
@@ -348,12 +348,9 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module of these packages, else None. Raises ComponentError for user code without a
-        snapshot.
-        """
+        """Return the spec of a module of these packages, or of user code whose import must fail. None for others."""
         if top_level(fullname) not in _state.packages:
-            self._require_known(fullname, path)
-            return None
+            return self._refused(fullname, path)
         spec = next(_specs(self, fullname, path, target), None)
         if spec and type(spec.loader) is SourceFileLoader:
             spec.loader = _PluginLoader(spec.loader.name, spec.loader.path)
@@ -361,22 +358,37 @@ class _Finder(MetaPathFinder):
             _check(fullname, spec.origin, _digest(spec.origin))
         return spec
 
-    def _require_known(self, package: str, path: Sequence[str] | None) -> None:
-        if path is not None or not _state.are_edits_refused or (importer := _importer()) not in _state.packages:
-            return
-        spec = next(_specs(self, package, None, None), None)
+    def _refused(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """Return the spec of a module whose import must fail. None for others.
+
+        The import fails, not the search: libraries search for optional packages, and may find a file of the user.
+        """
+        package = top_level(fullname)
+        if path is not None and getattr(sys.modules.get(package), "__file__", None):  # checked with its package
+            return None
+        if not _state.are_edits_refused or not (importer := _importer()):
+            return None
+        spec = next(_specs(self, fullname, path, None), None)
         if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_users(package):
-            raise ComponentError(_unknown_file_message(package, spec.origin, importer))
+            spec.loader = _RefusedLoader(importer, spec.origin)
+            return spec
+        return None
 
 
 def _importer() -> str:
-    """Return the top-level package of the code that is importing now. "" if no such code exists."""
+    """Return the top-level package of users' code that is importing now, itself or through a library. "" for none.
+
+    Code that called this program, such as a script, is not importing.
+    """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (
-        frame.f_globals.get("__name__") == __name__ or top_level(str(frame.f_globals.get("__name__"))) == "importlib"
-    ):
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if top_level(name) in _state.packages:
+            return top_level(name)
+        if top_level(name) == "runner" and name != __name__:
+            break
         frame = frame.f_back
-    return top_level(str(frame.f_globals.get("__name__", ""))) if frame else ""
+    return ""
 
 
 def _specs(
@@ -390,6 +402,14 @@ def _specs(
 def _find_plugins_first() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+
+
+class _RefusedLoader(SourceFileLoader):
+    """Loader of user code without a snapshot. `name` is the package that imports it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Raise ComponentError."""
+        raise ComponentError(_unknown_file_message(top_level(fullname), self.path, self.name))
 
 
 class _PluginLoader(SourceFileLoader):

@@ -6,7 +6,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-_DYNAMIC = frozenset(
+_OF_LIBRARIES = frozenset(
+    {
+        "cloudpickle",
+        "dictConfig",
+        "dill",
+        "get_class",  # of Hydra, as get_method, get_object and instantiate
+        "get_method",
+        "get_object",
+        "instantiate",
+        "joblib",
+        "pickle",
+        "run_module",
+    }
+)
+"""Names in libraries that import modules which data names."""
+
+_DYNAMIC = _OF_LIBRARIES | frozenset(
     {
         "__import__",
         "eval",
@@ -33,7 +49,11 @@ _MENTIONED = re.compile(rf"\b(?:from|import){_GAP}+((?:[\w.,]|{_GAP})+)")
 
 _LOADED = re.compile(r"""\b(?:import_module|__import__)\s*\(\s*(?:name\s*=\s*)?f?["'](\w+)""")
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
-_COMPUTED = re.compile(rb"\b(?:import_module|__import__|import_string|resolve_name|locate|exec_module|load_module)\b")
+_COMPUTED = re.compile(
+    rb"\b(?:__import__|exec|exec_module|import_module|import_string|load_module|locate|resolve_name|run_path|"
+    + "|".join(sorted(_OF_LIBRARIES)).encode()
+    + rb")\b"
+)
 _LONGEST_NAME = 200
 
 
