@@ -53,13 +53,14 @@ def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> Ht
     except ImportError as error:
         raise MissingExtraError("bs4", "readers", place) from error
     try:
-        with limit_parsing_time(place):  # the parser takes quadratic time for tags that are never closed
+        with limit_parsing_time(place):  # tags that are never closed take quadratic time
             soup = BeautifulSoup(_without_open_comment(_decode(content, place)), "html.parser")
+            text = "".join(_pieces(soup, keep_structure))
     except ParserRejectedMarkup as error:
         cause = str(error).splitlines()[-1].strip()  # the parser's message, below the library's advice
         raise DataError(f"{place}: cannot be read as HTML ({cause}). Repair the page, or remove it.") from error
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
-    lines = (line.strip() for line in "".join(_pieces(soup, keep_structure)).split("\n"))
+    lines = (line.strip() for line in text.split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
 
 

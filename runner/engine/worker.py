@@ -26,6 +26,7 @@ from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
+from runner.engine.store.part_files import read_only
 
 log = logging.getLogger(__name__)
 
@@ -150,10 +151,15 @@ class Worker:
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
             with passing(self._gate), keeping_received(run.received):
-                result = _compute(stage, run)
+                try:
+                    result = _compute(stage, run)
+                finally:
+                    self._forget_changeable(stage)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (seconds_of_loading() - loaded)
             parts = stage.codec.encode(result)
+            for part in parts.values():
+                read_only(part)
             partial = run.has_failed_requests or any(run.entry(before).manifest.partial for before in stage.inputs)
         except DamagedEntryError as error:
             if n_tries == 1:
@@ -175,6 +181,12 @@ class Worker:
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         self._cache.put(stage, result, entry.n_bytes)
         return StageRun(stage.key, stage.kind, elapsed)
+
+    def _forget_changeable(self, stage: AnyStage) -> None:
+        """Forget the arrays that a user's class read: compiled code, as of FAISS, also changes read-only ones."""
+        if users_code(stage):
+            for before in stage.inputs:
+                self._cache.forget_array(before.key)
 
     def _find_result_of_another(self, stage: AnyStage) -> StageRun | None:
         """Return the outcome if another process, which presumed this one dead, has stored the result. Otherwise None.

@@ -19,10 +19,11 @@ from enum import Enum
 from functools import cache
 from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
-from components.errors import ConfigError
+from components.errors import ComponentError, ConfigError
 from components.json_value import Json
 from components.protocols import ThreeWayEncoder
 from components.secrets.mask import shortened
+from runner.engine.broken_contracts import named_errors
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.named_code import package_of, remedy
 from runner.engine.plugins.plugin_loading import ensure_loaded
@@ -224,19 +225,27 @@ class _Builder:
         is_settings = dataclasses.is_dataclass(expected) and "_target_" not in node
         cls = expected if is_settings else self._class(node, expected, path)
         component = self._construct(cls, node, path)
+        try:
+            with named_errors(component, "a property or check() failed", "Fix the class", passing=_Invalid):
+                self._check(component, kinds, node, path)
+        except ComponentError as error:
+            self.mistakes.append(f"{path}: {error}")
+            raise _Invalid from error
+        return component
+
+    def _check(self, component: Built, kinds: Sequence[type], node: Mapping[str, Json], path: str) -> None:
+        """Check that a component has the members of its kind, and add the errors that it finds in its fields."""
         nearest = max(kinds, key=lambda kind: (not _missing_members(component, kind), _n_shared(component, kind)))
-        if not is_settings and (lacking := _missing_members(component, nearest)):
+        if "_target_" in node and (lacking := _missing_members(component, nearest)):
             of_kind = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
-            what = (
-                f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_kind}{_OPTIONS.get(nearest, '')}"
-            )
+            name = type(component).__name__
+            what = f"a {_names(kinds)}, but {name} lacks {', '.join(lacking)}{of_kind}{_OPTIONS.get(nearest, '')}"
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         try:
             self.mistakes += [_with_path(path, mistake) for mistake in getattr(component, "check", list)()]
         except OSError as error:  # such as a model name that is too long for the path that `check` looks for
             name = shortened(repr(error.filename), _LONGEST_QUOTE)
             self.mistakes.append(f"{path}: cannot look for {name}: {error.strerror}")
-        return component
 
     def _class(self, node: Mapping[str, Json], expected: type, path: str) -> type:
         target = node.get("_target_")
@@ -273,8 +282,9 @@ class _Builder:
             raise _Invalid
         try:
             return cls(**values)
-        except (TypeError, ValueError) as error:  # of a custom class: classes of this project have a `check` instead
-            self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {error}")
+        except Exception as error:  # of a custom class: classes of this project have a `check` instead
+            cause = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+            self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
             raise _Invalid from error
 
     def field_values(self, cls: type, node: Mapping[str, Json], path: str) -> dict[str, Json]:

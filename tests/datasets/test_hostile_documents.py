@@ -92,6 +92,14 @@ def test_a_page_that_takes_too_long_to_parse_is_refused(monkeypatch: pytest.Monk
     assert read_html(b"<p>green", "quick.html").text == "green"
 
 
+def test_headings_that_are_never_closed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 1.0)
+    page = b"<h1>x" * 5_000
+    assert read_html(page, "plain.html").text
+    with pytest.raises(DataError, match=r"slow\.html: takes more than 1 s to parse"):
+        read_html(page, "slow.html", keep_structure=True)
+
+
 def test_a_pdf_page_that_takes_too_long_to_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def extract_text(page: PageObject) -> str:
         while True:

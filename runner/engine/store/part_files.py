@@ -67,14 +67,21 @@ def mapped_file(value: Part) -> Path | None:
 
 
 def read_part(path: Path) -> Part:
-    """Read one part according to the suffix of its file. Large arrays are memory-mapped."""
+    """Read one part according to the suffix of its file. Arrays are read-only, and large ones are memory-mapped."""
     if path.suffix == ".npy":
-        return np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
+        return read_only(np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False))
     if path.suffix == ".parquet":
         return read_table(path)
     if path.suffix == ".json":
         return json.loads(path.read_text(encoding="utf-8"))
     return path.read_bytes()
+
+
+def read_only(value: Part) -> Part:
+    """Return a part. An array becomes read-only, because other stages read the same one."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    return value
 
 
 def read_table(path: Path) -> pa.Table:

@@ -1,9 +1,15 @@
 """Checks the numbers of a component before they are stored. A NaN would silently change a ranking."""
 
+import re
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
+from components.protocols import Arrays
 from runner.engine.broken_contracts import broken_contract
+
+_FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np.float32]:
@@ -15,9 +21,26 @@ def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np
 
 def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers."""
-    return _check_numbers(
+    numbers = _check_numbers(
         vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, expected a row each"
     )
+    if n_texts and not numbers.shape[1]:
+        raise broken_contract(embedder, "returned vectors without dimensions, which are all equally near")
+    return numbers
+
+
+def checked_arrays(arrays: object, component: object) -> Arrays:
+    """Return arrays by name that can be stored. Raises ComponentError, which names the class, for anything else."""
+    if not isinstance(arrays, Mapping):
+        raise broken_contract(component, f"returned {type(arrays).__name__}, expected a mapping of arrays by name")
+    for name, array in arrays.items():
+        if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
+            shown = repr(name)[:100] if isinstance(name, str) else type(name).__name__
+            raise broken_contract(component, f"returned an array named {shown}, expected a name of letters and digits")
+        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            what = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+            raise broken_contract(component, f"returned {what} as {name!r}, expected an array of numbers or strings")
+    return arrays
 
 
 def _check_numbers(

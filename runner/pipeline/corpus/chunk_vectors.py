@@ -24,7 +24,7 @@ from runner.engine.stage_run import Run
 from runner.engine.store.part_files import read_part
 from runner.engine.store.stored_blocks import has_block, joined_blocks, read_block, scattered_blocks, write_block
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_vectors
+from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, positions_of
 from runner.pipeline.corpus.loaded_data import Data
@@ -65,7 +65,7 @@ class FittedEmbedder(Stage[EmbedderState]):
         return to_embed(self.embedder, [["a"]], None) if isinstance(self.embedder, AsksInBatches) else None
 
     def make(self, run: Run) -> EmbedderState:
-        return self.embedder.fit(self.documents.read(run))
+        return checked_arrays(self.embedder.fit(self.documents.read(run)), self.embedder)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_vectors
+from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import not_received, to_embed
@@ -97,7 +97,8 @@ class BuiltVectorIndex(Stage[Parts]):
     def make(self, run: Run) -> Parts:
         vectors = run.read(self.vectors)
         parts = self.corpora.ranges(run)
-        return sub_corpora.join([self.index.build(vectors[part.chunks], self._place(run, part)) for part in parts])
+        built = (self.index.build(vectors[part.chunks], self._place(run, part)) for part in parts)
+        return sub_corpora.join([checked_arrays(arrays, self.index) for arrays in built])
 
     def lost(self, parts: Parts) -> list[str]:
         """Return the parts of the index that are lost, such as collections of a server.

@@ -26,6 +26,7 @@ from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part, read_part
 from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
 from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.checked_arrays import checked_arrays
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
@@ -161,7 +162,8 @@ class BuiltTokenIndex(Stage[Parts]):
 
     def make(self, run: Run) -> Parts:
         weights = run.read(self.encoded).sparse
-        return sub_corpora.join([self.index.build(weights.rows(part.chunks)) for part in self.corpora.ranges(run)])
+        built = (self.index.build(weights.rows(part.chunks)) for part in self.corpora.ranges(run))
+        return sub_corpora.join([checked_arrays(arrays, self.index) for arrays in built])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part
 from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.checked_arrays import checked_arrays
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, positions_of, searched_blocks, whole_corpora
 from runner.pipeline.corpus.corpus_terms import BlockTerms, QueryWords
@@ -37,7 +38,7 @@ class BuiltSparseIndex(Stage[Parts]):
     chunks: BlockPassages
 
     def make(self, run: Run) -> Parts:
-        return self.index.build(self.chunks.read(run))
+        return checked_arrays(self.index.build(self.chunks.read(run)), self.index)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
 """Components that fork, or leave by other ways than exceptions, cost their own stage at most."""
 
+import ctypes
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from runner.engine.codecs import Codec, SinglePart
@@ -143,3 +145,41 @@ def test_a_file_that_its_own_component_changes_keeps_no_result(tmp_path: Path) -
     file.write_text("1")
     run = Worker(Store(tmp_path / "store", "this run")).run(Read(Reading(str(file), written="5")))
     assert "changed while the sweep ran" in run.error
+
+
+def make_array(stage: Sum, run: Run) -> Any:
+    return np.ones(3)
+
+
+def assign(array: Any) -> None:
+    array[:] = 0
+
+
+def assign_in_compiled_code(array: Any) -> None:
+    ctypes.memset(array.ctypes.data, 0, array.nbytes)
+
+
+@pytest.mark.parametrize("change", [assign, assign_in_compiled_code])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_component_that_changes_its_input_changes_no_other_result(
+    change: Callable[[Any], None], is_stored: bool, tmp_path: Path
+) -> None:
+    source = Source(Adder(1), compute=make_array)
+
+    def change_input(stage: Sum, run: Run) -> int:
+        change(run.read(source))
+        return 0
+
+    def add_up(stage: Sum, run: Run) -> int:
+        return int(np.sum(run.read(source)))
+
+    worker = Worker(Store(tmp_path, "this run"))
+    worker.run(source)
+    if is_stored:
+        worker = Worker(Store(tmp_path, "another run"))
+    worker.run(Sum(Adder(2), {"source": source}, compute=change_input))
+    last = Sum(Adder(3), {"source": source}, compute=add_up)
+    assert not worker.run(last).error
+    entry = Store(tmp_path, "a reader").find(last.kind, last.key)
+    assert entry
+    assert entry.parts()["number"] == 3

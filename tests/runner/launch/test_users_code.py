@@ -123,6 +123,23 @@ class Picky:
 
 
 @dataclass(frozen=True)
+class Raising:
+    version: ClassVar[int] = 1
+
+    @property
+    def depth(self):
+        raise LookupError("no depth")
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    version: ClassVar[int] = 1
+
+    def __post_init__(self):
+        raise NotImplementedError("later")
+
+
+@dataclass(frozen=True)
 class Odd:
     levels: list[int] = field(default_factory=list)
     version: ClassVar[int] = 1
@@ -217,6 +234,11 @@ class TestClasses:
             ("parts.Missing", "has no attribute 'Missing'"),
             ("broken.Anything", "(ZeroDivisionError: division by zero)"),
             ("parts.Picky", "reranker: Picky cannot be built from these values: level: got 0, expected 1"),
+            ("parts.Unfinished", "Unfinished cannot be built from these values: NotImplementedError: later"),
+            (
+                "parts.Raising",
+                "reranker: users_code.parts.Raising: a property or check() failed (LookupError: no depth",
+            ),
         ],
     )
     def test_classes_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:

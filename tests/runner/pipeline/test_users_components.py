@@ -10,7 +10,7 @@ from components.filters.none import NoFilter
 from components.means import combine_mean, mean_scores
 from components.metrics.interval import Intervals
 from components.records import AllowedDocuments, Kind, Sample, Scores, ScoreState
-from runner.pipeline.corpus.checked_arrays import checked_scores, checked_vectors
+from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_scores, checked_vectors
 from runner.pipeline.scoring.score_stages import scoring
 from runner.pipeline.search.checked_hits import checked_allowed
 from runner.pipeline.search.query_stages import queries_of
@@ -128,7 +128,9 @@ def test_scores_of_a_reranker_that_are_not_numbers_are_refused(scores: Any) -> N
         checked_scores(scores, 2, Mine())
 
 
-@pytest.mark.parametrize("vectors", [*WRONG_NUMBERS, [1.0, 2.0], [[1.0], [1.0, 2.0]], [[np.inf], [1.0]], [[1.0]] * 3])
+@pytest.mark.parametrize(
+    "vectors", [*WRONG_NUMBERS, [1.0, 2.0], [[1.0], [1.0, 2.0]], [[np.inf], [1.0]], [[1.0]] * 3, [[], []]]
+)
 def test_vectors_of_an_embedder_that_are_not_numbers_are_refused(vectors: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_vectors(vectors, 2, Mine())
@@ -138,3 +140,25 @@ def test_numbers_become_float32() -> None:
     assert checked_scores([1, 2], 2, Mine()).tolist() == [1.0, 2.0]
     assert checked_vectors(np.ones((2, 3)), 2, Mine()).dtype == np.float32
     assert checked_vectors(np.zeros((0, 3), dtype=np.float32), 0, Mine()).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        None,
+        [1],
+        {"a": "text"},
+        {"a": np.array([{}], dtype=object)},
+        {1: np.ones(1)},
+        {"a/b": np.ones(1)},
+        {"": np.ones(1)},
+    ],
+)
+def test_what_a_component_learned_and_cannot_be_stored_is_refused(arrays: Any) -> None:
+    with pytest.raises(ComponentError, match=ME):
+        checked_arrays(arrays, Mine())
+
+
+def test_arrays_by_name_pass() -> None:
+    arrays = {"0.ids": np.ones(2), "words": np.array(["a"])}
+    assert checked_arrays(arrays, Mine()) is arrays
