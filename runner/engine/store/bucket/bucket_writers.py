@@ -7,6 +7,7 @@ have been stopped, or its host may be down or cut off. Processes on one host sha
 immediately, by the heartbeats in the cache.
 """
 
+import re
 import threading
 import time
 import uuid
@@ -26,6 +27,7 @@ from runner.engine.store.writers import LEASE_S
 _BEATS_PER_LEASE = 4
 _SEND_EVERY_S = 3.0
 _LAST_PATIENCE_S = 0.5
+_NAME = re.compile(r"[A-Za-z0-9-]+")
 
 
 class OnHost(Protocol):
@@ -89,18 +91,24 @@ class BucketWriters:
         self._heartbeat.work.append(weakref.WeakMethod(work))
 
     def is_gone(self, name: str) -> bool:
-        """Return True if a process has ended, or sent no heartbeat for a lease period while this process watched."""
-        host, _, on_host = name.partition("-")
-        if host == self._host:
-            return self._on_host.is_gone(on_host)
-        found = self._objects.head(f"{WRITERS}/{name}")
-        if found is None:
-            return True
+        """Return True if a process has ended, or sent no heartbeat for a lease period while this process watched.
+
+        A damaged name, read from a lock, is watched for a lease period too: its process may be alive.
+        """
+        tag = ""
+        if _NAME.fullmatch(name):
+            host, _, on_host = name.partition("-")
+            if host == self._host:
+                return self._on_host.is_gone(on_host)
+            found = self._objects.head(f"{WRITERS}/{name}")
+            if found is None:
+                return True
+            tag = found.tag
         now = time.monotonic()
-        seen = self._seen.setdefault(name, _Seen(found.tag, now, now))
+        seen = self._seen.setdefault(name, _Seen(tag, now, now))
         # After a long pause of this process, watching starts again: the other one may have been stopped with it.
-        if seen.tag != found.tag or now - seen.until > self.lease_s / 2:
-            seen.tag, seen.since = found.tag, now
+        if seen.tag != tag or now - seen.until > self.lease_s / 2:
+            seen.tag, seen.since = tag, now
         seen.until = now
         return now - seen.since > self.lease_s
 

@@ -182,3 +182,17 @@ def test_a_process_that_ends_does_not_wait_for_an_unavailable_bucket(monkeypatch
     began = time.monotonic()
     del writers
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"1f04724cf321c8f\x02-vm-1-b85068d5374b4e33", b"\xff", b"../x", b"host-a\x00b"]
+)
+def test_a_lock_with_a_damaged_name_is_taken_over_after_a_lease(
+    objects: Objects, writers_of: MakeWriters, contents: bytes
+) -> None:
+    objects.put("locks/key", contents)
+    began = time.monotonic()
+
+    with held(objects, writers_of("host"), "key", "working") as has_waited:
+        assert has_waited
+        assert time.monotonic() - began >= LEASE_S
