@@ -14,6 +14,7 @@ from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, Compariso
 from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
 from components.statistics import POWER, PairedTest
 from runner import results
+from runner.console.command_parser import CELL, SWEEP
 from runner.console.display import about
 from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditions, too_few_groups
 
@@ -25,11 +26,9 @@ _MAX_FALSE_RATE = ".24"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", nargs="+", help="a sweep's folder, or its id in results/; several are one family")
-    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
-    parser.add_argument(
-        "--baseline", default="", metavar="CELL", help="a cell's id or axis values, e.g. retriever=bm25 (default: best)"
-    )
+    parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; several are one family")
+    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("--baseline", default="", metavar="CELL", help=f"{CELL} (default: the best mean)")
     parser.add_argument(
         "--alpha", type=_share, default=0.05, help="probability of a false verdict (default: %(default)s)"
     )
