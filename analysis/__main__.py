@@ -1,4 +1,4 @@
-"""python -m analysis compare | effects | pareto | table"""
+"""python -m analysis best | compare | effects | ...: tables and tests from results of sweeps."""
 
 if __name__ == "__main__":  # before the slow imports, which Ctrl-C may interrupt, too
     from runner.console.interruptible import run_main
@@ -8,50 +8,120 @@ if __name__ == "__main__":  # before the slow imports, which Ctrl-C may interrup
 
 import sys
 from importlib import import_module
+from typing import NamedTuple
 
 from components.errors import RagGridError
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import CELL, SWEEP, CommandParser, add_command
 from runner.console.display import say_error
-from runner.results import add_option
+
+
+class Command(NamedTuple):
+    """A command: the module with `add_arguments(parser)` and `run(options) -> int`, and the words of its help.
+
+    `example` follows the command's name. `page` is the page of the documentation.
+    """
+
+    module: str
+    purpose: str
+    example: str
+    page: str
+
 
 COMMANDS = {
-    "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
-    "compare": ("analysis.compare", "cells that differ from the best one, or from a baseline, and by how much"),
-    "effects": ("analysis.effects", "how much each axis affects a metric"),
-    "notebooks": ("analysis.notebook_files", "six notebooks to work through with your sweep or a demo"),
-    "pareto": ("analysis.pareto", "cells that no other cell beats in both quality and cost"),
-    "plot": ("analysis.plot", "a chart of a metric over the levels of an axis"),
-    "repeats": ("analysis.repeats", "how much of a metric's noise comes from samples, answers and judge"),
-    "report": (
+    "best": Command(
+        "analysis.best",
+        "show the cells that may be the best, for each subset, topic and task",
+        "latest --metric ndcg@10",
+        "docs/decisions.md",
+    ),
+    "compare": Command(
+        "analysis.compare",
+        "show the cells that differ from the best one, or from a baseline, and by how much",
+        "latest --metric rouge_l --baseline retriever=bm25",
+        "docs/comparing.md",
+    ),
+    "effects": Command(
+        "analysis.effects",
+        "show how much each axis affects a metric",
+        "latest --metric rouge_l",
+        "docs/comparing.md",
+    ),
+    "notebooks": Command(
+        "analysis.notebook_files",
+        "write six notebooks to work through with your sweep or a demo",
+        "latest --output notebooks",
+        "docs/results.md",
+    ),
+    "pareto": Command(
+        "analysis.pareto",
+        "show the cells that no other cell beats in both quality and cost",
+        "latest --metric ndcg@10 --against seconds",
+        "docs/comparing.md",
+    ),
+    "plot": Command(
+        "analysis.plot",
+        "draw a chart of a metric over the levels of an axis",
+        "latest --metric rouge_l --axis chunk.size --by retriever",
+        "docs/comparing.md",
+    ),
+    "repeats": Command(
+        "analysis.repeats",
+        "show how much of a metric's noise comes from samples, answers and judge",
+        "latest --metric accuracy",
+        "docs/comparing.md",
+    ),
+    "report": Command(
         "analysis.report.report_command",
-        "which cell to take, why, what it costs and where it fails, on one page",
+        "write a page on which cell to take, why, what it costs and where it fails",
+        "latest",
+        "docs/report.md",
     ),
-    "samples": ("analysis.samples.samples_command", "samples of a cell: question, answer, and where the evidence was"),
-    "testset": (
+    "samples": Command(
+        "analysis.samples.samples_command",
+        "show samples of a cell: question, answer, and where the evidence was",
+        "latest best --worst 3",
+        "docs/forensics.md",
+    ),
+    "testset": Command(
         "analysis.testset.drafts_command",
-        "generated evaluation data: accepted and rejected drafts with the reasons",
+        "show generated evaluation data: accepted and rejected drafts with the reasons",
+        "my_set --state rejected",
+        "docs/generation.md",
     ),
-    "table": ("analysis.table", "a published table next to the matching cells of a sweep"),
+    "table": Command(
+        "analysis.table",
+        "show a published table next to the matching cells of a sweep",
+        "crud_rag/3 latest",
+        "docs/published.md",
+    ),
 }
-"""Commands: the module with `add_arguments(parser)` and `run(options) -> int`, and the purpose shown in the help."""
 
+_COMMAND = "python -m analysis"
 _WITHOUT_METRICS = ("notebooks", "testset")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code, 2 if results are missing or unusable."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    parser = CommandParser(prog="python -m analysis", description="Tables and tests from results of sweeps.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, (module, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=f"Shows {purpose}.")
+    parser = CommandParser(
+        prog=_COMMAND,
+        description=f"Tables, tests and pages from results of sweeps. Arguments name {SWEEP}; and {CELL}.",
+        example=f"{_COMMAND} report latest",
+        page="docs/results.md",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        example = f"{_COMMAND} {name} {command.example}"
+        added = add_command(commands, name, command.purpose, example=example, page=command.page)
         if name in arguments[:1]:
-            import_module(module).add_arguments(command)
+            import_module(command.module).add_arguments(added)
             if name not in _WITHOUT_METRICS:
-                add_option(command)
+                from runner.results import add_option
+
+                add_option(added)
     options = parser.parse_args(arguments)
     try:
-        code: int = import_module(COMMANDS[options.command][0]).run(options)
+        code: int = import_module(COMMANDS[options.command].module).run(options)
     except RagGridError as error:
         say_error(error)
         return 2

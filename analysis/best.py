@@ -13,6 +13,7 @@ from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, S
 from analysis.report.naming import CellNames
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from runner import results
+from runner.console.command_parser import SWEEP
 from runner.results import COMPARE_ALIKE, CellResult, LoadedSweep, groups_note
 
 _N_NAMED = 3
@@ -23,12 +24,12 @@ _INDENT = "  "
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("sweep", help=SWEEP)
     parser.add_argument(
         "--metric",
         default="",
-        metavar="[SUBSET:]METRIC",
-        help="e.g. ndcg@10 (default: the metric that ranks the sweep)",
+        metavar="METRIC",
+        help="e.g. ndcg@10 or SUBSET:ndcg@10 (default: the metric that ranks the sweep)",
     )
     terminal.add_format(parser)
 

@@ -10,10 +10,11 @@ from rich.markup import escape
 
 from analysis import comparison
 from analysis import table_output as terminal
-from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, ComparisonRow, Family, Standing
+from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, ComparisonRow, Family, Standing, needed_span
 from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
 from components.statistics import POWER, PairedTest
 from runner import results
+from runner.console.command_parser import CELL, SWEEP
 from runner.console.display import about
 from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditions, too_few_groups
 
@@ -25,11 +26,9 @@ _MAX_FALSE_RATE = ".24"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", nargs="+", help="a sweep's folder, or its id in results/; several are one family")
-    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
-    parser.add_argument(
-        "--baseline", default="", metavar="CELL", help="a cell's id or axis values, e.g. retriever=bm25 (default: best)"
-    )
+    parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; several are one family")
+    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("--baseline", default="", metavar="CELL", help=f"{CELL} (default: the best mean)")
     parser.add_argument(
         "--alpha", type=_share, default=0.05, help="probability of a false verdict (default: %(default)s)"
     )
@@ -72,7 +71,7 @@ def show(console: Console, family: Family) -> None:
     )
     for line in (*_same_lines(family), *_sample_lines(family), *_trust_lines(family)):
         console.print(f"[dim]{escape(line)}[/]")
-    for line in (_over_own_samples(family), _conclusion(family), _detectable(family)):
+    for line in (_over_own_samples(family), _conclusion(family), _detectable(family), _needed(family)):
         if line:
             console.print(escape(line))
     for cell in family.failed:
@@ -258,6 +257,16 @@ def _detectable(family: Family) -> str:
     span = low if low == high else f"{low} to {high}, depending on the cell"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
     return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power, measured spread)."
+
+
+def _needed(family: Family) -> str:
+    """Describe how many questions would distinguish the rows without a significant difference."""
+    span = needed_span(family)
+    if not span:
+        return ""
+    against = "the best cell" if family.is_picked else "the baseline"
+    undecided = "them" if len(family.not_distinguishable) > 1 else "it"
+    return f"At the observed differences, to tell {undecided} from {against} would need {span} questions."
 
 
 def _name(family: Family, cell: CellResult) -> str:

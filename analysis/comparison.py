@@ -1,5 +1,6 @@
 """Comparison of all cells of a sweep with one of them, on the samples that all of them have."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +20,10 @@ from components.statistics import (
     holm,
     minimum_detectable_difference,
     right_or_wrong,
+    times_as_many,
 )
+from runner.console.display import estimate
+from runner.console.prose import listed
 from runner.results import (
     BEST,
     OK,
@@ -74,7 +78,9 @@ class ComparisonRow:
 
     `p_adjusted` is corrected for the size of the family. `detectable` is the true difference that this test finds with
     probability `POWER`. It is None if the paired differences do not vary, if their spread is unknown, or if there are
-    too few clusters for a p-value at that level.
+    too few clusters for a p-value at that level. `n_needed` estimates the number of samples with which the test would
+    find the observed difference with the same probability. It is None if the cell already differs significantly, and
+    if `detectable` is None or the observed difference is 0.
     """
 
     standing: Standing
@@ -82,6 +88,7 @@ class ComparisonRow:
     p_adjusted: float
     verdict: str
     detectable: float | None
+    n_needed: int | None
 
     @property
     def is_decided(self) -> bool:
@@ -239,9 +246,10 @@ def _rows(family: Family, table: _Table) -> tuple[ComparisonRow, ...]:
         table.standings[1:], comparisons, correction.p.tolist(), against_first, strict=True
     ):
         verdict = _verdict(family, comparison, is_shown=p <= family.alpha)
-        rows.append(
-            ComparisonRow(standing, comparison, p, verdict, _detectable(comparison, family.test, correction, scores))
-        )
+        detectable = _detectable(comparison, family.test, correction, scores)
+        can_tell = p > family.alpha and detectable is not None
+        n_needed = _n_needed(comparison, correction) if can_tell else None
+        rows.append(ComparisonRow(standing, comparison, p, verdict, detectable, n_needed))
     return tuple(rows)
 
 
@@ -280,6 +288,26 @@ def _detectable(
         return None
     size = minimum_detectable_difference(error, comparison.df, critical=critical, right_or_wrong=scores)
     return size if np.isfinite(size) else None
+
+
+def needed_span(family: Family) -> str:
+    """Return the number of samples that would distinguish the undecided cells at their observed differences, as "about
+    850" or "about 850 to 6,200"; "" if no number can be computed.
+    """
+    numbers = [row.n_needed for row in family.not_distinguishable if row.n_needed is not None]
+    if not numbers:
+        return ""
+    return f"about {listed(dict.fromkeys(estimate(n) for n in (min(numbers), max(numbers))), 'to')}"
+
+
+def _n_needed(comparison: Comparison, correction: _Correction) -> int | None:
+    """Return the samples that would distinguish the cells at the observed difference, rounded up."""
+    critical = correction.critical if correction.critical is not None else comparison.critical
+    error, difference = comparison.standard_error, comparison.difference
+    if not error or not difference or critical is None:
+        return None
+    times = times_as_many(abs(difference), error, comparison.df, critical=critical)
+    return math.ceil(comparison.n * times) if times > 1 else None
 
 
 def as_record(family: Family) -> dict[str, object]:
@@ -333,6 +361,7 @@ def _row_record(row: ComparisonRow) -> dict[str, object]:
         "n_clusters": found.n_clusters,
         "standard_error": found.standard_error,
         "detectable_difference": row.detectable,
+        "n_needed": row.n_needed,
     }
 
 

@@ -13,6 +13,7 @@ from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import results
+from runner.console.command_parser import SWEEP
 from runner.results import OK, CellResult, CommonSamples, SubsetMetric, common_samples, groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
@@ -21,8 +22,8 @@ _ORDER = {True: "best", False: "best", None: "largest"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
-    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("sweep", help=SWEEP)
+    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
     terminal.add_format(parser)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from analysis import table_output as terminal
 from analysis.notebooks import NOTEBOOKS
 from components.errors import DataError, MissingExtraError
+from runner.console.command_parser import SWEEP
 from runner.results import find_sweep
 
 _FOLDER = Path(__file__).parent / "notebooks"
@@ -15,9 +16,7 @@ _NO_SWEEP = 'SWEEP = ""'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument(
-        "sweep", nargs="?", help="a sweep's folder, or its id in results/, to look at (default: a small demo)"
-    )
+    parser.add_argument("sweep", nargs="?", help=f"{SWEEP}, to look at (default: a small demo)")
     parser.add_argument("--output", type=Path, metavar="DIR", default=Path("notebooks"), help="default: %(default)s")
 
 

@@ -12,6 +12,7 @@ from analysis.table_output import BOLD, Marks, TableColumn
 from components.errors import DataError
 from components.statistics import dominators
 from runner import results
+from runner.console.command_parser import SWEEP
 from runner.console.display import about
 from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, tokens_of
 
@@ -22,13 +23,14 @@ _FRONT = "[bold]front[/]"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
-    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("sweep", help=SWEEP)
+    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
         "--against",
         choices=COSTS,
         default="tokens",
-        help="default: %(default)s",
+        metavar="COST",
+        help="%(choices)s (default: %(default)s)",
     )
     parser.add_argument(
         "--price-prompt",

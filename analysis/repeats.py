@@ -13,6 +13,7 @@ from components.errors import DataError
 from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
 from runner import results
+from runner.console.command_parser import SWEEP
 from runner.results import (
     DRAWS,
     OK,
@@ -30,8 +31,8 @@ Draw = tuple[int, int]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/, with repeat=0,1 or judge_repeat=0,1")
-    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:accuracy")
+    parser.add_argument("sweep", help=f"{SWEEP}, with repeat=0,1 or judge_repeat=0,1")
+    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:accuracy")
     terminal.add_format(parser)
 
 

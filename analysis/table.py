@@ -15,6 +15,7 @@ from analysis.published import TABLES, Beside, Number, PrintedBlock, PrintedLine
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.errors import DataError
 from runner import results
+from runner.console.command_parser import SWEEP
 from runner.results import CellResult
 
 _PERCENT = "percent"
@@ -23,7 +24,7 @@ _PERCENT = "percent"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("table", nargs="?", help="e.g. crud_rag/3 (default: list the tables)")
-    parser.add_argument("sweep", nargs="?", help="a sweep's folder, or its id in results/ (default: the table alone)")
+    parser.add_argument("sweep", nargs="?", help=f"{SWEEP} (default: the table alone)")
     parser.add_argument("--metric", action="append", default=[], help="of the table, e.g. bleu; may be given again")
     parser.add_argument(
         "--csv", type=Path, metavar="FILE", help="also write the comparison to this file, one number per line"

@@ -13,12 +13,16 @@ def run() -> None:
 def _run() -> None:
     from components.secrets.output import mask_output
     from components.threads import n_cores
+    from runner.launch.command_help import asks_for_help, command_help
 
     mask_output()
     if "--version" in sys.argv[1:]:  # Hydra would print its own
         from runner.engine.environment import program_version
 
         sys.stdout.write(f"rag-grid {program_version()}\n")
+        return
+    if asks_for_help(sys.argv[1:]):  # Hydra would print every field
+        sys.stdout.write(command_help())
         return
     will_log = _will_log(sys.argv[1:])
     if will_log:

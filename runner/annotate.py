@@ -7,38 +7,28 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
 
 
 import argparse
-import json
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
-from components.errors import ConfigError, DataError, RagGridError
-from components.text.languages import detect_language
-from runner.console.command_parser import CommandParser
-from runner.console.display import make_console, say_error
-from runner.console.written_files import write_lines
-from runner.results.released_set import Testset
-from runner.results.set_files import holds_testset, read_testset, write_testset, write_testsets
-from runner.results.set_lines import line_of
-from runner.testset.annotating import annotation_tables as tables
-from runner.testset.annotating.acceptance import THRESHOLDS, acceptance, acceptance_csv, is_accepted, ratings_of
-from runner.testset.annotating.annotated_set import drawn
-from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
-from runner.testset.annotating.annotations import Annotated
-from runner.testset.annotating.annotator_agreement import annotator_agreement
-from runner.testset.annotating.annotator_wording import WORDINGS, Language
-from runner.testset.annotating.disjoint_parts import split
-from runner.testset.annotating.gating import gates_of
-from runner.testset.annotating.importing import imported
-from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
-from runner.testset.annotating.sheet import sheet_of
+from components.errors import RagGridError
+from runner.console.command_parser import CommandParser, add_command
+from runner.console.display import say_error
+from runner.testset.annotating.annotation_choices import THRESHOLDS, AnnotationFormat, AnnotatorFrom, Language
 
-
-class AnnotationFormat(StrEnum):
-    """Format of an export for annotators: tasks for Label Studio as JSON, or a CSV sheet."""
-
-    LABEL_STUDIO = "label-studio"
-    CSV = "csv"
+_COMMAND = "python -m runner.annotate"
+_PAGE = "docs/annotation.md"
+_COMMANDS = (
+    ("export", "write tasks for Label Studio, or a sheet for each annotator", "my_set --to tasks.json"),
+    ("import", "turn corrections by annotators into a new version", "my_set ann.csv bob.csv --out my_set_2"),
+    ("agree", "measure the agreement of annotators", "my_set ann.csv bob.csv"),
+    ("accept", "show the share of the set that annotators accept, by topic and task", "my_set ann.csv bob.csv --at 4"),
+    (
+        "split",
+        "divide the set so that no parts share a gold document or a conversation",
+        "my_set --sizes train=5 dev=1 test=4 --out parts",
+    ),
+)
+"""Name, purpose and example of each command."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,23 +39,29 @@ def main(arguments: list[str] | None = None) -> int:
     written then.
     """
     options = _parser().parse_args(arguments)
-    commands = {"export": _export, "import": _import, "agree": _agree, "accept": _accept, "split": _split}
+    from runner.testset.annotating.annotate_command import run  # --help does not need it
+
     try:
-        return commands[options.command](options, read_testset(options.folder))
+        return run(options)
     except RagGridError as error:
         say_error(error)
         return 2
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.annotate", description=__doc__)
+    parser = CommandParser(
+        prog=_COMMAND,
+        description="Lets people check, correct and rate the questions of a released set.",
+        example=f"{_COMMAND} export my_set --to tasks.json",
+        page=_PAGE,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    export = commands.add_parser("export", help="tasks for Label Studio, or a sheet for each annotator")
-    into = commands.add_parser("import", help="turn corrections by annotators into a new version")
-    agree = commands.add_parser("agree", help="measure the agreement of annotators")
-    accept = commands.add_parser("accept", help="share of the set that annotators accept, by topic and task")
-    parts = commands.add_parser("split", help="divide the set so that no parts share a gold document or a conversation")
-    for command in (export, into, agree, accept, parts):
+    added = {
+        name: add_command(commands, name, purpose, example=f"{_COMMAND} {name} {example}", page=_PAGE)
+        for name, purpose, example in _COMMANDS
+    }
+    export, into, agree, accept, parts = added.values()
+    for command in added.values():
         command.add_argument("folder", type=Path, metavar="DIR", help="a released set")
     for command in (into, agree, accept):
         command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Label Studio's .json, sheets (.csv)")
@@ -106,127 +102,3 @@ def _add_choices(
 ) -> None:
     shown = "" if default is None else f" (default: {default})"
     command.add_argument(name, type=choices, choices=list(choices), default=default, help=text + shown)
-
-
-def _export(options: argparse.Namespace, testset: Testset) -> int:
-    if options.per_cell is not None and options.per_cell < 1:
-        raise ConfigError(f"--per-cell: got {options.per_cell}, expected at least 1 sample of each topic and task")
-    ending = ".csv" if options.format is AnnotationFormat.CSV else ".json"
-    if options.to.suffix.lower() != ending:
-        raise ConfigError(
-            f"--to: got {options.to}, expected a file that ends in {ending} for --format {options.format}"
-        )
-    samples = drawn(testset.samples, options.per_cell, options.seed)
-    if not samples:
-        raise DataError(f"{options.folder}: has no samples to annotate")
-    is_chinese = detect_language(sample.question for sample in samples) == "zh"
-    wording = WORDINGS[options.language or (Language.ZH if is_chinese else Language.EN)]
-    if options.format is AnnotationFormat.CSV:
-        write_lines(options.to, [sheet_of(samples, testset, wording)])
-        print(f"wrote {len(samples):,} samples to {options.to}: a copy for each annotator, named after them")
-        return 0
-    config = options.to.with_suffix(".xml")
-    write_lines(config, [labelling_config(samples, testset, wording)])
-    write_lines(options.to, [json.dumps(list(tasks_of(samples, testset)), ensure_ascii=False, indent=1)])
-    print(f"wrote {len(samples):,} tasks to {options.to}, and the labelling configuration to {config}")
-    return 0
-
-
-def _import(options: argparse.Namespace, testset: Testset) -> int:
-    annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=False)
-    new = imported(testset, annotated.annotations, options.prefer, gates_of(testset))
-    others = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
-    files = {name: b"".join(map(line_of, lines)) for name, lines in others.items()}
-    files = {name: content for name, content in files.items() if content}
-    console = make_console()
-    if holds_testset(options.out, new.testset, files):
-        console.print(
-            f"already done: version {new.testset.key[:12]} is in {options.out}, and nothing differs", markup=False
-        )
-        return 0
-    write_testset(options.out, new.testset, files)
-    _report_left_out(annotated)
-    for conflict in new.conflicts:
-        console.print(f"unchanged: {conflict.sample}: {conflict.detail}", markup=False)
-    for line in new.rejected:
-        console.print(f"removed: {line['id']}: {line['gate']}: {line['reason']} {line['detail']}", markup=False)
-    changes = f"{new.n_edits} fields changed, {len(new.conflicts)} conflicts, {len(new.rejected)} samples rejected"
-    console.print(f"{len(annotated.annotations):,} annotations, {changes}")
-    origin = "the same content" if new.testset.key == testset.key else f"derived from {testset.key[:12]}"
-    console.print(f"version {new.testset.key[:12]} in {options.out}, {origin}", markup=False)
-    if new.conflicts and not options.prefer and len({each.annotator for each in annotated.annotations}) > 1:
-        print("Where annotators disagree, --prefer ANNOTATOR lets one of them decide.")
-    return 1 if new.conflicts or new.rejected else 0
-
-
-def _agree(options: argparse.Namespace, testset: Testset) -> int:
-    annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=True)
-    found = annotator_agreement(testset, annotated.annotations)
-    if found.n_annotators < 2:
-        raise DataError(f"FILE: got annotations of {found.n_annotators} annotators, expected at least 2 to compare")
-    if options.json:
-        write_lines(options.json, [json.dumps(tables.agreement_record(found), ensure_ascii=False, indent=2)])
-    _report_left_out(annotated)
-    tables.show_agreement(make_console(), found)
-    return 0
-
-
-def _accept(options: argparse.Namespace, testset: Testset) -> int:
-    annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=True)
-    ratings = ratings_of(annotated.annotations)
-    if not ratings:
-        raise DataError(f"FILE: got {len(annotated.annotations)} annotations without a rating, expected some ratings")
-    samples = [sample for sample in testset.samples if is_accepted(ratings.get(sample.id, ()), options.at)]
-    if options.write and not samples:
-        raise DataError(f"--write: no sample is rated {options.at} or more by most of its raters; use a lower --at")
-    cells = acceptance(testset, ratings)
-    if options.csv:
-        write_lines(options.csv, [acceptance_csv(cells)])
-    _report_left_out(annotated)
-    tables.show_acceptance(make_console(), cells)
-    if options.write:
-        accepted = testset.next_version(samples, (), {"accepted_at": options.at})
-        write_testset(options.write, accepted)
-        print(f"wrote the {len(samples):,} accepted samples to {options.write}: version {accepted.key[:12]}")
-    return 0
-
-
-def _split(options: argparse.Namespace, testset: Testset) -> int:
-    if options.out.exists():
-        raise DataError(f"--out: {options.out} exists already; choose another place")
-    parts = split(testset, _sizes(options.sizes), options.seed)
-    abouts = {part.name: {"part": part.name, "seed": options.seed} for part in parts}
-    write_testsets(
-        options.out, {part.name: testset.next_version(part.samples, (), abouts[part.name]) for part in parts}
-    )
-    tables.show_split(make_console(), parts)
-    return 0
-
-
-def _sizes(words: Sequence[str]) -> Mapping[str, float]:
-    sizes: dict[str, float] = {}
-    for word in words:
-        name, _, size = word.partition("=")
-        try:
-            share = float(size)
-        except ValueError:
-            share = 0.0
-        if not name.isidentifier() or name in sizes or not 0 < share < float("inf"):
-            raise ConfigError(f"--sizes: got {word!r}, expected NAME=SHARE, each name once: train=5 dev=1 test=4")
-        sizes[name] = share
-    return sizes
-
-
-def _report_left_out(annotated: Annotated) -> None:
-    counts = {
-        "skipped by their annotator": annotated.n_skipped,
-        "drafts not submitted": annotated.n_drafts,
-        "not annotated": annotated.n_untouched,
-        "of samples that are no longer in the set": annotated.n_of_removed,
-    }
-    for reason, n in counts.items():
-        if n:
-            print(f"left out: {n:,} {reason}")
-    if annotated.others:
-        names = ", ".join(sorted(annotated.others))
-        make_console().print(f"ignored, as they are not tasks of this set: {names}", markup=False)

@@ -18,16 +18,15 @@ from rich.markup import escape
 from components.datasets.named_sets import NAMED_SETS
 from components.errors import DataError, RagGridError
 from components.json_value import Json
-from components.protocols import Dataset
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import make_console, say_error
-from runner.launch.compose import compose_config
-from runner.pipeline.building import build_component, plugins_of
-from runner.testset.describing.data_description import describe_benchmark
 from runner.testset.describing.data_tables import print_table
-from runner.testset.fetching.fetching import fetch
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
+
+
+_DESCRIBE = "python -m runner.datasets describe dataset=demo_en"
+_PAGE = "docs/datasets.md"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _fetch(name: str, source: Path | None) -> None:
+    from runner.testset.fetching.fetching import fetch
+
     console = make_console()
     fetch(name, source, lambda line: console.print(escape(line)))
     console.print(
@@ -53,6 +54,11 @@ def _fetch(name: str, source: Path | None) -> None:
 
 
 def _describe(overrides: list[str], target: Path | None) -> None:
+    from components.protocols import Dataset
+    from runner.launch.compose import compose_config
+    from runner.pipeline.building import build_component, plugins_of
+    from runner.testset.describing.data_description import describe_benchmark
+
     config = compose_config(overrides)
     dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", plugins_of(config))
     description = describe_benchmark(dataset.name, dataset.load())
@@ -62,12 +68,24 @@ def _describe(overrides: list[str], target: Path | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.datasets", description=__doc__)
+    parser = CommandParser(
+        prog="python -m runner.datasets",
+        description="Describes the content of a data set, and fetches published data sets by name.",
+        example=_DESCRIBE,
+        page=_PAGE,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    describe = commands.add_parser("describe", help="sizes, lengths, subsets, gold, near-duplicates, leaks")
+    purpose = "show sizes, lengths, subsets, gold, near-duplicates and leaks of a data set"
+    describe = add_command(commands, "describe", purpose, example=_DESCRIBE, page=_PAGE)
     describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")
     describe.add_argument("--json", type=Path, help="file for the whole description")
-    fetching = commands.add_parser("fetch", help="download a published data set (docs/datasets.md)")
+    fetching = add_command(
+        commands,
+        "fetch",
+        "download a published data set",
+        example="python -m runner.datasets fetch scifact",
+        page=_PAGE,
+    )
     fetching.add_argument("name", help=f"one of {', '.join(sorted(NAMED_SETS))}")
     fetching.add_argument("--from", dest="source", type=Path, metavar="FOLDER", help="files downloaded by hand")
     return parser

@@ -8,19 +8,24 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.errors import RagGridError
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import CELL, SWEEP, CommandParser
 from runner.console.display import make_console, say_error
 from runner.engine.plugins.trusted import add_option
-from runner.results.loaded_sweep import load
-from runner.serving.exporting.exported_cell import ExportedCell, exported_cell
-from runner.serving.exporting.exported_folder import write_folder
+
+if TYPE_CHECKING:
+    from runner.serving.exporting.exported_cell import ExportedCell
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Export the cell. Return the exit code: 0, or 2 after one clear message, with nothing written."""
     options = _parser().parse_args(arguments)
+    from runner.results.loaded_sweep import load  # --help needs none of these
+    from runner.serving.exporting.exported_cell import exported_cell
+    from runner.serving.exporting.exported_folder import write_folder
+
     try:
         sweep = load(options.sweep)
         cell = exported_cell(sweep, sweep.cell(options.cell), options.store)
@@ -33,16 +38,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.export", description=__doc__)
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
-    parser.add_argument("cell", help="the cell's id, or values of its axes, e.g. retriever=bm25,top_k=2")
+    parser = CommandParser(
+        prog="python -m runner.export",
+        description="Exports the pipeline of one cell as a folder that answers questions.",
+        example="python -m runner.export latest best --out winner",
+        page="docs/export.md",
+    )
+    parser.add_argument("sweep", help=SWEEP)
+    parser.add_argument("cell", help=CELL)
     parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
     parser.add_argument("--store", type=Path, help="the sweep's store (default: the store that it ran with)")
     add_option(parser)
     return parser
 
 
-def _say(cell: ExportedCell, out: Path, n_bytes: int) -> None:
+def _say(cell: "ExportedCell", out: Path, n_bytes: int) -> None:
     script = out / "pipeline.py"
     option = " --trust" if cell.code else ""
     lines = [

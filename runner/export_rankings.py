@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import CELL, SWEEP, CommandParser
 from runner.console.display import say_error
 from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted import add_option
@@ -49,11 +49,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.export_rankings", description=__doc__)
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
-    parser.add_argument(
-        "--cell", help="its id, values of its axes, e.g. retriever=bm25,top_k=2, or best (default: the only cell)"
+    parser = CommandParser(
+        prog="python -m runner.export_rankings",
+        description="Writes the rankings of a cell as a TREC run or a FinanceRAG submission.",
+        example="python -m runner.export_rankings latest --cell best --format trec --output run.txt",
+        page="docs/results.md",
     )
+    parser.add_argument("sweep", help=SWEEP)
+    parser.add_argument("--cell", help=f"{CELL} (default: the only cell)")
     parser.add_argument(
         "--format", type=RankingFormat, choices=list(RankingFormat), required=True, help="format of the file"
     )

@@ -1,9 +1,4 @@
-"""python -m runner.generate: generates questions with gold from a corpus.
-
-python -m runner.generate corpus.path=my_docs llm=openai out=my_set     the set; see docs/generation.md
-python -m runner.generate check dataset=jsonl dataset.documents=...     only the gates, on any data set
-python -m runner.generate --cfg ...                                     the configuration, without running it
-"""
+"""python -m runner.generate corpus.path=my_docs llm=openai out=my_set: generates questions with gold from a corpus."""
 
 if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
@@ -11,17 +6,14 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
     run_main("runner.generate")
 
 
+import argparse
 import sys
 from collections.abc import Sequence
 
-from omegaconf import OmegaConf
-
 from components.errors import RagGridError
+from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
-from runner.testset.making.composing import composed, settings_of
-from runner.testset.making.generation_run import EXIT_INTERRUPTED, run
-
-EXIT_NOT_RUN = 2
+from runner.console.interruptible import EXIT_INTERRUPTED, EXIT_NOT_RUN
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,8 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return check(words[1:])
         if {"-h", "--help"} & set(words):
-            print(__doc__)
+            _parser().print_help()
             return 0
+        from omegaconf import OmegaConf  # --help needs none of these
+
+        from runner.testset.making.composing import composed, settings_of
+        from runner.testset.making.generation_run import run
+
         config = composed([word for word in words if word != "--cfg"])
         if "--cfg" in words:
             print(OmegaConf.to_yaml(OmegaConf.create(config)))
@@ -50,3 +47,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say_error("\nInterrupted. Every reply and every finished stage is cached: run the same command to resume.")
         return EXIT_INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return a parser for the help alone: overrides are read by Hydra."""
+    parser = CommandParser(
+        prog="python -m runner.generate",
+        usage="%(prog)s [-h] [--cfg] [check] key=value ...",
+        description="Generates questions with gold from a corpus.",
+        example="python -m runner.generate corpus.path=my_docs llm=openai out=my_set",
+        page="docs/generation.md",
+    )
+    parser.add_argument(
+        "key=value", nargs="*", help="settings of the run: corpus.path, llm, checker, out, language, tasks, topics, ..."
+    )
+    parser.add_argument("check", nargs="?", help="only run the gates, on any data set: see check --help")
+    parser.add_argument("--cfg", action="store_true", help="show the whole configuration, without running it")
+    return parser

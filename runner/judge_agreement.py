@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -19,17 +20,14 @@ from rich.table import Table
 from components.errors import RagGridError
 from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import SWEEP, CommandParser
 from runner.console.display import make_console, one_line, say_error
 from runner.engine.plugins.trusted import add_option, trust
-from runner.engine.store import open_store
-from runner.labels.agreement.labelled_sweep import OfCell, cells_by_answer, held_against_labels
-from runner.labels.graders import graders_of
-from runner.labels.label_files import LabelledItem, read_labels
-from runner.labels.rating import Rated, rate
-from runner.launch.compose import compose_config
-from runner.pipeline.building import plugins_of
-from runner.results import find_sweep
+
+if TYPE_CHECKING:
+    from runner.labels.agreement.labelled_sweep import OfCell
+    from runner.labels.label_files import LabelledItem
+    from runner.labels.rating import Rated
 
 _OVERALL = "all metrics"
 
@@ -41,6 +39,15 @@ def main(arguments: list[str] | None = None) -> int:
     nothing was run.
     """
     options = _parser().parse_args(arguments)
+    from runner.engine.store import open_store  # --help needs none of these
+    from runner.labels.agreement.labelled_sweep import cells_by_answer, held_against_labels
+    from runner.labels.graders import graders_of
+    from runner.labels.label_files import read_labels
+    from runner.labels.rating import rate
+    from runner.launch.compose import compose_config
+    from runner.pipeline.building import plugins_of
+    from runner.results import find_sweep
+
     try:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
@@ -65,13 +72,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.judge_agreement", description=__doc__)
+    parser = CommandParser(
+        prog="python -m runner.judge_agreement",
+        description="Validates a judge against human labels before its numbers are trusted.",
+        example="python -m runner.judge_agreement --labels labels.csv --judge omnieval --sweep latest",
+        page="docs/judges.md",
+    )
     parser.add_argument(
         "--labels", type=Path, required=True, help="human labels: .jsonl, .csv, or Label Studio's .json"
     )
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument(
-        "--sweep", help="a sweep with labels for some of its answers: adds bias and corrected mean of every cell"
+        "--sweep", help=f"{SWEEP}. With labels for some of its answers: adds bias and corrected mean of every cell"
     )
     parser.add_argument("--json", type=Path, help="file for the whole report, with every disagreement")
     add_option(parser)
@@ -82,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(
-    rated: Sequence[Rated], items: Sequence[LabelledItem], cells_of: Mapping[tuple[str, str], list[str]]
+    rated: Sequence["Rated"], items: Sequence["LabelledItem"], cells_of: Mapping[tuple[str, str], list[str]]
 ) -> dict[str, Json]:
     """Return the agreement by metric, and each disagreement with its answer and the cells of the sweep that gave it."""
     names = list(dict.fromkeys(rating.metric for rating in rated))
@@ -110,7 +122,7 @@ def _report(
     }
 
 
-def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
+def _entry(ratings: Sequence["Rated"]) -> dict[str, Json]:
     rated = [(rating.label, rating.judged, rating.question) for rating in ratings if rating.judged is not None]
     n_failed = len(ratings) - len(rated)
     if not rated:
@@ -141,7 +153,7 @@ def _drop_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in entry.items() if name != "n_graded" and "weighted" not in name}
 
 
-def _cell_entry(each: OfCell) -> dict[str, Json]:
+def _cell_entry(each: "OfCell") -> dict[str, Json]:
     found = {} if each.found is None else asdict(each.found)
     return {"metric": each.metric, "cell_id": each.cell.cell_id, "overrides": list(each.cell.overrides), **found}
 

@@ -17,16 +17,13 @@ from typing import get_args
 from rich.console import Console
 
 from components.errors import ConfigError, RagGridError
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import SWEEP, CommandParser, add_command
 from runner.console.display import make_console, say_error
 from runner.console.written_files import write_lines
-from runner.labels.training.evaluating import evaluate
-from runner.labels.training.prepared_folder import read_manifest
-from runner.labels.training.preparing import Preparation, prepare
-from runner.labels.training.training import train
 from runner.labels.training.training_settings import Settings
-from runner.labels.training.training_tables import as_json, compared_table, losses_table, prepared_table
-from runner.results import find_sweep
+
+_COMMAND = "python -m runner.judge_training"
+_PAGE = "docs/judges.md"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,23 +41,47 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.judge_training", description=__doc__)
+    parser = CommandParser(
+        prog=_COMMAND,
+        description="Trains a judge on human labels.",
+        example=f"{_COMMAND} prepare --labels labels.csv --judge omnieval --out prepared",
+        page=_PAGE,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    preparing = commands.add_parser("prepare", help="turn labels into prompts and replies of the judge, in splits")
+    preparing = add_command(
+        commands,
+        "prepare",
+        "turn labels into prompts and replies of the judge, in splits",
+        example=f"{_COMMAND} prepare --labels labels.csv --judge omnieval --out prepared",
+        page=_PAGE,
+    )
     preparing.set_defaults(run=_prepare)
     preparing.add_argument(
         "--labels", type=Path, required=True, help="human labels: .jsonl, .csv, or Label Studio's .json"
     )
     preparing.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     preparing.add_argument(
-        "--sweep", help="the sweep whose answers were labelled: keeps questions about one document together"
+        "--sweep", help=f"{SWEEP}. If its answers were labelled, questions about one document stay together"
     )
     preparing.add_argument("--split", default="5:1:4", help="shares of train, validation and test (default 5:1:4)")
     preparing.add_argument("--seed", type=int, default=0, help="seed of the order in which questions are divided")
     preparing.add_argument("--out", type=Path, required=True, help="the folder to write")
     preparing.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. language=zh")
-    _add_training(commands.add_parser("train", help="a LoRA adapter for a causal language model (extra: train)"))
-    evaluating = commands.add_parser("evaluate", help="agreement with held-out labels, before and after training")
+    training = add_command(
+        commands,
+        "train",
+        "train a LoRA adapter for a causal language model (extra: train)",
+        example=f"{_COMMAND} train --data prepared --model Qwen/Qwen3-8B --out trained_judge",
+        page=_PAGE,
+    )
+    _add_training(training)
+    evaluating = add_command(
+        commands,
+        "evaluate",
+        "compare the agreement with held-out labels before and after training",
+        example=f"{_COMMAND} evaluate --data prepared --trained trained_judge",
+        page=_PAGE,
+    )
     evaluating.set_defaults(run=_evaluate)
     evaluating.add_argument("--data", type=Path, required=True, help="the folder that `prepare` wrote")
     evaluating.add_argument("--trained", type=Path, required=True, help="the folder that `train` wrote")
@@ -94,6 +115,10 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 
 
 def _prepare(options: argparse.Namespace) -> int:
+    from runner.labels.training.preparing import Preparation, prepare  # --help needs none of these
+    from runner.labels.training.training_tables import prepared_table
+    from runner.results import find_sweep
+
     asked = Preparation(
         labels=options.labels,
         judge=options.judge,
@@ -113,6 +138,10 @@ def _prepare(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
+    from runner.labels.training.prepared_folder import read_manifest
+    from runner.labels.training.training import train
+    from runner.labels.training.training_tables import losses_table
+
     settings = Settings(**{field.name: getattr(options, field.name) for field in fields(Settings)})
     training = train(settings, options.data, options.out, strict=options.strict)
     console = make_console()
@@ -134,6 +163,9 @@ def _next(console: Console, command: str) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    from runner.labels.training.evaluating import evaluate
+    from runner.labels.training.training_tables import as_json, compared_table
+
     compared = evaluate(options.data, options.trained, options.llm, options.overrides)
     console = make_console()
     console.print(compared_table(compared))

@@ -8,20 +8,22 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
 
 import argparse
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
 from components.errors import ConfigError, RagGridError
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import make_console, say_error
-from runner.engine.identity import parts_of
-from runner.launch.compose import compose_config
-from runner.launch.model_trial import Trial, try_model
-from runner.pipeline.building import build_cell
-from runner.pipeline.cell import Cell
+
+if TYPE_CHECKING:
+    from runner.launch.model_trial import Trial
+    from runner.pipeline.cell import Cell
 
 _ROLES = ("embedder", "expander", "reranker", "llm", "judge", "metrics")
+_EXAMPLE = "python -m runner.models check embedder=bge-m3 llm=ollama"
+_PAGE = "docs/models.md"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,6 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
     0 if every model can be used, 1 if one cannot, 2 after one clear message if the command is invalid.
     """
     options = _parser().parse_args(arguments)
+    from runner.launch.compose import compose_config  # --help needs none of these
+    from runner.launch.model_trial import try_model
+    from runner.pipeline.building import build_cell
+
     try:
         models = dict(_models(build_cell(compose_config(options.overrides))))
         if not models:
@@ -48,21 +54,29 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.models", description=__doc__)
+    parser = CommandParser(
+        prog="python -m runner.models",
+        description="Tests models before a sweep depends on them.",
+        example=_EXAMPLE,
+        page=_PAGE,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser("check", help="check that models exist, load and reply, and report their sizes")
+    purpose = "check that models exist, load and reply, and report their sizes"
+    check = add_command(commands, "check", purpose, example=_EXAMPLE, page=_PAGE)
     check.add_argument("overrides", nargs="+", help="as for python -m runner, e.g. embedder=bge-m3 llm=openai")
     check.add_argument("--download", action="store_true", help="fetch models that are not on this machine")
     return parser
 
 
-def _models(cell: Cell) -> Iterator[tuple[object, str]]:
+def _models(cell: "Cell") -> Iterator[tuple[object, str]]:
     """Yield each component that has a model, with its role. Equal components may occur in several roles."""
+    from runner.engine.identity import parts_of
+
     for role in _ROLES:
         yield from ((part, role) for part in parts_of(getattr(cell, role)) if getattr(part, "model", ""))
 
 
-def _show(console: Console, role: str, trial: Trial) -> None:
+def _show(console: Console, role: str, trial: "Trial") -> None:
     console.print(f"[bold]{role}[/] {escape(trial.model)}")
     for name, found in trial.lines:
         console.print(f"  {name:<12}{escape(found)}")

@@ -7,219 +7,45 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
 
 
 import argparse
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
-import numpy as np
-from rich.table import Table
-
-from components.errors import ConfigError, DataError, RagGridError
-from components.json_value import Json
-from components.metrics.bleu_crud import BleuCrud
-from components.metrics.interval import Intervals
-from components.protocols import AnswerMetric
-from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
-from components.subsets import UNNAMED
-from components.text.units import number_units
+from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
-from runner.console.display import make_console, say_error
-from runner.console.written_files import write_lines
-from runner.pipeline.outside.answer_lines import ScoreLine, clusters_of_lines, read_lines
-from runner.pipeline.outside.metric_names import Scorer, languages, metrics_by_name
-from runner.pipeline.outside.quest_lines import QuestAnswers
-from runner.pipeline.scoring.aggregate import Scored, score_subsets
-from runner.pipeline.scoring.score_stages import spread
-
-_EMPTY = "empty"
+from runner.console.display import say_error
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Score the input. Return the exit code: 0, or 2 after one clear message if some input cannot be used."""
     options = _parser().parse_args(arguments)
+    from runner.pipeline.outside.score_command import run  # --help does not need it
+
     try:
-        names = _names(options.metrics)
-        metrics = metrics_by_name(names, options.language)
-        _require_writable(options.input, options.output, options.summary)
-        lines = read_lines(options.input)
-        scored = score_lines(lines, names, metrics)
-        write_lines(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
-        summary = summarize(scored, lines)
-        if options.summary:
-            write_lines(options.summary, [json.dumps(summary, ensure_ascii=False, indent=2)])
+        return run(options)
     except RagGridError as error:
         say_error(error)
         return 2
-    _show(summary, len(lines))
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.score", description=__doc__)
+    parser = CommandParser(
+        prog="python -m runner.score",
+        description="Scores answers and rankings of any system with the metrics of this project.",
+        example="python -m runner.score --input mine.jsonl --metrics rouge_l,f1 --output scores.jsonl",
+        page="docs/metrics.md",
+    )
     parser.add_argument(
         "--input", type=Path, required=True, help="JSON Lines: see docs/metrics.md, 'Scoring any other system'"
     )
     parser.add_argument("--metrics", required=True, help="comma-separated names, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
     parser.add_argument(
-        "--language", choices=languages(), default="zh", help="language whose word segmentation the metrics use"
+        "--language", choices=_languages(), default="zh", help="language whose word segmentation the metrics use"
     )
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
     return parser
 
 
-def _names(argument: str) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for name in argument.split(",") if name.strip()))
-    if not names:
-        raise ConfigError("--metrics: got none, expected comma-separated names, e.g. rouge_l,f1,ndcg@10")
-    return names
-
-
-def score_lines(lines: Sequence[ScoreLine], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
-    """Return the scores of all lines by metric.
-
-    A line without the fields that a metric reads is NOT_APPLICABLE for it. Raises DataError if no line has these
-    fields.
-    """
-    by_component: dict[int, Mapping[str, Scored]] = {}
-    for name, metric in metrics.items():
-        if id(metric) not in by_component:
-            score = _score_rankings
-            if isinstance(metric, AnswerMetric):
-                score = _score_answers
-            elif isinstance(metric, QuestAnswers):
-                score = _score_quests
-            by_component[id(metric)] = {n: Scored(metric, s) for n, s in score(lines, metric, name).items()}
-    return {name: by_component[id(metrics[name])][name] for name in names}
-
-
-def _score_answers(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
-    states = [ScoreState.NOT_APPLICABLE if line.answer is None else ScoreState.VALUE for line in lines]
-    _require_any(states, name, "prediction and references")
-    for row, line in enumerate(lines):
-        if line.answer and line.answer.prediction is None:
-            states[row] = ScoreState.ANSWER_ERROR
-    rows = [row for row, state in enumerate(states) if state is ScoreState.VALUE]
-    samples, predictions = [], []
-    for row in rows:
-        answer = lines[row].answer
-        assert answer is not None
-        samples.append(
-            Sample(
-                lines[row].id,
-                UNNAMED,
-                Kind.QA,
-                "",
-                answer.references,
-                answer_parts=answer.answer_parts,
-                answerable=answer.answerable,
-                fake_answers=answer.fake_answers,
-            )
-        )
-        predictions.append(answer.prediction or "")
-    references = [reference for sample in samples for reference in sample.references]
-    scores = metric.score_answers(samples, _texts(metric, predictions), _texts(metric, references))
-    return {name: spread(score, rows, states) for name, score in scores.items()}
-
-
-def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
-    return TextsWithUnits(texts, number_units(metric.form.units(texts)) if metric.form else None)
-
-
-def _score_rankings(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
-    states = [ScoreState.NOT_APPLICABLE if line.ranking is None else ScoreState.VALUE for line in lines]
-    _require_any(states, name, "ranking and relevant")
-    present = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
-    scores = metric.score_rankings([r.ranking for _, r in present], [r.relevant for _, r in present])
-    return {name: spread(score, [row for row, _ in present], states) for name, score in scores.items()}
-
-
-def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
-    states = [ScoreState.NOT_APPLICABLE if line.quest is None else ScoreState.VALUE for line in lines]
-    _require_any(states, name, "answers_reference and answers_generated")
-    present = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
-    scores = metric.score([quest for _, quest in present])
-    return {name: spread(score, [row for row, _ in present], states) for name, score in scores.items()}
-
-
-def _require_any(states: Sequence[ScoreState], name: str, expected: str) -> None:
-    if ScoreState.VALUE not in states:
-        raise DataError(f"--input: no line has the fields that {name} reads; expected {expected}")
-
-
-def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:
-    """Yield one output row per line, with null and a state where there is no value.
-
-    CRUD-RAG's BLEU as published has no value for an empty answer: the answer gets the state "empty", and counts as 0.
-    """
-    values = {name: scores.values.tolist() for name, (_, scores) in scored.items()}
-    for row, line in enumerate(lines):
-        yield {
-            "id": line.id,
-            "scores": {name: None if values[name][row] != values[name][row] else values[name][row] for name in scored},
-            "states": {
-                name: _EMPTY if _is_unscored_as_published(metric, line) else scores.states[row].value
-                for name, (metric, scores) in scored.items()
-            },
-        }
-
-
-def _is_unscored_as_published(metric: Scorer, line: ScoreLine) -> bool:
-    """Return whether the published code of a metric has no value for this line: an empty answer with a reference."""
-    answer = line.answer
-    return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
-
-
-def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[str, Json]:
-    """Return value, n, n_excluded by state and the 95% confidence interval [low, high] of each metric.
-
-    Includes the method of the interval and the number of clusters of lines that it is computed from. CRUD-RAG's BLEU
-    also has the mean without empty answers, as published, and the number of empty answers.
-    """
-    (entries,) = score_subsets(scored, [list(range(len(lines)))], Intervals(), clusters_of_lines(lines))
-    summary = {}
-    for name, entry in entries.items():
-        summary[name] = {
-            "value": entry["value"],
-            "n": entry["n"],
-            "n_excluded": entry["n_excluded"],
-            "interval": [entry["ci_low"], entry["ci_high"]],
-            "n_clusters": entry["n_clusters"],
-            "method": entry["method"],
-        }
-        if isinstance(scored[name].metric, BleuCrud):
-            summary[name] |= _mean_without_empty(scored[name], lines)
-    return summary
-
-
-def _mean_without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
-    is_empty = np.array([_is_unscored_as_published(scored.metric, line) for line in lines])
-    values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
-    return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}
-
-
-def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
-    table = Table(title=f"{n_lines:,} lines", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in ("metric", "value", "95% interval", "n", "left out"):
-        table.add_column(column, justify="right" if column in ("value", "n") else "left")
-    for name, entry in summary.items():
-        low, high = entry["interval"]
-        table.add_row(
-            name,
-            "–" if entry["value"] is None else f"{entry['value']:.4f}",
-            "–" if low is None else f"{low:.4f} {high:.4f}",
-            f"{entry['n']:,}",
-            ", ".join(f"{n} {state}" for state, n in entry["n_excluded"].items()),
-        )
-    make_console().print(table)
-
-
-def _require_writable(source: Path, *paths: Path | None) -> None:
-    """Raise DataError for paths without a folder, and for paths that would overwrite `source` or one another."""
-    taken = {source.resolve()}
-    for path in filter(None, paths):
-        if not path.parent.is_dir():
-            raise DataError(f"{path}: the folder {path.parent} does not exist. Create it, or choose another path.")
-        if path.resolve() in taken:
-            raise DataError(f"{path}: would overwrite another file of this command. Choose another path.")
-        taken.add(path.resolve())
+def _languages() -> list[str]:
+    """Return the options of conf/language/."""
+    return sorted(file.name.removesuffix(".yaml") for file in files("conf").joinpath("language").iterdir())

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import ConfigError, MissingExtraError, StoreError
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import make_console, say_error
 from runner.engine.executors.leftovers import left_probes
 from runner.engine.store import Store, StoredResult, is_bucket
@@ -151,19 +151,27 @@ def _remove(store: Store, path: Path) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    page = "docs/run-settings.md"
     parser = CommandParser(
-        prog="python -m runner.store", description="Lists, checks and cleans up the store of stage results."
+        prog="python -m runner.store",
+        description="Lists, checks and cleans up the store of stage results.",
+        example="python -m runner.store --store-dir s3://bucket/prefix ls",
+        page=page,
     )
     parser.add_argument(
         "--store-dir", default="results/store", help="run.store_dir: a folder, or a bucket (default: %(default)s)"
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("ls", help="list cached results, by stage")
-    verify = commands.add_parser("verify", help="compare every file with its checksum; exit code 1 if one is damaged")
+    add_command(commands, "ls", "list cached results, by stage", example="python -m runner.store ls", page=page)
+    purpose = "compare every file with its checksum; exit code 1 if one is damaged"
+    verify = add_command(commands, "verify", purpose, example="python -m runner.store verify --delete", page=page)
     verify.add_argument("--delete", action="store_true", help="remove damaged results")
-    prune = commands.add_parser(
+    prune = add_command(
+        commands,
         "prune",
-        help="remove results by age or stage, and leftovers of killed runs; in a bucket, merge small reply objects",
+        "remove results by age or stage, and leftovers of killed runs; in a bucket, merge small reply objects",
+        example="python -m runner.store prune --older-than-days 30 --dry-run",
+        page=page,
     )
     prune.add_argument(
         "--older-than-days",

@@ -10,19 +10,20 @@ import argparse
 import contextlib
 
 from components.errors import DataError
-from runner import results
-from runner.console.command_parser import CommandParser
+from runner.console.command_parser import SWEEP, CommandParser
 from runner.console.display import say_error
 from runner.engine.plugins.trusted import add_option
-from runner.output.logging_process import error_line, parse_n_traces
-from runner.output.mlflow_runs import Tracker
-from runner.output.tracking import default_uri, samples_line, where_to_look
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Log the sweep, except cells that were logged before. Return the exit code."""
-    parser = CommandParser(prog="python -m runner.track", description="Logs a sweep to MLflow from its results.")
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser = CommandParser(
+        prog="python -m runner.track",
+        description="Logs a sweep to MLflow from its results.",
+        example="python -m runner.track latest --traces 100",
+        page="docs/mlflow.md",
+    )
+    parser.add_argument("sweep", help=SWEEP)
     parser.add_argument(
         "--uri", default="", help="tracking URI (default: mlflow.db in the folder that holds the results)"
     )
@@ -43,6 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     add_option(parser)
     options = parser.parse_args(arguments)
+    from runner import results  # --help needs none of these
+    from runner.output.logging_process import error_line
+    from runner.output.mlflow_runs import Tracker
+    from runner.output.tracking import default_uri, samples_line, where_to_look
+
     try:
         folder = results.find_sweep(options.sweep)
         sweep = results.read_sweep(folder)
@@ -65,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _n_traces(text: str) -> int | None:
+    from runner.output.logging_process import parse_n_traces
+
     with contextlib.suppress(ValueError):
         n = parse_n_traces(text)
         if n is None or n >= 0:

@@ -1,8 +1,8 @@
-"""Section: the answer in a sentence, and four figures."""
+"""Section: the answer in a sentence, and figures."""
 
 from dataclasses import dataclass, replace
 
-from analysis.comparison import Family
+from analysis.comparison import Family, needed_span
 from analysis.report.source import ReportSource
 from components.statistics import POWER
 from runner.console.display import about
@@ -62,7 +62,12 @@ def gather(source: ReportSource) -> ReportAnswer:
         larger_is_better=family.metric.direction(),
     )
     tied = () if choice.spans_conditions else (_tied_figure(family, choice),)
-    figures = (_best_figure(family.metric, choice.best), *tied, *_detectable_figure(family))
+    figures = (
+        _best_figure(family.metric, choice.best),
+        *tied,
+        *_detectable_figure(family),
+        *_needed_figure(family, choice),
+    )
     return ReportAnswer(
         _about(source),
         sentence,
@@ -160,3 +165,12 @@ def _detectable_figure(family: Family) -> list[Figure]:
     ends = dict.fromkeys(about(size) for size in (min(sizes), max(sizes)))
     note = f"detected with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
     return [Figure("Smallest detectable difference", listed(ends, "to"), note, "#trust")]
+
+
+def _needed_figure(family: Family, choice: Choice) -> list[Figure]:
+    """Return the figure of the samples that would distinguish the cells that may be the best; [] if unknown."""
+    span = "" if choice.spans_conditions else needed_span(family)
+    if not span:
+        return []
+    note = f"would find the observed differences from the best mean with {POWER:.0%} probability"
+    return [Figure("Samples needed to tell them apart", span, note, "#cells")]

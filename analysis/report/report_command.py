@@ -8,18 +8,19 @@ from analysis.report import report_markdown as markdown
 from analysis.report import report_page as page
 from analysis.report.source import open_source
 from analysis.table_output import make_console, make_folder, write_beside_results
+from runner.console.command_parser import SWEEP
 
 _FILES = {"report.html": "page:", "report.md": "text:", "report.json": "numbers:"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("sweep", help=SWEEP)
     parser.add_argument(
         "--metric",
         default="",
-        metavar="[SUBSET:]METRIC",
-        help="e.g. rouge_l (default: the metric that ranks the sweep)",
+        metavar="METRIC",
+        help="e.g. rouge_l or SUBSET:rouge_l (default: the metric that ranks the sweep)",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (default: the sweep's folder)")
 

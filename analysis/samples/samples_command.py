@@ -11,27 +11,28 @@ from analysis.samples.samples_terminal import show
 from analysis.samples.selection import Selection, class_named, select
 from analysis.samples.stories import kept_corpus, stories
 from runner import results
+from runner.console.command_parser import CELL, SWEEP
 from runner.results import CellResult, LoadedSweep, SubsetMetric, sample_verdicts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
-    parser.add_argument("cell", help="a cell's id, axis values such as retriever=bm25, or best")
+    parser.add_argument("sweep", help=SWEEP)
+    parser.add_argument("cell", help=CELL)
     parser.add_argument(
         "--worst", type=_count, default=10, metavar="N", help="number of samples (default: %(default)s)"
     )
     parser.add_argument(
         "--metric",
         default="",
-        metavar="[SUBSET:]METRIC",
-        help="metric that orders the samples (default: the leaderboard's)",
+        metavar="METRIC",
+        help="metric or SUBSET:METRIC that orders the samples (default: the leaderboard's)",
     )
     parser.add_argument(
         "--against",
         default="",
         metavar="CELL",
-        help="samples at which the cell loses most to this one, with both answers",
+        help=f"samples at which the first cell loses most to {CELL}",
     )
     parser.add_argument(
         "--class",

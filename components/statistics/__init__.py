@@ -9,7 +9,7 @@ Functions take arrays, return small records and read no file.
     best           the cells that may be the best of all
     contrasts      levels of an axis against each other, and interactions: the largest of many
     noise          sampling errors of the metrics of all cells
-    power          the smallest detectable difference at a sample size
+    power          the smallest detectable difference at a sample size, and the reverse
     right_or_wrong effect of a difference on the variance of scores that are 0 or 1
     planning       the smallest detectable difference of a planned sweep
     variance       share of the variance between cells that each axis explains
@@ -31,6 +31,7 @@ from components.statistics.power import (
     critical_value,
     critical_value_of_any_two,
     minimum_detectable_difference,
+    times_as_many,
 )
 from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 from components.statistics.variance import Share, Term, VarianceShares, determined_axes, variance_shares
@@ -75,5 +76,6 @@ __all__ = [
     "sampling_errors",
     "selected_level",
     "share_as_far",
+    "times_as_many",
     "variance_shares",
 ]

@@ -1,4 +1,4 @@
-"""The smallest detectable difference at a sample size."""
+"""The smallest detectable difference at a sample size, and the sample size for a difference."""
 
 from functools import cache
 
@@ -6,6 +6,8 @@ from components.statistics.right_or_wrong import RightOrWrong
 
 POWER = 0.8
 """The probability of finding a difference of the smallest detectable size."""
+
+_N_STEPS = 4
 
 
 def critical_value(df: float, alpha: float) -> float:
@@ -53,3 +55,26 @@ def minimum_detectable_difference(
 
     size = (critical + float(t.ppf(power, df))) * standard_error
     return size if right_or_wrong is None else right_or_wrong.with_effect(size)
+
+
+def times_as_many(
+    difference: float, standard_error: float, df: float, *, critical: float, power: float = POWER
+) -> float:
+    """Return the factor on the number of clusters with which a test finds this true difference with probability
+    `power`; infinite for no difference.
+
+    The arguments are those of `minimum_detectable_difference`: an estimate of the standard error from paired
+    differences, which includes the variance of right-or-wrong scores at the observed difference. Additional clusters
+    have the same sizes. The level of the test stays constant, so `critical` shrinks as the degrees of freedom grow.
+    Formula: ((critical + t[power]) * standard_error / difference)^2, solved by iteration.
+    """
+    from scipy.stats import t
+
+    if not difference:
+        return float("inf")
+    level = float(t.sf(critical, df))
+    times = 1.0
+    for _ in range(_N_STEPS):  # each step changes little more than the degrees of freedom of t
+        df_then = max(1.0, df * times)
+        times = (float(t.isf(level, df_then) + t.ppf(power, df_then)) * standard_error / difference) ** 2
+    return times

@@ -1,14 +1,43 @@
-"""Parser of our commands' arguments."""
+"""Parser of our commands' arguments, and the words for arguments that many commands share."""
 
 import argparse
-from typing import NoReturn
+from textwrap import wrap
+from typing import Any, NoReturn
 
 from components.secrets.mask import masked
 
+SWEEP = "a sweep: its folder, its id in results/, or latest"
+CELL = "a cell: its id, values of its axes such as retriever=bm25,top_k=2, best, or best:METRIC"
+
+_EXAMPLE_WIDTH = 74
+"""Most columns of a line of the example. Longer examples are continued after a backslash."""
+
 
 class CommandParser(argparse.ArgumentParser):
-    """Parser that hides secrets in errors, which repeat arguments. Parsers of subcommands do so too."""
+    """Parser whose help ends with a worked example and the page of the documentation.
+
+    It hides secrets in errors, which repeat arguments. Parsers of subcommands do so too.
+    """
+
+    def __init__(self, *, example: str, page: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._example = example
+        self._page = page
+
+    def format_help(self) -> str:
+        """Return the help with the example and the page."""
+        lines = wrap(self._example, _EXAMPLE_WIDTH, break_long_words=False, break_on_hyphens=False)
+        example = " \\\n    ".join(lines)
+        return f"{super().format_help()}\nexample:\n  {example}\n\nMore: {self._page}\n"
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the masked message to standard error, and exit with 2."""
         super().error(masked(message))
+
+
+def add_command(
+    commands: "argparse._SubParsersAction[CommandParser]", name: str, purpose: str, *, example: str, page: str
+) -> CommandParser:
+    """Add a subcommand. Its purpose is shown in the help of the command and in its own help."""
+    description = f"{purpose[0].upper()}{purpose[1:]}."
+    return commands.add_parser(name, help=purpose, description=description, example=example, page=page)

@@ -3,10 +3,11 @@
 import os
 import shlex
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
@@ -147,6 +148,7 @@ class RunningSweep:
         # Resolved now, because a component may change the working directory.
         self._sweep_dir = self._shown_dir.absolute()
         self._started = _now()
+        self._began = time.monotonic()
         self._store = open_store(cell.run.store_dir, cell.run.cache_dir, uuid.uuid4().hex)
         # Records the spending of one command, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
@@ -258,21 +260,23 @@ class RunningSweep:
         order = plan.plan.order
         to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
-        progress = StageProgress(self._console, order, self._run.progress)
+        progress = StageProgress(self._console, order, len(by_result), self._run.progress)
         # Workers are forked here, before the progress bar starts a thread.
         settings = self._executor, self._run.workers, progress.within, self._gate, self._sweep_dir
         with running(order, self._store, *settings) as ended:
             for key, cell in by_result.items():
                 if key not in to_run:
                     self._finish_cell(cell, runs)
+                    progress.cell_finished()
             with progress:
                 for run in ended:
                     runs[run.key] = run
-                    progress.finished(run.kind, 0.0 if run.reused else run.seconds)
+                    progress.finished(run.key, run.kind, 0.0 if run.reused else run.seconds)
                     for damage in run.damaged:
                         self._console.print(f"damaged in the store, computed again: {damage}")
                     if run.key in by_result:
                         self._finish_cell(by_result[run.key], runs)
+                        progress.cell_finished()
 
     def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
         folder = self._sweep_dir / cell.cell_id
@@ -346,6 +350,8 @@ class RunningSweep:
             say_error(f"the results are complete, but could not be displayed: {type(error).__name__}: {error}")
         for line in money_lines(cells, self._gate.spent, self._prices):
             self._console.print(line, markup=False)
+        elapsed = timedelta(seconds=round(time.monotonic() - self._began))
+        self._console.print(f"elapsed:  {elapsed} for {len(self._done):,} cell{'' if len(self._done) == 1 else 's'}")
         self._console.print(f"results:  {self._shown_dir}")
         has_report = self._makes_report and self._write_report()
         self._tracker.finish(announce=self._console.print)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import printable
-from runner.output.standings import MOST_TESTED, Standings
+from runner.output.standings import Standings, untested_advice
 from runner.results import OK, CellResult, SweepResult, larger_is_better
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
@@ -100,7 +100,7 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
         return ["".join(pieces)]
     n_tied = sum(_mean(standings, cell) == _mean(standings, best) for cell in cells if cell.status == OK) - 1
     tied = f", tied with {n_tied} other{'s' if n_tied > 1 else ''}" if n_tied else ""
-    untested = f" More than {MOST_TESTED} cells are not tested here; the report tests them." if len(cells) > 1 else ""
+    untested = f" {untested_advice()}" if len(cells) > 1 else ""
     name = f"**{_name(best, axes, base)}** ({best.cell_id})"
     return [f"Best by {_escape(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
 

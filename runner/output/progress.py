@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from runner.engine.stage import Stage
+from runner.output.time_left import TimeLeft, left_in_words
 
 _SHOWN_FROM_S = 0.1
 _EVERY_S_IN_TERMINAL = 10.0
@@ -19,10 +20,11 @@ class StageProgress:
     """Bars for all stages and for each kind of stage that is running. They vanish at the end.
 
     A log, and a terminal that cannot move its cursor (TERM=dumb), get plain lines instead. There is one when a slow
-    kind of stage is done, and one every 10 seconds (60 in a log) in between.
+    kind of stage is done, and one every 10 seconds (60 in a log) in between. Both show the time left once enough was
+    done to tell (see `TimeLeft`).
     """
 
-    def __init__(self, console: Console, order: Sequence[Stage[object]], enabled: bool) -> None:
+    def __init__(self, console: Console, order: Sequence[Stage[object]], n_cells: int, enabled: bool) -> None:
         self._console = console
         self._n_stages = Counter(stage.kind for stage in order)
         self._titles = {stage.kind: stage.title for stage in order}
@@ -31,12 +33,16 @@ class StageProgress:
         self._live = enabled and console.is_terminal and not console.is_dumb_terminal
         self._enabled = enabled
         self._began = self._printed_at = time.monotonic()
+        self._left = TimeLeft(order, self._began)
+        self._n_cells = n_cells
+        self._n_cells_done = 0
         self._every_s = _EVERY_S_IN_TERMINAL if console.is_terminal else _EVERY_S_IN_LOG
-        columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        name, left = TextColumn("{task.description:<24}"), TextColumn("{task.fields[left]}")
+        columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left)
         self._bars = Progress(*columns, console=console, disable=not self._live, transient=True)
-        self._all = self._bars.add_task("all stages", total=len(order))
+        self._all = self._bars.add_task("all stages", total=len(order), left="")
         self._tasks = {
-            kind: self._bars.add_task(self._titles[kind], total=n, start=False, visible=False)
+            kind: self._bars.add_task(self._titles[kind], total=n, start=False, visible=False, left="")
             for kind, n in self._n_stages.items()
         }
 
@@ -49,34 +55,53 @@ class StageProgress:
 
     def within(self, stage: Stage[object], done: int, total: int) -> None:
         """Report that a stage has done `done` of `total` units of its work. A `total` of 0 means unknown."""
+        now = time.monotonic()
+        if total:
+            self._left.within(stage.key, done / total, now)
         if self._live and total:
             self._bars.start_task(self._tasks[stage.kind])
             completed = self._done[stage.kind] + done / total
-            self._bars.update(self._tasks[stage.kind], completed=completed, visible=True)
-        self._print_periodically(f"; {self._titles[stage.kind]}: {done:,} of {total:,}" if total else "")
+            left = left_in_words(self._left.of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
+            self._bars.update(self._tasks[stage.kind], completed=completed, visible=True, left=left)
+            self._bars.update(self._all, left=left_in_words(self._left.of_sweep(now)))
+        self._print_periodically(stage, done, total)
 
-    def finished(self, kind: str, seconds: float) -> None:
+    def cell_finished(self) -> None:
+        """Report that all results of a cell are written."""
+        self._n_cells_done += 1
+
+    def finished(self, key: str, kind: str, seconds: float) -> None:
         """Report that a stage of this kind ended. `seconds` is the time of its computation, or 0 if it was reused."""
         if kind not in self._n_stages:
             return
+        self._left.finished(key, seconds)
         self._done[kind] += 1
         self._seconds[kind] += seconds
         is_done = self._done[kind] == self._n_stages[kind]
         self._bars.start_task(self._tasks[kind])
         self._bars.update(self._tasks[kind], completed=self._done[kind], visible=not is_done)
-        self._bars.advance(self._all)
+        self._bars.update(self._all, advance=1, left=left_in_words(self._left.of_sweep(time.monotonic())))
         if is_done:
             self._bars.stop_task(self._tasks[kind])
             if self._enabled and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
                 self._console.print(
                     f"  {self._titles[kind]:<24} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s"
                 )
-        self._print_periodically("")
+        self._print_periodically()
 
-    def _print_periodically(self, running: str) -> None:
+    def _print_periodically(self, running: Stage[object] | None = None, done: int = 0, total: int = 0) -> None:
         now = time.monotonic()
         if self._enabled and not self._live and now - self._printed_at >= self._every_s:
             self._printed_at = now
             n_done, n_all = sum(self._done.values()), sum(self._n_stages.values())
+            cells = f" and {self._n_cells_done:,} of {self._n_cells:,} cells" if self._n_cells > 1 else ""
             elapsed = timedelta(seconds=round(now - self._began))
-            self._console.print(f"  {n_done:,} of {n_all:,} stages done after {elapsed}{running}", markup=False)
+            line = f"  {n_done:,} of {n_all:,} stages{cells} done after {elapsed}"
+            all_left = left_in_words(self._left.of_sweep(now))
+            if all_left:
+                line += f", {all_left}"
+            if running and total:
+                line += f"; {self._titles[running.kind]}: {done:,} of {total:,}"
+                left = left_in_words(self._left.of_stage(running.key))
+                line += f" ({left})" if left and not all_left else ""
+            self._console.print(line, markup=False)

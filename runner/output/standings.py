@@ -79,6 +79,14 @@ def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice
     return choice if len(choice.compared) > 1 else None
 
 
+def untested_advice() -> str:
+    """Return the advice for sweeps whose cells are not tested here, because that would take minutes."""
+    return (
+        f"More than {MOST_TESTED} cells are tested only by the name `best` and the report, which may take a cheaper "
+        "cell."
+    )
+
+
 def first_row_line(standings: Standings) -> str:
     """Return a line about the first row of the leaderboard; "" if there is nothing to choose."""
     if not standings.metrics or len(standings.ordered) < 2 or standings.best is None:
@@ -86,8 +94,7 @@ def first_row_line(standings: Standings) -> str:
     metric, choice = standings.metrics[0], standings.choice
     if choice is None:
         n_tested = len([cell for cell in standings.ordered if cell.status == OK and cell.value(metric) is not None])
-        untested = f"more than {MOST_TESTED} cells are tested only by the report"
-        return f"First row: the best {metric}; {untested}." if n_tested > MOST_TESTED else ""
+        return f"First row: the best {metric}. {untested_advice()}" if n_tested > MOST_TESTED else ""
     if choice.spans_conditions:
         return f"First row: the best {metric}. {COMPARE_ALIKE}"
     if choice.n_tied == 1:

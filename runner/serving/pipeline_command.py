@@ -41,7 +41,11 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(description="Answers a question as the exported cell does, and shows what it read.")
+    parser = CommandParser(
+        description="Answers a question as the exported cell does, and shows what it read.",
+        example='python pipeline.py "Who signed the contract?"',
+        page="docs/export.md",
+    )
     parser.add_argument("question", nargs="?", help="the question to answer")
     parser.add_argument("--check", action="store_true", help="answer the sweep's questions again, and compare")
     parser.add_argument(
@@ -56,7 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--search", action="store_true", help="show the passages found, and ask no language model")
     parser.add_argument("--n", type=int, help="passages of a search to show (default: as many as in a prompt)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--kind", choices=[kind.value for kind in Kind], help="kind of task that the prompt is for")
+    parser.add_argument(
+        "--kind",
+        choices=[kind.value for kind in Kind],
+        metavar="KIND",
+        help="kind of task that the prompt is for: %(choices)s",
+    )
     parser.add_argument(
         "--history",
         type=_json,

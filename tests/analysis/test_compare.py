@@ -14,8 +14,11 @@ from rich.console import Console
 from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells
+from analysis.report.answer_section import gather as gather_answer
+from analysis.report.source import open_source
 from components.errors import DataError
 from components.statistics import PairedTest, RightOrWrong, holm
+from runner.console.display import estimate
 from runner.results.loaded_sweep import SubsetMetric, load
 from tests.analysis import tiny_sweep
 
@@ -135,6 +138,34 @@ class TestFamily:
             sizes.append(row.detectable)
         assert sizes[0] == pytest.approx(RightOrWrong(5 / 40, 1.0).with_effect(sizes[1]), rel=0.001)
         assert sizes[0] > 1.5 * sizes[1]
+
+    def test_undecided_cells_say_how_many_questions_would_tell_them_apart(self, tmp_path: Path) -> None:
+        random = np.random.default_rng(3)
+        first = random.uniform(0.3, 0.6, size=40)
+        slightly_worse = first - 0.01 + random.normal(scale=0.1, size=40)
+        scores = (first, slightly_worse, first - 0.2)
+        same = {name: (getattr(tiny_sweep.CELLS[0], name) * 5)[:40] for name in ("subsets", "topics", "tasks")}
+        each = {"ids": [f"s{i}" for i in range(40)], "documents": [[f"d{i}"] for i in range(40)]}
+        cells = [
+            replace(cell, rouge_l=own.tolist(), **same, **each)
+            for cell, own in zip(tiny_sweep.CELLS[:3], scores, strict=True)
+        ]
+        found = family(tiny_sweep.write(tmp_path / "sweep", cells))
+        undecided, worse = found.rows
+        assert undecided.n_needed is not None
+        assert worse.verdict == WORSE
+        assert worse.n_needed is None
+        assert undecided.detectable is not None
+        difference = abs(undecided.comparison.difference or 0)
+        assert undecided.n_needed == pytest.approx(40 * (undecided.detectable / difference) ** 2, rel=0.1)
+        n = estimate(undecided.n_needed)
+        assert f"At the observed differences, to tell it from the best cell would need about {n} questions." in text_of(
+            found
+        )
+        assert as_record(found)["cells"][0]["n_needed"] == undecided.n_needed
+        report = gather_answer(open_source(str(tmp_path / "sweep"), "rouge_l"))
+        (figure,) = (figure for figure in report.figures if "needed" in figure.head)
+        assert figure.value == f"about {n}"
 
     def test_a_subset_of_one_sample_has_no_known_spread(self, tmp_path: Path) -> None:
         """It decides much of a mean over subsets, so that neither a width nor a detectable size can be told."""

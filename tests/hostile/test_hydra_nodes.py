@@ -106,7 +106,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-MODES = ((), ("-m",), ("--cfg", "hydra"), ("--help",), ("--info", "config"))
+MODES = ((), ("-m",), ("--cfg", "hydra"), ("--hydra-help",), ("--info", "config"))
 TRIED = [*((name, mode) for name in COMMANDS for mode in MODES[:1]), *(("callback", mode) for mode in MODES[1:])]
 
 

@@ -6,7 +6,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks import error_rates
-from components.statistics import PairedTest, best_cells, critical_value, holm, minimum_detectable_difference
+from components.statistics import (
+    Comparison,
+    PairedTest,
+    best_cells,
+    critical_value,
+    holm,
+    minimum_detectable_difference,
+    times_as_many,
+)
 from tests.statistics.cells import scores_of
 
 ALPHA = 0.05
@@ -170,6 +178,46 @@ def test_the_detectable_difference_is_found_with_the_power_that_it_is_for(n_clus
     difference = minimum_detectable_difference(true_error, n_clusters - 1, critical=critical, power=power)
     p = p_values((noise + difference)[:, :, np.newaxis], np.zeros_like(noise), clusters)
     assert n_found(p) / N_SWEEPS == pytest.approx(power, abs=0.07)
+
+
+@pytest.mark.parametrize(("n_clusters", "difference"), [(12, 0.4), (25, 0.3), (25, 0.5), (100, 0.25)])
+def test_the_difference_is_found_with_a_power_of_80_percent_with_as_many_samples_as_needed(
+    n_clusters: int, difference: float
+) -> None:
+    """Clusters of three samples that share half of their variance; the standard error is the true one."""
+    error, df = np.sqrt((1 + 1 / 3) / n_clusters), n_clusters - 1
+    times = times_as_many(difference, error, df, critical=critical_value(df, ALPHA))
+    n_needed = round(n_clusters * times)
+    random = np.random.default_rng(9)
+    clusters = np.repeat(np.arange(n_needed), 3)
+    noise = random.normal(size=(n_needed, N_SWEEPS))[clusters] + random.normal(size=(3 * n_needed, N_SWEEPS))
+    p = p_values((noise + difference)[:, :, np.newaxis], np.zeros_like(noise), clusters)
+    assert n_found(p) / N_SWEEPS == pytest.approx(0.8, abs=0.07)
+
+
+def test_right_or_wrong_scores_need_about_the_samples_that_a_first_test_estimates() -> None:
+    """One cell is right on 20 % of the samples, and wrong on 10 %, on which the other is not."""
+    random = np.random.default_rng(5)
+
+    def compared(n: int) -> Comparison:
+        kind = random.choice(["only the first", "only the second", "both"], p=[0.1, 0.2, 0.7], size=n)
+        cells = [np.where(kind == "both", 1.0, kind == f"only the {place}") for place in ("first", "second")]
+        return TEST.compare(scores_of(cells, np.arange(n)), ALPHA)[0]
+
+    first = [compared(60) for _ in range(40)]
+    times = [times_as_many(0.1, each.standard_error or 0, each.df, critical=each.critical or 0) for each in first]
+    n_needed = round(60 * float(np.median(times)))
+    n_found = sum((compared(n_needed).p or 0) <= ALPHA for _ in range(150))
+    assert 0.7 < n_found / 150 < 0.95
+
+
+def test_a_detectable_difference_needs_no_more_samples_and_half_of_it_four_times_as_many() -> None:
+    critical = critical_value(1_000, ALPHA)
+    size = minimum_detectable_difference(0.1, 1_000, critical=critical)
+    assert times_as_many(size, 0.1, 1_000, critical=critical) == pytest.approx(1.0)
+    assert times_as_many(size / 2, 0.1, 1_000, critical=critical) == pytest.approx(4.0, rel=0.01)
+    assert times_as_many(-size / 2, 0.1, 1_000, critical=critical) == pytest.approx(4.0, rel=0.01)
+    assert times_as_many(0.0, 0.1, 1_000, critical=critical) == np.inf
 
 
 class TestClusters:

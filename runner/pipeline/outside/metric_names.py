@@ -45,11 +45,6 @@ def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> st
     return f"--metrics: got {name!r}; {hint}Expected one of {', '.join(sorted(known))} (any k in name@k)"
 
 
-def languages() -> list[str]:
-    """Return the options of conf/language/."""
-    return sorted(file.name.removesuffix(".yaml") for file in files("conf").joinpath("language").iterdir())
-
-
 def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
     """Return the metrics of answers and rankings by name, and errors of unusable metrics by the name of their node.
 

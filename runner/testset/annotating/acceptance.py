@@ -13,12 +13,8 @@ from components.metrics.interval import Column, Intervals
 from components.records import Interval
 from runner.console.display import no_formula
 from runner.results.released_set import Testset
+from runner.testset.annotating.annotation_choices import THRESHOLDS
 from runner.testset.annotating.annotations import Annotation
-
-THRESHOLDS = (4, 3)
-"""Lowest accepted ratings: 4 accepts samples that are good as they are, 3 also those worth correcting. OmniEval rejects
-samples rated 1 or 2 and corrects those rated 3.
-"""
 
 WHOLE = ("all", "all")
 

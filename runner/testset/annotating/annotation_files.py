@@ -1,24 +1,15 @@
 """Reads annotations from exports of Label Studio and from sheets."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 
 from components.errors import DataError
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import Known
+from runner.testset.annotating.annotation_choices import AnnotatorFrom
 from runner.testset.annotating.annotations import Annotated, joined
 from runner.testset.annotating.label_studio_export import read_export
 from runner.testset.annotating.sheet import read_sheet
-
-
-class AnnotatorFrom(StrEnum):
-    """Source of an annotator's name: Label Studio's `completed_by`, or the file name. A CSV file always has one
-    annotator, named by the file.
-    """
-
-    COMPLETED_BY = "completed_by"
-    FILE = "file"
 
 
 def read_annotations(

@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from components.json_value import Json
-from runner.testset.annotating.acceptance import THRESHOLDS, CellAcceptance
+from runner.testset.annotating.acceptance import CellAcceptance
+from runner.testset.annotating.annotation_choices import THRESHOLDS
 from runner.testset.annotating.annotator_agreement import AnnotatorAgreement
 from runner.testset.annotating.disjoint_parts import DisjointSplit
 

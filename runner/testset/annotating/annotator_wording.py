@@ -2,16 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from runner.testset.annotating.annotation_choices import Language
 from runner.testset.annotating.annotations import Check
-
-
-class Language(StrEnum):
-    """Language of the instructions. The samples may be in another one."""
-
-    ZH = "zh"
-    EN = "en"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,12 @@ def check(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.generate check", description=__doc__)
+    parser = CommandParser(
+        prog="python -m runner.generate check",
+        description="Runs the gates that ask no model, on any data set.",
+        example="python -m runner.generate check dataset=demo gates=[form,leaks]",
+        page="docs/generation-checks.md",
+    )
     parser.add_argument("overrides", nargs="*", help="e.g. dataset=omnieval dataset.root=PATH gates=[form,leaks]")
     parser.add_argument("--out", type=Path, help="a file for the findings, as JSON Lines")
     return parser

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,7 @@ class TestTerminal:
         assert "demo: 112 documents, 12 samples" in output
         assert "done in 0.0 s" not in output
         assert "Leaderboard: all 12 samples, by ndcg@10" in output
+        assert re.search(r"^elapsed:  0:\d\d:\d\d for 1 cell$", output, re.MULTILINE)
         assert f"results:  {only_sweep(single_run).relative_to(single_run)}" in output
 
     def test_progress_can_be_switched_off(self, grid_run: Path) -> None:
@@ -232,7 +234,7 @@ def test_a_reader_of_the_help_that_stops_early_is_not_an_error(tmp_path: Path) -
         text=True,
         check=False,
     )
-    assert done.stdout.startswith("python -m runner [group=option]")
+    assert done.stdout.startswith("usage: python -m runner ")
     assert done.stderr == ""
 
 

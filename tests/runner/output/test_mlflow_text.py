@@ -80,7 +80,7 @@ def test_ties_of_untested_cells_are_not_a_lead() -> None:
     text = described(*[0.5] * 3, *[0.25] * 60)
     assert text.startswith(
         "Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000], tied with 2 others. More than 60 cells "
-        "are not tested here; the report tests them.\n\n"
+        "are tested only by the name `best` and the report, which may take a cheaper cell.\n\n"
     )
     assert described(0.5).startswith("Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000].\n\n")
 

@@ -22,9 +22,9 @@ def test_a_log_has_a_line_for_each_kind_of_stage_that_took_time(order: tuple[Any
     assert len({stage.kind for stage in order}) > 1
     slow, n_slow = Counter(stage.kind for stage in order).most_common(1)[0]
     output = io.StringIO()
-    with StageProgress(SafeConsole(file=output, width=100), order, enabled=True) as progress:
+    with StageProgress(SafeConsole(file=output, width=100), order, 1, enabled=True) as progress:
         for stage in order:
-            progress.finished(stage.kind, 0.3 if stage.kind == slow else 0.001)
+            progress.finished(stage.key, stage.kind, 0.3 if stage.kind == slow else 0.001)
     title = next(stage.title for stage in order if stage.kind == slow)
     assert output.getvalue().split("\n") == [f"  {title:<24} {n_slow:>4} done in {0.3 * n_slow:.1f} s", ""]
 
@@ -40,8 +40,8 @@ class TestNowAndThen:
 
     def lines(self, console: SafeConsole, order: tuple[AnyStage, ...], clock: list[float], enabled: bool) -> list[str]:
         """Of a first stage that is done in a moment, and a second that is half done after 30 and after 75 seconds."""
-        with StageProgress(console, order, enabled=enabled) as progress:
-            progress.finished(order[0].kind, 0.0)
+        with StageProgress(console, order, 1, enabled=enabled) as progress:
+            progress.finished(order[0].key, order[0].kind, 0.0)
             for elapsed in (30.0, 75.0):
                 clock[0] = 100.0 + elapsed
                 progress.within(order[1], 150, 300)
@@ -63,6 +63,33 @@ class TestNowAndThen:
     def test_a_log_has_one_in_a_minute(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
         (line,) = self.lines(SafeConsole(file=io.StringIO(), width=100), order, clock, enabled=True)
         assert "after 0:01:15" in line
+
+    def test_lines_count_cells_and_show_the_time_left(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
+        console = SafeConsole(file=io.StringIO(), width=200)
+        with StageProgress(console, order, 2, enabled=True) as progress:
+            for stage in order[:-1]:
+                progress.finished(stage.key, stage.kind, 0.01)
+            progress.cell_finished()
+            clock[0] = 100.0
+            progress.within(order[-1], 0, 300)
+            clock[0] = 200.0
+            progress.within(order[-1], 100, 300)
+        last = f"{order[-1].title}: 100 of 300"
+        line = (
+            f"  {len(order) - 1} of {len(order)} stages and 1 of 2 cells done after 0:01:40, about 3 min left; {last}"
+        )
+        assert console.file.getvalue().splitlines() == [line]
+
+    def test_a_stage_alone_shows_its_time_left_while_others_are_unknown(
+        self, order: tuple[AnyStage, ...], clock: list[float]
+    ) -> None:
+        console = SafeConsole(file=io.StringIO(), width=200)
+        with StageProgress(console, order, 1, enabled=True) as progress:
+            progress.within(order[0], 0, 300)
+            clock[0] = 200.0
+            progress.within(order[0], 100, 300)
+        line = f"  0 of {len(order)} stages done after 0:01:40; {order[0].title}: 100 of 300 (about 3 min left)"
+        assert console.file.getvalue().splitlines() == [line]
 
     def test_none_without_progress(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
         assert self.lines(SafeConsole(file=io.StringIO(), width=100), order, clock, enabled=False) == []

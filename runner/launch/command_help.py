@@ -1,0 +1,99 @@
+"""The help of `python -m runner`. It imports neither Hydra nor a component, so that it appears immediately."""
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+
+_WIDTH = 80
+_OPTIONS_FROM = 47
+"""Column at which the options of a group begin."""
+
+GROUPS = {
+    "dataset": "documents and questions",
+    "language": "language of both",
+    "refiner": "rewrites the documents",
+    "chunk": "cuts documents into chunks",
+    "header": "text searched with each chunk",
+    "tokenizer": "splits words for BM25",
+    "embedder": "turns texts into vectors",
+    "vector_index": "searches vectors",
+    "expander": "rewrites the question",
+    "retriever": "finds chunks",
+    "filter": "restricts the documents",
+    "diversity": "drops hits that repeat others",
+    "reranker": "sorts the hits again",
+    "context": "fits the hits into the prompt",
+    "prompt": "instructions to the model",
+    "examples": "solved questions in the prompt",
+    "llm": "language model that answers",
+    "generator": "requests for each answer",
+    "history": "earlier turns in the prompt",
+    "metrics": "scores of rankings and answers",
+    "judge": "model that grades answers",
+    "prices": "prices of tokens",
+    "executor": "where stages run",
+    "tracking": "log of the results",
+    "sweeps": "presets: -m +sweeps=NAME",
+}
+"""Purpose of each configuration group, in the order of the pipeline."""
+
+_TEMPLATE = """\
+usage: python -m runner [-m] [group=option ...] [key=value ...]
+
+Runs a RAG pipeline over a benchmark: one cell, or with -m every combination of
+values separated by commas (a sweep). The same command resumes after a kill.
+
+groups (the default first; docs/axes.md has all):
+{groups}
+
+settings:
+  top_k=5               chunks in the prompt
+  dataset.limit=100     draw this many samples
+  run.plan_only=true    show the plan and run nothing
+  run.headline=ndcg@10  metric that ranks the cells
+  run.max_cost=5        most to spend on models; then the sweep stops
+
+more help:
+  --cfg job             every field of the configuration, with its value
+  --hydra-help          options of Hydra, such as --config-dir
+
+example (latest is the last sweep, best the cell to take):
+  python -m runner -m retriever=bm25,hybrid top_k=2,8
+  python -m analysis report latest
+  python -m analysis samples latest best
+
+More: docs/tutorial.md, docs/axes.md, docs/run-settings.md
+"""
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Return whether the command line asks for help, in any form that Hydra's parser accepts."""
+    return any(argument in ("-h", "-mh", "--he", "--hel", "--help") for argument in arguments)
+
+
+def command_help() -> str:
+    """Return the help: groups with their options abbreviated, the first settings, and an example."""
+    written = files("conf").joinpath("config.yaml").read_text(encoding="utf-8")
+    defaults = dict(re.findall(r"^  - (\w+): (\w[\w.-]*)", written, re.MULTILINE))
+    lines = (_line(group, purpose, defaults.get(group)) for group, purpose in GROUPS.items())
+    return _TEMPLATE.format(groups="\n".join(lines))
+
+
+def _line(group: str, purpose: str, default: str | None) -> str:
+    options = sorted(options_of(group), key=lambda option: (option != default, option))
+    return f"  {group:<13}{purpose:<{_OPTIONS_FROM - 15}}{_abbreviated(options, _WIDTH - _OPTIONS_FROM)}"
+
+
+def _abbreviated(options: Sequence[str], n_columns: int) -> str:
+    """Return the options that fit, with the number of all if some do not."""
+    for n_shown in range(len(options), 0, -1):
+        rest = "" if n_shown == len(options) else f", ... ({len(options)})"
+        if len(shown := ", ".join(options[:n_shown]) + rest) <= n_columns:
+            return shown
+    return f"{len(options)} options"
+
+
+def options_of(group: str) -> list[str]:
+    """Return the names of our options of a group."""
+    folder = files("sweeps") if group == "sweeps" else files("conf").joinpath(group)
+    return [file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")]

@@ -1,0 +1,99 @@
+"""Estimates of the time left, with a clock that the test moves."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from runner.output.time_left import TimeLeft, left_in_words
+
+
+@dataclass(frozen=True)
+class FakeStage:
+    key: str
+    kind: str
+    models: frozenset[str] = frozenset()
+
+
+def fast_and_slow(n: int) -> list[FakeStage]:
+    return [FakeStage(f"{kind}{i}", kind) for i in range(n) for kind in ("fast", "slow")]
+
+
+def test_the_mean_of_each_kind_counts_not_the_number_of_stages() -> None:
+    left = TimeLeft(fast_and_slow(4), now=0.0)
+    for i in range(4):
+        left.finished(f"fast{i}", 1.0)
+    left.finished("slow0", 16.0)  # 5 of 8 stages are done, but 20 of 68 seconds
+    assert left.of_sweep(20.0) == pytest.approx(48.0)
+
+
+def test_two_workers_halve_the_time_left() -> None:
+    left = TimeLeft(fast_and_slow(4), now=0.0)
+    for key, seconds in (("fast0", 4.0), ("fast1", 4.0), ("slow0", 16.0), ("slow1", 16.0)):
+        left.finished(key, seconds)
+    assert left.of_sweep(20.0) == pytest.approx(20.0)
+
+
+def test_a_kind_that_never_ran_allows_no_estimate() -> None:
+    left = TimeLeft(fast_and_slow(2), now=0.0)
+    left.finished("fast0", 30.0)
+    assert left.of_sweep(30.0) is None
+    left.finished("slow0", 30.0)
+    assert left.of_sweep(60.0) == pytest.approx(60.0)
+
+
+def test_the_same_kind_with_another_model_is_unknown() -> None:
+    order = [FakeStage("a", "answers", frozenset({"small"})), FakeStage("b", "answers", frozenset({"large"}))]
+    left = TimeLeft(order, now=0.0)
+    left.finished("a", 30.0)
+    assert left.of_sweep(30.0) is None
+
+
+def test_the_first_seconds_and_the_first_twentieth_allow_no_estimate() -> None:
+    left = TimeLeft([FakeStage(str(i), "stage") for i in range(100)], now=0.0)
+    left.finished("0", 4.0)
+    assert left.of_sweep(4.0) is None
+    for i in (1, 2, 3):
+        left.finished(str(i), 4.0)
+    assert left.of_sweep(16.0) is None
+    left.finished("4", 4.0)
+    assert left.of_sweep(20.0) == pytest.approx(380.0)
+
+
+def test_a_running_stage_is_measured_from_its_first_report() -> None:
+    left = TimeLeft([FakeStage("a", "answers"), FakeStage("b", "answers")], now=0.0)
+    left.within("a", 0.5, 10.0)  # half of the replies were stored
+    left.within("a", 0.52, 12.0)
+    assert left.of_stage("a") is None
+    left.within("a", 0.75, 35.0)
+    assert left.of_stage("a") == pytest.approx(25.0)
+    assert left.of_sweep(35.0) == pytest.approx(125.0 * 35 / 25)  # the pace since the start, which loaded a model
+
+
+def test_reused_results_shorten_the_rest_and_measure_nothing() -> None:
+    left = TimeLeft([FakeStage(str(i), "stage") for i in range(4)], now=0.0)
+    left.finished("0", 0.0)
+    left.finished("1", 0.0)
+    assert left.of_sweep(60.0) is None
+    left.finished("2", 60.0)
+    assert left.of_sweep(60.0) == pytest.approx(60.0)
+    left.finished("3", 0.0)
+    assert left.of_sweep(61.0) == 0.0
+
+
+def test_stages_outside_the_plan_are_ignored() -> None:
+    left = TimeLeft([FakeStage("a", "stage")], now=0.0)
+    left.within("z", 0.5, 5.0)
+    left.finished("z", 5.0)
+    assert left.of_stage("z") is None
+    assert left.of_sweep(60.0) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, ""), (0.0, "less than a minute left"), (61.0, "about 1 min left"), (250.0, "about 4 min left"),
+        (1300.0, "about 20 min left"), (9000.0, "about 2.5 h left"), (80_000.0, "about 22 h left"),
+    ],
+)  # fmt: skip
+def test_words_are_rounded(seconds: float | None, words: str) -> None:
+    assert left_in_words(seconds) == words
