@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from jsonschema import Draft7Validator
 from omegaconf import OmegaConf
 
 from analysis.decision import candidates
@@ -196,6 +198,7 @@ def test_every_command_is_run_here() -> None:
                 "judge_agreement",
                 "judge_training",  # by tests/runner/labels/training/test_training.py, where torch is loaded
                 "models",
+                "schema",
                 "score",
                 "store",
                 "track",
@@ -203,7 +206,8 @@ def test_every_command_is_run_here() -> None:
         ),
     )
     known = (*(f"python -m {name} " for name in run_here), EXPORTED)
-    assert [command for command in commands() if not f"{command} ".startswith((*known, *NOT_RUN))] == []
+    given = [command.removeprefix("mkdir -p my_conf/sweeps && ") for command in commands()]
+    assert [command for command in given if not f"{command} ".startswith((*known, *NOT_RUN))] == []
 
 
 @pytest.mark.parametrize(
@@ -492,6 +496,17 @@ def test_description_of_a_data_set(own: Path) -> None:
     done = run(["runner.datasets", *arguments], own)
     assert done.returncode == 0, done.stderr
     assert "documents" in done.stdout
+
+
+def test_schema_for_an_editor_accepts_the_readers_presets(tmp_path: Path) -> None:
+    write_own_files(tmp_path)
+    (arguments,) = with_module("runner.schema")
+    assert arguments[-2:] == [">", "my_conf/sweeps/schema.json"]
+    done = run(["runner.schema", *arguments[:-2]], tmp_path)
+    assert done.returncode == 0, done.stderr
+    validator = Draft7Validator(json.loads(done.stdout))
+    for path in (tmp_path / "my_conf" / "sweeps").iterdir():
+        assert list(validator.iter_errors(yaml.safe_load(path.read_text("utf-8")))) == []
 
 
 def test_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
