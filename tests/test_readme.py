@@ -56,8 +56,11 @@ DATA_PATH = "## From documents to a benchmark\n"
 
 TIMEOUT_S = 280
 
-NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ")
-"""Setting up, which is what CI begins with, and servers."""
+COMPLETION = 'eval "$(rag-grid -sc install=bash)" '
+"""Run by tests/runner/launch/test_completion.py."""
+
+NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ", COMPLETION)
+"""Setting up, which is what CI begins with, servers, and commands that another test runs."""
 
 EXPORTED = "python winner/pipeline.py "
 """The start of commands in an exported folder."""
