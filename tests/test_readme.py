@@ -40,7 +40,9 @@ from tests.runner.testset.small import small_set
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-PAGES = (README, *DOCS.values())
+AGENTS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+LLMS = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+PAGES = (README, AGENTS, *DOCS.values())
 TUTORIAL = DOCS["tutorial.md"]
 DATASETS = DOCS["datasets.md"]
 SMALL = ["run.progress=false", "metrics.interval.n_resamples=100"]
@@ -270,6 +272,12 @@ def test_what_is_reported_of_executors_is_understood(override: str) -> None:
         with suppress(ConfigError):
             understood.append(compose_config([f"executor={name}", override]))
     assert understood
+
+
+def test_commands_of_llms_txt_are_commands_of_the_pages() -> None:
+    named = re.findall(r"`(python -m \w[\w.]* [^`]+)`", LLMS)
+    assert len(named) == 3
+    assert set(named) <= set(commands())
 
 
 def test_own_prompt_differs_in_the_one_template_that_is_written(tmp_path: Path) -> None:
