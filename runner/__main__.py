@@ -53,7 +53,7 @@ def _may_share_work(arguments: list[str]) -> bool:
     """
     rest = [argument for argument in arguments if argument != "executor=processes"]
     return "run.workers=1" not in rest and not any(
-        argument.startswith(("run.plan_only", "executor=", "--")) or "hydra" in argument for argument in rest
+        argument.startswith(("run.plan_only", "executor=", "--", "-sc")) or "hydra" in argument for argument in rest
     )
 
 

@@ -48,9 +48,8 @@ def _fetch(name: str, source: Path | None) -> None:
 
     console = make_console()
     fetch(name, source, lambda line: console.print(escape(line)))
-    console.print(
-        escape(f"Use it with: python -m runner dataset=beir dataset.name={name} language=en llm=none metrics=retrieval")
-    )
+    command = f"python -m runner dataset=beir dataset.name={name} language={NAMED_SETS[name].language}"
+    console.print(escape(f"Use it with: {command} llm=none metrics=retrieval"))
 
 
 def _describe(overrides: list[str], target: Path | None) -> None:

@@ -8,8 +8,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [ROOT / "README.md", *DOCS]
+AGENTS, LLMS = ROOT / "AGENTS.md", ROOT / "docs" / "llms.txt"
+PAGES = [ROOT / "README.md", AGENTS, *DOCS]
 LONGEST_LINE = 100
+MOST_LINES_FOR_AGENTS = 80
 
 
 def without_code(page: Path) -> str:
@@ -123,3 +125,30 @@ def test_api_pages_cover_the_public_modules() -> None:
     }
     assert modules | {"runner", "analysis"} <= shown
     assert {name for name in shown if re.match(r"components\.(protocols|records)\.", name)} <= modules
+
+
+class TestPagesForCodingAgents:
+    @pytest.mark.parametrize("page", [AGENTS, LLMS], ids=lambda page: page.name)
+    def test_page_is_short(self, page: Path) -> None:
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_FOR_AGENTS
+
+    def test_llms_txt_has_the_form_of_llmstxt_org(self) -> None:
+        """A title, a summary as a quote, prose without headings, then sections that are lists of links."""
+        head, *sections = re.split(r"^## .+$", LLMS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert re.match(r"# rag-grid\n\n> [^\n]+\n\n", head)
+        assert re.findall(r"^#", head, re.MULTILINE) == ["#"]
+        for section in sections:
+            lines = section.strip().splitlines()
+            assert lines
+            assert [line for line in lines if not re.fullmatch(r"- \[[^]]+\]\([\w-]+/\): .+", line)] == []
+
+    def test_links_of_llms_txt_lead_to_pages_of_the_site_with_their_titles(self) -> None:
+        linked = re.findall(r"\[([^]]+)\]\(([\w-]+)/\)", LLMS.read_text(encoding="utf-8"))
+        assert len(linked) > 15
+        titles = {page.stem: page.read_text("utf-8").splitlines()[0].removeprefix("# ") for page in DOCS}
+        assert [(title, name) for title, name in linked if titles.get(name) != title] == []
+
+    def test_files_that_agents_are_told_to_read_exist(self) -> None:
+        named = re.findall(r"`(docs/[\w./-]+)`", AGENTS.read_text(encoding="utf-8"))
+        assert len(named) > 3
+        assert [name for name in named if not (ROOT / name).is_file()] == []

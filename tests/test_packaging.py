@@ -37,7 +37,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def files_of(source: Path) -> set[str]:
     """The files that the packages need."""
-    kept = (".py", ".yaml", ".jsonl", ".csv", ".typed", ".j2", ".css", ".js")
+    kept = (".py", ".yaml", ".json", ".jsonl", ".csv", ".typed", ".j2", ".css", ".js")
     paths = (path for name in PACKAGES for path in (source / name).rglob("*"))
     return {path.relative_to(source).as_posix() for path in paths if path.suffix in kept}
 

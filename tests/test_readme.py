@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from jsonschema import Draft7Validator
 from omegaconf import OmegaConf
 
 from analysis.decision import candidates
@@ -38,7 +40,9 @@ from tests.runner.testset.small import small_set
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-PAGES = (README, *DOCS.values())
+AGENTS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+LLMS = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+PAGES = (README, AGENTS, *DOCS.values())
 TUTORIAL = DOCS["tutorial.md"]
 DATASETS = DOCS["datasets.md"]
 SMALL = ["run.progress=false", "metrics.interval.n_resamples=100"]
@@ -54,8 +58,11 @@ DATA_PATH = "## From documents to a benchmark\n"
 
 TIMEOUT_S = 280
 
-NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ")
-"""Setting up, which is what CI begins with, and servers."""
+COMPLETION = 'eval "$(rag-grid -sc install=bash)" '
+"""Run by tests/runner/launch/test_completion.py."""
+
+NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ", COMPLETION)
+"""Setting up, which is what CI begins with, servers, and commands that another test runs."""
 
 EXPORTED = "python winner/pipeline.py "
 """The start of commands in an exported folder."""
@@ -196,6 +203,7 @@ def test_every_command_is_run_here() -> None:
                 "judge_agreement",
                 "judge_training",  # by tests/runner/labels/training/test_training.py, where torch is loaded
                 "models",
+                "schema",
                 "score",
                 "store",
                 "track",
@@ -203,7 +211,8 @@ def test_every_command_is_run_here() -> None:
         ),
     )
     known = (*(f"python -m {name} " for name in run_here), EXPORTED)
-    assert [command for command in commands() if not f"{command} ".startswith((*known, *NOT_RUN))] == []
+    given = [command.removeprefix("mkdir -p my_conf/sweeps && ") for command in commands()]
+    assert [command for command in given if not f"{command} ".startswith((*known, *NOT_RUN))] == []
 
 
 @pytest.mark.parametrize(
@@ -263,6 +272,12 @@ def test_what_is_reported_of_executors_is_understood(override: str) -> None:
         with suppress(ConfigError):
             understood.append(compose_config([f"executor={name}", override]))
     assert understood
+
+
+def test_commands_of_llms_txt_are_commands_of_the_pages() -> None:
+    named = re.findall(r"`(python -m \w[\w.]* [^`]+)`", LLMS)
+    assert len(named) == 3
+    assert set(named) <= set(commands())
 
 
 def test_own_prompt_differs_in_the_one_template_that_is_written(tmp_path: Path) -> None:
@@ -492,6 +507,17 @@ def test_description_of_a_data_set(own: Path) -> None:
     done = run(["runner.datasets", *arguments], own)
     assert done.returncode == 0, done.stderr
     assert "documents" in done.stdout
+
+
+def test_schema_for_an_editor_accepts_the_readers_presets(tmp_path: Path) -> None:
+    write_own_files(tmp_path)
+    (arguments,) = with_module("runner.schema")
+    assert arguments[-2:] == [">", "my_conf/sweeps/schema.json"]
+    done = run(["runner.schema", *arguments[:-2]], tmp_path)
+    assert done.returncode == 0, done.stderr
+    validator = Draft7Validator(json.loads(done.stdout))
+    for path in (tmp_path / "my_conf" / "sweeps").iterdir():
+        assert list(validator.iter_errors(yaml.safe_load(path.read_text("utf-8")))) == []
 
 
 def test_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

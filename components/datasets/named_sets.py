@@ -1,7 +1,9 @@
 """Published data sets that `python -m runner.datasets fetch NAME` downloads, and the folder that holds them.
 
-Source: the repositories `BeIR/NAME` and `BeIR/NAME-qrels` of the Hugging Face hub. The figures are those of BM25 in
-Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models", table 2.
+Source: the repositories `OWNER/NAME` and `OWNER/NAME-qrels` of the Hugging Face hub. BEIR's are by `BeIR`, with the
+figures of BM25 in Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information
+Retrieval Models", table 2. The Chinese retrieval tasks of MTEB are by `C-MTEB`. We know no published BM25 figures for
+them.
 
 No entry is pinned yet: its revisions are None and it has no hashes. The first fetch takes the commit that the branch
 `main` points to, and records it with the hashes in `MANIFEST`.
@@ -37,27 +39,41 @@ class NamedSet:
     """A data set of the hub: documents and queries in `repo`, judgements of `split` in `qrels_repo`.
 
     A revision of None stands for the first fetch of the branch `main`. `pins` has the expected files by their path in
-    the repository. `licence` is the one that the repository states. `bm25` is the published NDCG@10 of BM25.
+    the repository. `licence` is the one that the repository states. `bm25` is the published NDCG@10 of BM25, None if we
+    know none. `language` is the option of that name for the data.
     """
 
     name: str
-    bm25: float
+    bm25: float | None = None
     split: str = "test"
     licence: str = "cc-by-sa-4.0"
     revision: str | None = None
     qrels_revision: str | None = None
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    owner: str = "BeIR"
+    language: str = "en"
 
     @property
     def repo(self) -> str:
         """The repository with documents and queries."""
-        return f"BeIR/{self.name}"
+        return f"{self.owner}/{self.name}"
 
     @property
     def qrels_repo(self) -> str:
         """The repository with judgements."""
         return f"{self.repo}-qrels"
 
+
+_CHINESE = (
+    "CmedqaRetrieval",
+    "CovidRetrieval",
+    "DuRetrieval",
+    "EcomRetrieval",
+    "MMarcoRetrieval",
+    "MedicalRetrieval",
+    "T2Retrieval",
+    "VideoRetrieval",
+)
 
 NAMED_SETS: dict[str, NamedSet] = {
     each.name: each
@@ -76,6 +92,7 @@ NAMED_SETS: dict[str, NamedSet] = {
         NamedSet("scifact", 0.665),
         NamedSet("trec-covid", 0.656),
         NamedSet("webis-touche2020", 0.367),
+        *(NamedSet(name, split="dev", licence="not stated", owner="C-MTEB", language="zh") for name in _CHINESE),
     )
 }
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import filter_overrides
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf, flag_override, open_dict
+from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
@@ -158,14 +157,20 @@ class _Composition:
     def folder_of(self, overrides: list[Override], number: int) -> Path:
         """Return the folder of a job, `hydra.sweep.subdir`, and Hydra's folder in it."""
         job = self._hydra.job
-        with open_dict(job):
-            job.override_dirname = get_overrides_dirname(overrides=overrides, **self._dirname_settings)
+        with read_write(job), open_dict(job):
+            job.override_dirname = _override_dirname(overrides, **self._dirname_settings)
             job.id, job.num = str(number), number
         return Path(str(self._hydra.sweep.subdir)) / CONFIG_FOLDER
 
     @cached_property
     def _dirname_settings(self) -> Json:
         return OmegaConf.to_container(self._hydra.job.config.override_dirname)
+
+
+def _override_dirname(overrides: Sequence[Override], kv_sep: str, item_sep: str, exclude_keys: Sequence[str]) -> str:
+    """Return `hydra.job.override_dirname` as Hydra defines it. Hydra 1.3 and 1.4 compute it in different places."""
+    lines = sorted(str(each.input_line) for each in overrides if each.key_or_group not in exclude_keys)
+    return item_sep.join(lines).replace("=", kv_sep)
 
 
 def composed_job(config: DictConfig, job: Job, folder: Path) -> ComposedJob:

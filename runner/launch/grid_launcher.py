@@ -23,7 +23,7 @@ from omegaconf import DictConfig
 from components.errors import ConfigError
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, check_axis, expand
-from runner.launch.hydra_startup import load_installed_plugins, skip_unused_maps
+from runner.launch.hydra_startup import REPLACE, load_installed_plugins, skip_unused_maps
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
@@ -189,4 +189,4 @@ def register() -> None:
         plugin.__module__, plugin.__qualname__ = name, plugin.__name__
         Plugins.instance().register(plugin)
         group = "hydra/launcher" if plugin is GridLauncher else "hydra/sweeper"
-        ConfigStore.instance().store(group=group, name="grid", node=node, provider="rag-grid")
+        ConfigStore.instance().store(group=group, name="grid", node=node, provider="rag-grid", **REPLACE)

@@ -1,5 +1,6 @@
 """Preparations of Hydra before it composes: loads its installed plugins, and skips objects that it never reads."""
 
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -8,16 +9,25 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 
+import hydra
 from hydra._internal import defaults_list
 from hydra._internal.defaults_list import Overrides
+from hydra.core.config_store import ConfigStore
 from hydra.core.default_element import InputDefault
 from omegaconf import DictConfig
 
 from runner.console.private_parts import HYDRA, may_use_private_parts
 
+BASE_VERSION = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
+"""Argument that chooses the behaviour of Hydra 1.3. Hydra 1.4 behaves that way, and warns about the argument."""
+
+REPLACE = {"replace": True} if "replace" in inspect.signature(ConfigStore.store).parameters else {}
+"""Argument that lets Hydra 1.4 register a node again, as Hydra 1.3 does without it."""
+
 _NAME = "hydra_plugins"
 
-_interpolation_map = defaults_list._create_interpolation_map
+_interpolation_map = getattr(defaults_list, "_create_interpolation_map", None)
+"""Hydra's function that creates the map; None in Hydra 1.4, which creates it only where it is needed."""
 
 
 def load_installed_plugins() -> None:
@@ -50,15 +60,16 @@ def _is_here(place: str) -> bool:
 def skip_unused_maps() -> None:
     """Make Hydra create interpolation maps only where they are needed.
 
-    For each file, Hydra creates a configuration of all options chosen so far, for interpolations such as `llm:
+    For each file, Hydra 1.3 creates a configuration of all options chosen so far, for interpolations such as `llm:
     ${language}` in the file's list of defaults. We create it only if the list has interpolations. This speeds up
     compositions by a third.
     """
-    if may_use_private_parts(HYDRA):
+    if _interpolation_map and may_use_private_parts(HYDRA):
         defaults_list._create_interpolation_map = _map_where_needed
 
 
 def _map_where_needed(overrides: Overrides, defaults: Sequence[InputDefault], self_added: bool) -> DictConfig | None:
+    assert _interpolation_map is not None
     if any(not default.is_self() and default.is_interpolation() for default in defaults):
         needed: DictConfig | None = _interpolation_map(overrides, defaults, self_added)
         return needed

@@ -15,6 +15,7 @@ from hydra.core.utils import JobRuntime
 from hydra.version import VersionBase, setbase
 
 from components.errors import ConfigError
+from runner.launch.hydra_startup import BASE_VERSION
 from runner.launch.parts_loader import PartsLoader
 from runner.launch.preset_source import CONF
 
@@ -30,7 +31,8 @@ def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterato
     instances: dict[type, object] = Singleton._instances
     before = {kind: instances.pop(kind) for kind in _RUN_STATE if kind in instances}
     try:
-        setbase("1.3")
+        if BASE_VERSION:
+            setbase(BASE_VERSION["version_base"])
         with composing_by_parts():
             hydra = Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
         yield hydra
@@ -63,7 +65,7 @@ def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
         yield
         return
     look_for_mode = Hydra.get_mode
-    Hydra.get_mode = lambda hydra, config_name, overrides: None
+    Hydra.get_mode = lambda hydra, config_name, overrides, *_, **__: None  # Hydra 1.4 passes more
     try:
         yield
     finally:

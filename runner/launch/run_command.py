@@ -24,6 +24,7 @@ from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
 from runner.launch.compose import explain_error
 from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
+from runner.launch.hydra_startup import BASE_VERSION
 from runner.launch.hydra_state import composing_by_parts, mode_from_flags
 from runner.launch.overrides import readable, refuse_strays
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
@@ -35,7 +36,7 @@ _LONGEST_QUOTE = 300
 
 
 @hydra.main(  # type: ignore[untyped-decorator]
-    version_base="1.3", config_path="pkg://conf", config_name="config"
+    **BASE_VERSION, config_path="pkg://conf", config_name="config"
 )
 def main(config: DictConfig) -> None:
     """Run a sweep of one cell. Hydra's other launchers call this for each cell of a sweep."""

@@ -330,14 +330,15 @@ def _missing_members(component: object, expected: type) -> list[str]:
     """Return the members of the protocol `expected` that a component lacks, or the base class that it does not have."""
     if not getattr(expected, "_is_protocol", False):
         return [] if isinstance(component, expected) else [f"the base class {expected.__name__}"]
-    return [name for name in _members(expected) if not hasattr(component, name)]
+    return [name for name in members_of(expected) if not hasattr(component, name)]
 
 
 def _n_shared(component: object, expected: type) -> int:
-    return sum(hasattr(component, name) for name in _members(expected))
+    return sum(hasattr(component, name) for name in members_of(expected))
 
 
-def _members(protocol: type) -> list[str]:
+def members_of(protocol: type) -> list[str]:
+    """Return the public members that a protocol and the protocols above it declare."""
     protocols = [
         cls for cls in reversed(protocol.__mro__) if getattr(cls, "_is_protocol", False) and cls is not Protocol
     ]

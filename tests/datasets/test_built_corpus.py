@@ -11,6 +11,7 @@ from components.datasets.built_corpus import LEFT_OUT, BuiltCorpus
 from components.datasets.cleaning import Cleaning
 from components.errors import DataError
 from components.protocols import Source
+from runner.launch.hydra_startup import BASE_VERSION
 from runner.pipeline.building import build_component
 from tests.datasets.test_beir import write_lines
 from tests.datasets.test_document_files import pdf
@@ -159,7 +160,7 @@ def test_the_key_is_of_the_content(folder: Path, tmp_path_factory: pytest.TempPa
 
 @pytest.mark.parametrize("name", ["files", "lines", "raw"])
 def test_every_option_composes_and_builds(folder: Path, name: str) -> None:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with initialize_config_dir(str(CONF), **BASE_VERSION):
         config = OmegaConf.to_container(compose(f"corpus/{name}", [f"corpus.path={folder}"]), resolve=True)
     assert isinstance(config, dict)
     corpus = build_component(config["corpus"], Source, "corpus")

@@ -19,6 +19,7 @@ from runner.testset.fetching.downloads import BLOCK, writing
 QRELS = "qrels.tsv"
 
 _QRELS_COLUMNS = ("query-id", "corpus-id", "score")
+_QRELS_COLUMNS_OF_C_MTEB = ("qid", "pid", "score")
 _N_ROWS = 1000
 
 
@@ -82,7 +83,8 @@ def _as_document(row: Json) -> str:
 
 
 def _as_judgement(row: Json) -> str:
-    cells = [row[name] for name in _QRELS_COLUMNS] if row.keys() >= set(_QRELS_COLUMNS) else list(row.values())
+    named = next((names for names in (_QRELS_COLUMNS, _QRELS_COLUMNS_OF_C_MTEB) if row.keys() >= set(names)), row)
+    cells = [row[name] for name in named]
     return "\t".join(map(str, cells))
 
 

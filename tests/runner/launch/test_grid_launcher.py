@@ -11,6 +11,7 @@ from omegaconf import OmegaConf, open_dict
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
 from runner.launch.composed_jobs import JobComposer
+from runner.launch.hydra_startup import BASE_VERSION
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.runner.sweeping import (
     QUIET,
@@ -111,7 +112,7 @@ def test_hydras_own_launchers_end_in_one_sweep_with_the_same_numbers(
 
 def test_jobs_that_choose_the_same_options_are_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     grid_launcher.register()
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
         master = loader.load_configuration("config", overrides=["top_k=2,4"], run_mode=RunMode.MULTIRUN)
         composer = JobComposer(loader, master)
@@ -146,7 +147,7 @@ def test_jobs_that_choose_the_same_options_are_composed_once(monkeypatch: pytest
 )
 def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) -> None:
     grid_launcher.register()
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
         master = loader.load_configuration("config", overrides=[], run_mode=RunMode.MULTIRUN)
         composer = JobComposer(loader, master)
@@ -164,7 +165,7 @@ def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) 
 def test_a_sweep_whose_axes_choose_no_option_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     grid_launcher.register()
     fixed = ["retriever=hybrid_rerank", "tokenizer=bigrams", "~metrics.scores.em", "dataset.limit=7"]
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
         axes = [*fixed, "chunk.size=64,128", "run.results_dir=elsewhere", "top_k=2,4"]
         master = loader.load_configuration("config", overrides=axes, run_mode=RunMode.MULTIRUN)
@@ -183,7 +184,7 @@ def test_a_sweep_whose_axes_choose_no_option_is_composed_once(monkeypatch: pytes
 
 def test_jobs_share_the_parts_that_their_values_do_not_reach() -> None:
     grid_launcher.register()
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
         master = loader.load_configuration("config", overrides=[], run_mode=RunMode.MULTIRUN)
         composer = JobComposer(loader, master)

@@ -13,6 +13,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from runner.launch import grid_launcher
+from runner.launch.hydra_startup import REPLACE
 from runner.launch.hydra_state import own_hydra
 from runner.launch.parts_loader import PartsLoader
 
@@ -85,7 +86,7 @@ def test_what_a_program_registers_again_counts(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(MissingConfigException):
         composed(PartsLoader(search_path()), ["llm=mine"])
     for reply in ("one", "two"):
-        store.store("mine", {"_target_": "x", "reply": reply}, group="llm")
+        store.store("mine", {"_target_": "x", "reply": reply}, group="llm", **REPLACE)
         text, _ = composed(PartsLoader(search_path()), ["llm=mine"])
         assert OmegaConf.create(text).llm.reply == reply
 

@@ -19,6 +19,7 @@ import analysis
 import runner
 from components.errors import ConfigError, DataError, StoreError
 from runner.launch import python_api
+from runner.launch.hydra_startup import BASE_VERSION
 from runner.pipeline.planned import Job
 from runner.results.loaded_sweep import LoadedSweep
 from tests.runner.sweeping import FEW_METRICS, QUIET, RANKING_ONLY, SMALL, run_small
@@ -62,7 +63,7 @@ def test_leaves_the_process_as_it_was(results: str, tmp_path: Path) -> None:
 
     (tmp_path / "config.yaml").write_text("a: 1\n")
     before = state()
-    with initialize_config_dir(str(tmp_path), version_base=None):
+    with initialize_config_dir(str(tmp_path), **BASE_VERSION):
         runner.run([*CELL, results, "run.plan_only=true"])
         assert compose("config") == {"a": 1}
         with pytest.raises(ConfigError):

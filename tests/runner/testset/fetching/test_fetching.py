@@ -54,6 +54,12 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         yield server
 
 
+def table(*rows: dict[str, object]) -> bytes:
+    stream = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), stream)
+    return stream.getvalue()
+
+
 def fetch(*arguments: str) -> int:
     return main(["fetch", *arguments])
 
@@ -118,11 +124,6 @@ class TestFetched:
         assert (data / "scifact" / COMMIT / "corpus.jsonl").read_bytes() == CORPUS
 
     def test_reads_parquet(self, hub: HubServer, data: Path) -> None:
-        def table(*rows: dict[str, object]) -> bytes:
-            stream = io.BytesIO()
-            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), stream)
-            return stream.getvalue()
-
         documents, queries = (list(map(json.loads, text.splitlines())) for text in (CORPUS, QUERIES))
         for query in queries:
             query.pop("metadata", None)
@@ -151,6 +152,31 @@ class TestFetched:
         assert (folder / "qrels.tsv").read_bytes() == QRELS
         queries_written = (folder / "queries.jsonl").read_text().splitlines()
         assert [json.loads(line)["_id"] for line in queries_written] == ["q1", "q3"]
+
+    def test_reads_the_layout_of_c_mteb(self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Documents and queries in one folder, without titles; judgements with columns of another order."""
+        hub.repositories = {
+            "C-MTEB/T2Retrieval": (
+                COMMIT,
+                {
+                    "data/corpus-00000-of-00001-8afe7b7a7eca49e3.parquet": table(
+                        {"id": "d1", "text": "大桥于1932年通车。"}, {"id": "d2", "text": "港口很深。"}
+                    ),
+                    "data/queries-00000-of-00001-930bf3b805a80dd9.parquet": table({"id": "q1", "text": "何时通车?"}),
+                },
+            ),
+            "C-MTEB/T2Retrieval-qrels": (
+                QRELS_COMMIT,
+                {"data/dev-00000-of-00001-92ed7a05b5c9ae1b.parquet": table({"pid": "d1", "qid": "q1", "score": 1})},
+            ),
+        }
+        assert fetch("T2Retrieval") == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "dataset=beir dataset.name=T2Retrieval language=zh" in shown
+        assert (data / "T2Retrieval" / COMMIT / "qrels.tsv").read_text() == "query-id\tcorpus-id\tscore\nq1\td1\t1\n"
+        benchmark = Beir(name="T2Retrieval").load()
+        assert list(benchmark.documents.texts) == ["大桥于1932年通车。", "港口很深。"]
+        assert [sample.question for sample in benchmark.samples] == ["何时通车?"]
 
     def test_default_folder_is_in_the_cache(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("RAG_GRID_DATA")

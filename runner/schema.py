@@ -1,0 +1,39 @@
+"""python -m runner.schema > schema.json: prints a JSON Schema of presets and configurations, for editors."""
+
+if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+    from runner.console.interruptible import run_main
+
+    run_main("runner.schema")
+
+
+import argparse
+import json
+from pathlib import Path
+
+from components.errors import RagGridError
+from runner.console.command_parser import CommandParser
+from runner.console.display import say_error
+from runner.launch.config_schema import config_schema
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the schema. Return the exit code: 0, or 2 after one clear message."""
+    options = _parser().parse_args(arguments)
+    try:
+        print(as_text(options.group, options.config_dir))
+    except RagGridError as error:
+        say_error(error)
+        return 2
+    return 0
+
+
+def as_text(group: str = "", own_options: Path | None = None) -> str:
+    """Return the schema as JSON, with a line for each class."""
+    return json.dumps(config_schema(group, own_options), ensure_ascii=False, indent=1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = CommandParser(prog="python -m runner.schema", description=__doc__)
+    parser.add_argument("group", nargs="?", default="", help="a group, e.g. chunk: the schema of its options")
+    parser.add_argument("--config-dir", type=Path, metavar="FOLDER", help="your own options, as for python -m runner")
+    return parser
