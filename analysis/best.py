@@ -13,7 +13,7 @@ from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, S
 from analysis.report.naming import CellNames
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from runner import results
-from runner.console.command_parser import SWEEP
+from runner.console.command_parser import METRIC, SWEEP
 from runner.results import COMPARE_ALIKE, CellResult, LoadedSweep, groups_note
 
 _N_NAMED = 3
@@ -25,12 +25,7 @@ _INDENT = "  "
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help=SWEEP)
-    parser.add_argument(
-        "--metric",
-        default="",
-        metavar="METRIC",
-        help="e.g. ndcg@10 or SUBSET:ndcg@10 (default: the metric that ranks the sweep)",
-    )
+    parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
     terminal.add_format(parser)
 
 

@@ -11,10 +11,11 @@ from rich.markup import escape
 from analysis import comparison
 from analysis import table_output as terminal
 from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, ComparisonRow, Family, Standing, needed_span
+from analysis.formats import Document
 from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
 from components.statistics import POWER, PairedTest
 from runner import results
-from runner.console.command_parser import CELL, SWEEP
+from runner.console.command_parser import CELL, METRIC, SWEEP
 from runner.console.display import about
 from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditions, too_few_groups
 
@@ -27,7 +28,7 @@ _MAX_FALSE_RATE = ".24"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; several are one family")
-    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
     parser.add_argument("--baseline", default="", metavar="CELL", help=f"{CELL} (default: the best mean)")
     parser.add_argument(
         "--alpha", type=_share, default=0.05, help="probability of a false verdict (default: %(default)s)"
@@ -50,7 +51,7 @@ def _share(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     """Print the comparison and write the requested files. Returns 0. Raises DataError."""
     sweep = results.load_together(options.sweep)
-    metric = results.find_metric(options.metric, sweep.cells)
+    metric = sweep.metric(options.metric or sweep.headline_metric())
     test = PairedTest(confidence=1 - options.alpha)
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
     show(terminal.make_console(options.format), family)
@@ -69,9 +70,12 @@ def show(console: Console, family: Family) -> None:
     terminal.show_table(
         console, f"{family.metric} against {against} ({direction} is better)", _columns(family), _marks(family)
     )
-    for line in (*_same_lines(family), *_sample_lines(family), *_trust_lines(family)):
+    # Readers of a paper cannot look up ids of cells.
+    is_for_print = isinstance(console, Document) and console.is_for_print
+    same = [] if is_for_print else _same_lines(family)
+    for line in (*same, *_sample_lines(family), *_trust_lines(family)):
         console.print(f"[dim]{escape(line)}[/]")
-    for line in (_over_own_samples(family), _conclusion(family), _detectable(family), _needed(family)):
+    for line in (_over_own_samples(family), _conclusion(family, is_for_print), _detectable(family), _needed(family)):
         if line:
             console.print(escape(line))
     for cell in family.failed:
@@ -88,7 +92,7 @@ def _marks(family: Family) -> Marks:
     """Mark the best cell or the baseline bold, and significant differences with a star."""
     of_rows = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
     if family.is_picked:
-        how = f"corrected for any two of {len(family.standings)} cells"
+        how = _corrected(family)
         return Marks(
             of_rows, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
         )
@@ -213,24 +217,33 @@ def _over_own_samples(family: Family) -> str:
     return f"Cells leave out different samples; over each cell's own {reading}."
 
 
-def _conclusion(family: Family) -> str:
+def _conclusion(family: Family, is_for_print: bool) -> str:
     """Name the cells that may be the best, or count the cells that are better and worse than the baseline."""
     if not family.rows:
         return f"All {len(family.baseline.cells)} cells have the same value for every sample."
-    return _may_be_best(family) if family.is_picked else _against_baseline(family)
+    return _may_be_best(family, is_for_print) if family.is_picked else _against_baseline(family)
 
 
-def _may_be_best(family: Family) -> str:
+def _unit(family: Family) -> str:
+    return "rows" if any(standing.same for standing in family.standings) else "cells"
+
+
+def _corrected(family: Family) -> str:
+    return f"corrected for any two of {len(family.standings)} {_unit(family)}"
+
+
+def _may_be_best(family: Family, is_for_print: bool) -> str:
     """Describe the model confidence set: the best cell on these samples, and the cells that the test could not rule
     out. No cell is recommended if cells were tested under different conditions.
     """
     if spans_conditions([cell for standing in family.standings for cell in standing.cells]):
         return COMPARE_ALIKE
-    n_cells = len(family.standings)
-    rows = "rows" if any(standing.same for standing in family.standings) else "cells"
-    how = f"corrected for any two of {n_cells} {rows}"
+    n_cells, rows, how = len(family.standings), _unit(family), _corrected(family)
     confidence = f"With {100 * (1 - family.alpha):.4g}% confidence"
     name, others = _name(family, family.baseline.cell), [row.standing for row in family.not_distinguishable]
+    if is_for_print:
+        which = f"one of the {len(others) + 1} rows without *" if others else "in the first row"
+        return f"{confidence} the best cell is {which} ({how})."
     if not others:
         return f"{confidence} the best cell is {name} ({how})."
     ids = ", ".join(standing.cell.cell_id[:8] for standing in others)

@@ -13,7 +13,7 @@ from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import results
-from runner.console.command_parser import SWEEP
+from runner.console.command_parser import METRIC, SWEEP
 from runner.results import OK, CellResult, CommonSamples, SubsetMetric, common_samples, groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
@@ -23,14 +23,14 @@ _ORDER = {True: "best", False: "best", None: "largest"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help=SWEEP)
-    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
     terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print axes and pairs of axes by the share of variance that they explain. Returns 0. Raises DataError."""
     sweep = results.load(options.sweep)
-    metric = results.find_metric(options.metric, sweep.cells)
+    metric = sweep.metric(options.metric or sweep.headline_metric())
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if not valued:
         raise DataError(f"{sweep.name}: no cell with a value of {metric}; did all of them fail?")

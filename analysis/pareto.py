@@ -12,7 +12,7 @@ from analysis.table_output import BOLD, Marks, TableColumn
 from components.errors import DataError
 from components.statistics import dominators
 from runner import results
-from runner.console.command_parser import SWEEP
+from runner.console.command_parser import METRIC, SWEEP
 from runner.console.display import about
 from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, tokens_of
 
@@ -24,7 +24,7 @@ _FRONT = "[bold]front[/]"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help=SWEEP)
-    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
     parser.add_argument(
         "--against",
         choices=COSTS,
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the cells from cheapest to dearest, with the front marked. Returns 0. Raises DataError."""
     head, cost_of = _cost(options)
     sweep = results.load(options.sweep)
-    metric = results.find_metric(options.metric, sweep.cells)
+    metric = sweep.metric(options.metric or sweep.headline_metric())
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     costed = [cell for cell in valued if not np.isnan(cost_of(cell))]
     common = common_means(costed, sweep.folder_of, metric.metric, metric.subset)

@@ -12,14 +12,14 @@ from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
 from analysis.table_output import UNKNOWN, TableColumn
 from runner import results
-from runner.console.command_parser import SWEEP
+from runner.console.command_parser import METRIC, SWEEP
 from runner.results import groups_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; several are one")
-    parser.add_argument("--metric", required=True, metavar="METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
     parser.add_argument("--axis", required=True, help="axis from left to right, e.g. chunk.size")
     parser.add_argument("--by", default="", metavar="AXIS", help="a line for each of its levels, e.g. retriever")
     parser.add_argument(
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the means and write the picture. Returns 0. Raises DataError."""
     sweep = results.load_together(options.sweep)
-    found = axis_means(sweep, options.metric, options.axis, options.by)
+    found = axis_means(sweep, options.metric or sweep.headline_metric(), options.axis, options.by)
     digits = terminal.n_digits(row.mean for row in found.means)
     console = terminal.make_console(options.format)
     terminal.show_table(console, _title(found), _columns(found, digits))

@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
         "--older-than-days",
         type=float,
         default=30.0,
-        help="only results of at least this age (default: %(default)g; 0 for all)",
+        help="only results of at least this age, of any sweep (default: %(default)g; 0 for all)",
     )
     prune.add_argument(
         "--stage", default="", help="only results of this stage, e.g. vectors, or replies, the answers of models"

@@ -218,5 +218,8 @@ TABLES: Mapping[str, TableInfo] = {info.name: info for info in _LIST}
 def find_table(name: str) -> TableInfo:
     """Return the table of that name, such as "crud_rag/3". Raises DataError, which lists the existing tables."""
     if name not in TABLES:
-        raise DataError(f"{name}: no such table; expected one of: {', '.join(TABLES)}")
+        raise DataError(
+            f"{name}: no such table; expected one of: {', '.join(TABLES)}. "
+            "A table of a sweep alone: python -m analysis compare SWEEP --format latex"
+        )
     return TABLES[name]

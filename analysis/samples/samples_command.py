@@ -2,14 +2,16 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.markup import escape
 
 from analysis import table_output as terminal
 from analysis.samples.samples_terminal import show
-from analysis.samples.selection import Selection, class_named, select
+from analysis.samples.selection import NO_FAILURE, Selection, class_named, select
 from analysis.samples.stories import kept_corpus, stories
+from components.forensics.verdicts import Verdict
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
 from runner.results import CellResult, LoadedSweep, SubsetMetric, sample_verdicts
@@ -60,7 +62,11 @@ def run(options: argparse.Namespace) -> int:
     selection = select(sweep, cells, metric, [own.failure for own in verdicts[0]], wanted, options.worst)
     shown_stories = stories(sweep, cells, selection.rows, metric.metric, verdicts)
     names = [_name(sweep, cell) for cell in cells]
-    lines = [_headline(selection, metric, names, options.failure), *_notes(sweep, cells[0], selection)]
+    lines = [
+        _headline(selection, metric, names, options.failure),
+        _classes(verdicts[0]),
+        *_notes(sweep, cells[0], selection),
+    ]
     console = terminal.make_console()
     for place, line in enumerate(lines):
         console.print(escape(line), style="dim" if place else "")
@@ -82,6 +88,11 @@ def _headline(selection: Selection, metric: SubsetMetric, names: list[str], fail
     of_class = f" of class {failure}" if failure else ""
     order = f"where it loses most to {names[1]}" if len(names) > 1 else "the worst first"
     return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{of_class}, by {metric}, {order}"
+
+
+def _classes(verdicts: Sequence[Verdict]) -> str:
+    counts = Counter(verdict.failure or NO_FAILURE for verdict in verdicts)
+    return f"classes of all samples: {', '.join(f'{name} {n:,}' for name, n in counts.most_common())}"
 
 
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection) -> list[str]:

@@ -8,6 +8,7 @@ from components.secrets.mask import masked
 
 SWEEP = "a sweep: its folder, its id in results/, or latest"
 CELL = "a cell: its id, values of its axes such as retriever=bm25,top_k=2, best, or best:METRIC"
+METRIC = "e.g. ndcg@10 or SUBSET:ndcg@10 (default: the metric that ranks the sweep)"
 
 _EXAMPLE_WIDTH = 74
 """Most columns of a line of the example. Longer examples are continued after a backslash."""

@@ -210,6 +210,27 @@ class TestFamily:
         assert "2 of 2 rows; corrected for any two of 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 
+    def test_a_table_in_latex_names_no_id_of_a_cell(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        first, second, third, fourth = tiny_sweep.CELLS
+        cells = [first, replace(second, rouge_l=first.rouge_l), third, replace(fourth, rouge_l=third.rouge_l)]
+        folder = tiny_sweep.write(tmp_path, cells)
+        assert main(["compare", str(folder), "--metric", "rouge_l", "--format", "latex"]) == 0
+        text = capsys.readouterr().out
+        assert not re.search("a1a1|a2a2|b3b3|b4b4", text)
+        assert (
+            r"With 95\% confidence the best cell is one of the 2 rows without * (corrected for any two of 2 rows)."
+            in text
+        )
+
+    @pytest.mark.parametrize("command", ["compare", "effects"])
+    def test_the_metric_that_ranks_the_sweep_is_the_default(
+        self, command: str, complete: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([command, str(complete)]) == 0
+        by_default = capsys.readouterr().out
+        assert main([command, str(complete), "--metric", load(complete).headline_metric()]) == 0
+        assert by_default == capsys.readouterr().out
+
     def test_nothing_more_is_reported_about_equal_cells(self, tmp_path: Path) -> None:
         equal = [replace(cell, rouge_l=tiny_sweep.CELLS[0].rouge_l) for cell in tiny_sweep.CELLS]
         found = family(tiny_sweep.write(tmp_path, equal))

@@ -159,6 +159,11 @@ def test_a_table_that_does_not_exist() -> None:
         published.read_table("crud_rag/9")
 
 
+def test_a_sweep_in_place_of_a_table_gets_the_command_for_its_own_table() -> None:
+    with pytest.raises(DataError, match="python -m analysis compare SWEEP --format latex"):
+        published.read_table("latest")
+
+
 class TestPairing:
     def test_numbers_pair_with_rows_by_value(self) -> None:
         cells = [cell("a", chunk_size=64, top_k=16), cell("b"), cell("c", chunk_size=64), cell("d", top_k=6)]

@@ -51,6 +51,13 @@ def test_as_many_are_shown_as_were_asked_for(samples: Command) -> None:
     assert "3 of 21 samples" in text
 
 
+def test_the_classes_of_all_samples_are_counted_above_those_that_are_shown(samples: Command) -> None:
+    lines = samples("--worst", "1").splitlines()
+    [line] = [line for line in lines if line.startswith("classes of all samples: ")]
+    assert sum(int(part.split()[-1]) for part in line.split(", ")) == 21
+    assert "ranked_low 1" in line
+
+
 def test_a_sample_is_reported_with_its_evidence(samples: Command) -> None:
     text = samples("--class", "ranked_low")
     assert ids_in(text) == ["low"]
