@@ -91,7 +91,7 @@ def with_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAn
     """Return the answer with the share of samples of the cell to take whose prompt lacks gold."""
     if not n_with_gold:
         return answer
-    note = f"{n_lost:,} of {n_with_gold:,} samples with gold, in {answer.cell}"
+    note = f"{n_lost:,} of {n_with_gold:,} samples with gold lack all or part of it, in {answer.cell}"
     figure = Figure("Samples that lack gold in the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
     return replace(answer, figures=(*answer.figures, figure))
 

@@ -62,12 +62,9 @@ def run(options: argparse.Namespace) -> int:
     selection = select(sweep, cells, metric, [own.failure for own in verdicts[0]], wanted, options.worst)
     shown_stories = stories(sweep, cells, selection.rows, metric.metric, verdicts)
     names = [_name(sweep, cell) for cell in cells]
-    lines = [
-        _headline(selection, metric, names, options.failure),
-        _classes(verdicts[0]),
-        *_notes(sweep, cells[0], selection),
-    ]
+    lines = [_headline(selection, metric, names, options.failure), *_notes(sweep, cells[0], selection)]
     console = terminal.make_console()
+    lines.append(_classes(verdicts[0]))
     for place, line in enumerate(lines):
         console.print(escape(line), style="dim" if place else "")
     show(console, shown_stories, names, metric.metric)
@@ -79,6 +76,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _classes(verdicts: Sequence[Verdict]) -> str:
+    counts = Counter(verdict.failure or NO_FAILURE for verdict in verdicts)
+    return f"classes of all samples: {', '.join(f'{name} {n:,}' for name, n in counts.most_common())}"
+
+
 def _name(sweep: LoadedSweep, cell: CellResult) -> str:
     axes = results.describe(cell, sweep.axes())
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]
@@ -88,11 +90,6 @@ def _headline(selection: Selection, metric: SubsetMetric, names: list[str], fail
     of_class = f" of class {failure}" if failure else ""
     order = f"where it loses most to {names[1]}" if len(names) > 1 else "the worst first"
     return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{of_class}, by {metric}, {order}"
-
-
-def _classes(verdicts: Sequence[Verdict]) -> str:
-    counts = Counter(verdict.failure or NO_FAILURE for verdict in verdicts)
-    return f"classes of all samples: {', '.join(f'{name} {n:,}' for name, n in counts.most_common())}"
 
 
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection) -> list[str]:
