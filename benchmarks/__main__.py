@@ -62,7 +62,7 @@ OF_OWN_DATA = frozenset({"cache_soundness", "coverage", "error_rates", "secrets"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the requested benchmarks. Return 1 if a bound is broken, 2 without data."""
+    """Run the requested benchmarks. Return 1 if a bound is broken, 2 without data or an extra."""
     options = _parser().parse_args(arguments)
     names, root = options.names or NAMES, Path()
     try:
@@ -74,7 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measured = {}
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        measured[name] = _measure(name, root, options.scale)
+        try:
+            measured[name] = _measure(name, root, options.scale)
+        except ModuleNotFoundError as error:
+            print(error, file=sys.stderr)
+            return 2
     _show(measured)
     if options.json:
         _write(options.json, measured, options.scale)

