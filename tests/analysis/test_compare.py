@@ -280,11 +280,29 @@ class TestText:
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         assert sizes == []
         few = replace(found, alpha=0.2)
-        assert "Too few groups of samples (6) to tell." in text_of(few)
+        assert "Too few groups of samples (6, worth 5 of equal size) to tell." in text_of(few)
+
+    def test_text_says_what_unequal_groups_are_worth(self, tmp_path: Path) -> None:
+        """Of fourteen groups, one has 40 of 53 samples."""
+        n_large, n_small = 40, 13
+        n = n_large + n_small
+        scores = np.random.default_rng(0).uniform(size=(2, n))
+        each = {
+            "ids": [f"s{i}" for i in range(n)],
+            "documents": [["large"]] * n_large + [[f"d{i}"] for i in range(n_small)],
+            "subsets": ["read/qa_1doc"] * n,
+            "topics": [None] * n,
+            "tasks": [None] * n,
+        }
+        cells = [replace(cell, rouge_l=own.tolist(), **each) for cell, own in zip(COMPLETE[:2], scores, strict=True)]
+        text = text_of(family(tiny_sweep.write(tmp_path, cells), test=TEST))
+        assert "over 53 samples in 14 independent groups, worth 2 of equal size" in text
+        assert "with 14 groups, worth 2 of equal size, too few for asymptotic theory" in text
+        assert "Too few groups of samples (14, worth 2 of equal size) to tell." in text
 
     def test_text_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
-        assert "over 7 of 8 samples in 6 independent groups" in lines
+        assert "over 7 of 8 samples in 6 independent groups, worth 5 of equal size" in lines
         assert "left out because of b4b4b4b4: 1 answer_error" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 
