@@ -16,6 +16,7 @@ Econometrica 85(3) (sign changes of few clusters). Davison & Hinkley 1997, "Boot
 section 2.7 (metrics of a corpus, by linear approximation).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -161,7 +162,7 @@ def floor_of_all(n_effective: float, *, is_right_or_wrong: bool) -> float:
 
     `is_right_or_wrong` means that all scores are 0 or 1.
     """
-    return (0.5 if is_right_or_wrong else _TIMES_AS_FAR / (1 + _TIMES_AS_FAR)) ** n_effective
+    return math.pow(0.5 if is_right_or_wrong else _TIMES_AS_FAR / (1 + _TIMES_AS_FAR), n_effective)
 
 
 def _in_heavier_tail(

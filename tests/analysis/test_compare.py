@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from rich.console import Console
 
 from analysis.__main__ import main
@@ -56,6 +57,23 @@ def text_of(found: Family, width: int = 200) -> str:
     output = io.StringIO()
     show(Console(file=output, width=width, highlight=False), found)
     return output.getvalue()
+
+
+def _of_a_large_group(scores: NDArray[np.float64]) -> list[tiny_sweep.TinyCell]:
+    """Return cells with these scores, float64[n_cells, 59]: 40 samples of one group, and 19 of one group each."""
+    n = scores.shape[1]
+    return [
+        replace(
+            cell,
+            rouge_l=own.tolist(),
+            ids=[f"s{i}" for i in range(n)],
+            documents=[["large"]] * 40 + [[f"d{i}"] for i in range(n - 40)],
+            subsets=["read/qa_1doc"] * n,
+            topics=[None] * n,
+            tasks=[None] * n,
+        )
+        for cell, own in zip(tiny_sweep.CELLS, scores, strict=False)
+    ]
 
 
 class TestFamily:
@@ -283,22 +301,19 @@ class TestText:
         assert "Too few groups of samples (6, worth 5 of equal size) to tell." in text_of(few)
 
     def test_text_says_what_unequal_groups_are_worth(self, tmp_path: Path) -> None:
-        """Of fourteen groups, one has 40 of 53 samples."""
-        n_large, n_small = 40, 13
-        n = n_large + n_small
-        scores = np.random.default_rng(0).uniform(size=(2, n))
-        each = {
-            "ids": [f"s{i}" for i in range(n)],
-            "documents": [["large"]] * n_large + [[f"d{i}"] for i in range(n_small)],
-            "subsets": ["read/qa_1doc"] * n,
-            "topics": [None] * n,
-            "tasks": [None] * n,
-        }
-        cells = [replace(cell, rouge_l=own.tolist(), **each) for cell, own in zip(COMPLETE[:2], scores, strict=True)]
-        text = text_of(family(tiny_sweep.write(tmp_path, cells), test=TEST))
-        assert "over 53 samples in 14 independent groups, worth 2 of equal size" in text
-        assert "with 14 groups, worth 2 of equal size, too few for asymptotic theory" in text
-        assert "Too few groups of samples (14, worth 2 of equal size) to tell." in text
+        scores = np.random.default_rng(0).uniform(size=(2, 59))
+        text = text_of(family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST))
+        assert "over 59 samples in 20 independent groups, worth 2 of equal size" in text
+        assert "with 20 groups, worth 2 of equal size, too few for asymptotic theory" in text
+        assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
+
+    def test_groups_are_enough_if_small_ones_decide(self, tmp_path: Path) -> None:
+        """Two cells are equal in the large group and differ in nine small ones."""
+        scores = np.full((2, 59), 0.6)
+        scores[1, 40:49] = 0.1
+        found = family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST)
+        assert [(row.verdict, row.detectable) for row in found.rows] == [(WORSE, None)]
+        assert "Too few groups" not in text_of(found)
 
     def test_text_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
