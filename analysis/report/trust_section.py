@@ -9,7 +9,7 @@ from components.json_value import Json
 from components.records import AnswerState
 from runner.console.prose import count, listed
 from runner.console.unread_replies import unread_cause
-from runner.results import CONDITION, MANY_CELLS, OK, CellResult, groups_note
+from runner.results import CONDITION, MANY_CELLS, OK, CellResult, groups_note, worth_of_groups
 
 WARNING, NOTE, FINE = "warning", "note", "fine"
 
@@ -145,8 +145,9 @@ def _samples(source: ReportSource) -> Iterator[TrustCheck]:
     family = source.main.family if source.main else None
     if family is None:
         return
-    groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}"
-    if family.n_clusters < FEW_GROUPS:
+    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}{worth}"
+    if round(family.n_effective) < FEW_GROUPS:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
         yield TrustCheck(WARNING, "Few independent samples", text)
     else:

@@ -16,6 +16,7 @@ Econometrica 85(3) (sign changes of few clusters). Davison & Hinkley 1997, "Boot
 section 2.7 (metrics of a corpus, by linear approximation).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -156,9 +157,12 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     return np.where(k > 0.0, np.maximum(other_side, 0.5) ** k, 0.0)
 
 
-def floor_of_graded(n_effective: float) -> float:
-    """Return the floor for cells that differ in all clusters, in effect `n_effective`, if scores are not all 0 or 1."""
-    return (_TIMES_AS_FAR / (1 + _TIMES_AS_FAR)) ** n_effective
+def floor_of_all(n_effective: float, *, is_right_or_wrong: bool) -> float:
+    """Return the smallest floor for cells that differ in all clusters, which are worth `n_effective` of equal size.
+
+    `is_right_or_wrong` means that all scores are 0 or 1.
+    """
+    return math.pow(0.5 if is_right_or_wrong else _TIMES_AS_FAR / (1 + _TIMES_AS_FAR), n_effective)
 
 
 def _in_heavier_tail(

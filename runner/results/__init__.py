@@ -67,7 +67,7 @@ from runner.results.loaded_sweep import (
 )
 from runner.results.metric_components import combiner, larger_is_better, sees_prompts
 from runner.results.released_set import Testset
-from runner.results.sample_groups import groups_note, too_few_groups
+from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
 from runner.results.samples_file import columns_of, open_parquet, open_samples, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 from runner.results.set_files import read_testset
@@ -155,6 +155,7 @@ __all__ = [
     "too_few_groups",
     "trust",
     "varying_axes",
+    "worth_of_groups",
     "write_cell",
     "write_leaderboard",
     "write_sweep",
