@@ -55,6 +55,9 @@ def measure(settings: Settings) -> list[Measure]:
             "embedder.model=e5",
             f"embedder.base_url={url}/v1",
             "embedder.api_key_env=''",
+            "embedder.batch_size=8",  # the server takes seconds per text of 512 tokens on a busy core
+            "embedder.concurrency=2",
+            "embedder.timeout_s=600",
             "+embedder.query_body.input_type=query",
             "+embedder.passage_body.input_type=passage",
         ]
