@@ -112,7 +112,7 @@ class TestOptions:
         assert len(first.split()) >= 3
 
 
-def test_what_comments_advise_composes() -> None:
+def test_overrides_in_comments_compose() -> None:
     """Such as "Others: reranker@reranker.steps.precise=bge-reranker-v2-m3"."""
     advised = []
     for path in OPTIONS:

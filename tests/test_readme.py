@@ -266,7 +266,7 @@ def said_of_executors() -> list[str]:
 
 
 @pytest.mark.parametrize("override", said_of_executors())
-def test_what_is_reported_of_executors_is_understood(override: str) -> None:
+def test_documented_executor_overrides_compose(override: str) -> None:
     understood = []
     for name in ("processes", "ray", "slurm"):
         with suppress(ConfigError):

@@ -136,7 +136,7 @@ def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Ca
     assert len(rows) == 2 + 3 + 3
 
 
-def test_what_passages_take_in_a_prompt_is_known_without_a_language_model(
+def test_passage_tokens_per_prompt_are_known_without_a_language_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])

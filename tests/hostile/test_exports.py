@@ -128,7 +128,7 @@ def test_unknown_components_are_refused(folder: Path, evil: Planted) -> None:
         runner.load_pipeline(folder)
 
 
-def test_what_is_trusted_runs(folder: Path, evil: Planted) -> None:
+def test_a_trusted_export_runs_its_program(folder: Path, evil: Planted) -> None:
     change(folder, lambda described: described["components"].update(llm=vllm(evil.program, start_timeout_s=30)))
     pipeline = runner.load_pipeline(folder, trust=True)
     with pytest.raises(ComponentError, match="the server ended before it was healthy"):

@@ -221,7 +221,7 @@ class TestCodeThatIsNamed:
             ("hydra.job.env_copy=[PATH]",),
         ],
     )
-    def test_what_hydra_ships_stays(self, overrides: tuple[str, ...]) -> None:
+    def test_overrides_with_hydras_own_classes_are_accepted(self, overrides: tuple[str, ...]) -> None:
         assert compose_config(overrides)["top_k"] == 5
 
     @pytest.mark.parametrize("node", ["hydra/sweeper=basic", "hydra.sweeper._target_=${target}"])

@@ -167,7 +167,7 @@ class TestStandardError:
 
 
 class TestSamples:
-    def test_that_do_not_exist_give_no_numbers(self) -> None:
+    def test_comparing_no_samples_gives_no_numbers(self) -> None:
         assert compare(np.zeros(0), np.zeros(0, dtype=np.int64)) == Comparison(0, 0)
 
     def test_of_one_cluster_show_nothing_about_others(self) -> None:

@@ -26,7 +26,7 @@ def three_cells() -> list[NDArray[np.float64]]:
     return list(cells)
 
 
-class TestWhatCellsAreLike:
+class TestCellSimilarity:
     def test_two_cells_disagree_on_samples(self) -> None:
         (found,) = right_or_wrong(scores_of(three_cells(), np.arange(20)), FIRST_TWO)
         assert found is not None

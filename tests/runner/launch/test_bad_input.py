@@ -340,7 +340,7 @@ class TestStoreAndDisk:
         assert error.startswith("run.results_dir: cannot write to")
         assert "No space left on device" in error
 
-    def test_what_is_none_of_the_stores_files_is_put_aside(self, tmp_path: Path) -> None:
+    def test_a_folder_in_place_of_a_store_file_is_replaced(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_OK
         (manifest, *_) = (tmp_path / "results" / "store" / "entries" / "chunks").rglob("manifest.json")
         manifest.unlink()

@@ -82,7 +82,7 @@ def test_a_model_without_a_price_is_refused_where_money_is_limited(
     assert server.requests == []
 
 
-def test_what_was_spent_and_what_a_cell_costs_are_two_things(
+def test_spending_and_the_cost_of_a_cell_are_reported_separately(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for sweep_id in (SWEEP_ID, "again"):
@@ -117,7 +117,7 @@ def test_cached_tokens_have_their_own_price_in_both(tmp_path: Path, server: Chat
     assert sweep_in(tmp_path).spent["cost"] == pytest.approx(0.005 * N)
 
 
-def test_what_no_list_prices_is_not_known_and_never_nothing(
+def test_the_cost_of_an_unpriced_model_is_unknown_and_not_0(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_small(tmp_path, asking(server)) == 0

@@ -59,7 +59,7 @@ def test_the_matrices_of_all_five_metrics_are_filled(tmp_path: Path, server: Cha
     assert cell.tokens["judge_prompt"] > 0
 
 
-def test_what_was_judged_is_not_judged_again(tmp_path: Path, server: ChatServer) -> None:
+def test_judged_passages_are_not_judged_again(tmp_path: Path, server: ChatServer) -> None:
     run_small(tmp_path, judge(server, *only_metrics("relevance"), "top_k=2"))
     first = len(server.requests)
     assert run_small(tmp_path, judge(server, *only_metrics("relevance"), "top_k=3"), sweep_id="more") == 0
@@ -191,7 +191,7 @@ class TestPlan:
         assert self.planned(tmp_path, (*overrides, "retriever=closed_book"))["judged_scores"] == 20
         assert self.planned(tmp_path, (*overrides, "retriever=closed_book", "llm=none")) == {}
 
-    def test_what_is_asked_after_a_reply_is_counted_too(self, tmp_path: Path) -> None:
+    def test_follow_up_requests_are_counted(self, tmp_path: Path) -> None:
         with chat_server(quest_eval_script) as server:
             overrides = (*judge(server)[:-1], "judge=quest_eval")
             planned = self.planned(tmp_path, overrides)

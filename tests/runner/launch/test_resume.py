@@ -280,7 +280,7 @@ class TestPrunedStore:
 
 class TestDamagedStore:
     @pytest.mark.parametrize("kind", ["result", "data", "chunks"])
-    def test_what_is_damaged_is_reported_and_computed_again(self, kind: str, tmp_path: Path) -> None:
+    def test_damaged_results_are_reported_and_computed_again(self, kind: str, tmp_path: Path) -> None:
         overrides: tuple[str, ...] = RANKING_ONLY
         assert run_small(tmp_path, overrides) == EXIT_OK
         (entry,) = entries_by_kind(store_of(tmp_path))[kind]

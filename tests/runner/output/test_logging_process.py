@@ -85,7 +85,7 @@ def test_disabled_nothing_is_started(sweep: Path) -> None:
     assert (tracker.error, tracker._logging) == ("", None)
 
 
-def test_what_mlflow_raises_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_mlflow_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = lines_of(["start", "no-such-scheme://nowhere", "tests", str(sweep)], ["finish", "0"])
     answer = answer_to(orders, monkeypatch)
     assert "no-such-scheme" in answer["error"]
@@ -118,7 +118,7 @@ def test_an_interpreter_that_does_not_exist_is_an_error_and_no_more(
     assert tracker.error.startswith("its process did not start")
 
 
-def test_it_ends_when_the_sweep_is_gone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_logging_process_ends_with_its_input(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of its input."""
     answer = answer_to(lines_of(start_order(sweep)), monkeypatch)
     assert answer == {"page": "", "samples": "", "summary": "", "error": ""}

@@ -184,7 +184,7 @@ def test_words_from_outside_are_kept_as_they_are(traced: Traced) -> None:
     assert log.existing(run_id) == set()
 
 
-def test_what_a_lost_connection_left_is_removed(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_of_a_lost_connection_are_removed(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = traced.parent().info.run_id
     log = TraceLog(traced.client, traced.experiment_id)
     with monkeypatch.context() as broken:

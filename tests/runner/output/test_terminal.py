@@ -144,7 +144,7 @@ def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
     assert "120.4 98.1–144.0" in shown([cell("bm25", 0.5, metrics=metrics)])
 
 
-def test_what_is_left_out_is_reported_once() -> None:
+def test_left_out_samples_are_reported_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
     text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
     assert text.count("mrr: over 1 of 4 samples; left out: 3 no_gold_in_corpus") == 1
@@ -177,7 +177,7 @@ class TestDirection:
         assert metrics == ["hallucination", "a_length"]
         assert [each.cell_id for each in ordered] == ["better", "between", "worse"]
 
-    def test_where_larger_is_better_more_is_above_less(self) -> None:
+    def test_larger_values_come_first_if_larger_is_better(self) -> None:
         _, ordered = ranked(replace(each, larger_is_better={"hallucination": True}) for each in self.CELLS)
         assert [each.cell_id for each in ordered] == ["worse", "between", "better"]
 
@@ -198,7 +198,7 @@ class TestDirection:
 SAME = {"llm": "extractive", "judge": "none", "chunk.size": 128}
 
 
-def test_what_is_the_same_in_all_names_models_and_not_their_classes_alone() -> None:
+def test_the_line_of_shared_settings_names_models() -> None:
     axes = {"embedder": "sentence_transformers", "embedder.model": "owner/name", "llm": "transformers"}
     cells = [replace(each, axes={**each.axes, **axes, "llm.model": f"of {each.cell_id}"}) for each in CELLS]
     lines = shown(cells).splitlines()

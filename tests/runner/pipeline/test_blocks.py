@@ -104,7 +104,7 @@ def _break_off(store: Store, with_error: type[BaseException]) -> None:
 
 
 @pytest.mark.parametrize("with_error", [KeyboardInterrupt, RuntimeError])
-def test_what_was_embedded_before_a_kill_is_not_embedded_again(tmp_path: Path, with_error: type[BaseException]) -> None:
+def test_chunks_embedded_before_a_kill_are_not_embedded_again(tmp_path: Path, with_error: type[BaseException]) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     _break_off(store, with_error)
     assert len(Breakable.calls) == 2

@@ -74,7 +74,7 @@ def test_other_metrics_read_answers_without_citations(tmp_path: Path) -> None:
         ({"llm": Scripted(error_on="?")}, "answer_error"),
     ],
 )
-def test_what_has_no_citations_to_score_says_why(tmp_path: Path, fields: dict[str, Any], state: str) -> None:
+def test_cells_without_citations_report_the_reason(tmp_path: Path, fields: dict[str, Any], state: str) -> None:
     table = samples_of(tmp_path, **{"retriever": bm25(), **fields})
     assert scores(table, "precision") == scores(table, "recall") == [state] * 4
 

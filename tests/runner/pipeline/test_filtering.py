@@ -125,7 +125,7 @@ class TestInASweep:
         (tmp_path / "documents.jsonl").write_text("".join(with_facts), encoding="utf-8")
         return (*options, "llm=none", "tokenizer=bigrams", "retriever.depth=1", "top_k=1", *RANKING_ONLY)
 
-    def test_what_it_left_is_reported(
+    def test_the_effect_of_the_filter_is_reported(
         self, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, (*options, "filter=metadata")) == EXIT_OK

@@ -62,7 +62,7 @@ def test_as_many_requests_as_planned_each_once(tmp_path: Path, options: list[str
     assert len(server.requests) == n_asked, "all replies are kept"
 
 
-def test_how_each_answer_came_about_is_in_the_table(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+def test_the_table_shows_how_each_answer_was_made(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     assert run_small(tmp_path, [*options, *SPLIT]) == EXIT_OK
     for row in samples_in(tmp_path):
         system, _, shown = row["prompt"].partition("\n\n")

@@ -68,7 +68,7 @@ def test_verify_finds_damage_in_a_bucket(
     assert objects.listed("parts") == []
 
 
-def test_what_others_put_there_is_passed_over(run: Run, address: str, store: Store) -> None:
+def test_foreign_objects_in_the_bucket_are_ignored(run: Run, address: str, store: Store) -> None:
     """Folders, as consoles make them, and what a broken tool left."""
     objects = Objects(address)
     for path in (

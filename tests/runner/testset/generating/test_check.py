@@ -19,7 +19,7 @@ def _samples(folder: Path, *questions: str) -> list[str]:
     return ["dataset=jsonl", f"dataset.documents={folder}/documents.jsonl", f"dataset.samples={folder}/samples.jsonl"]
 
 
-def test_what_is_found_is_shown_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = _samples(tmp_path, "How long is the tram?", "According to the passage, how long is it?")
     out = tmp_path / "findings.jsonl"
     assert _check(*given, "--out", str(out)) == 1

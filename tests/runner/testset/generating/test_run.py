@@ -130,7 +130,7 @@ def flawed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "set"
 
 
-def test_what_came_of_every_draft_is_in_the_files(flawed: Path) -> None:
+def test_the_files_account_for_every_draft(flawed: Path) -> None:
     made = read_testset(flawed)
     rows = [row.split(",") for row in (flawed / "coverage.csv").read_text(encoding="utf-8").splitlines()]
     coverage = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
