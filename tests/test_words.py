@@ -43,7 +43,7 @@ HABITS = re.compile(
     re.IGNORECASE,
 )
 MOST_WORDS = 40
-"""In one sentence."""
+"""Longest allowed sentence."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n\s*[-*] |\n\s{2,}")
 _MARKS_OF_LISTS = re.compile(r"[|`{}\[\]=<>]| {2}")

@@ -27,7 +27,7 @@ class AskedVariantContract(ComponentContract):
         return [Answer(request.id, AnswerState.OK, self.reply(request)) for request in requests]
 
     def write(self, samples: Sequence[Sample] = SAMPLES) -> list[Expansion]:
-        """What is written about samples, asked of `self.ask`; the requests are in `self.asked`."""
+        """Return the expansions of the samples that `self.ask` answers. `self.asked` collects the requests."""
         self.asked: list[Request] = []
         return self.component.write(samples, self.ask)
 

@@ -47,7 +47,7 @@ def test_only_null_stands_for_no_conditions(value: object) -> None:
 
 
 def test_samples_keep_theirs_and_others_are_written_as_before() -> None:
-    """What was kept before samples could have conditions has the same content, and the same key."""
+    """Samples without conditions keep the content and the key that they had before conditions existed."""
     plain = Sample("1", "qa", Kind.QA, "?", ())
     asking = Sample("2", "qa", Kind.QA, "?", (), conditions=(("year", Condition((2020, "x"), at_most=1.5)),))
     assert "conditions" not in encode_samples([plain])[0]

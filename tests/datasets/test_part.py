@@ -87,7 +87,7 @@ def test_a_part_has_the_name_and_fingerprint_of_the_whole() -> None:
 
 @dataclass(frozen=True)
 class OverSource(Clustered):
-    """Its documents are read by themselves."""
+    """A data set whose documents are read separately."""
 
     source: ClassVar[str] = "the source"
 

@@ -154,7 +154,7 @@ def test_no_array_is_unpickled(folder: Path, evil: Planted) -> None:
             for name in stage["files"]:
                 if name.endswith(".npy"):
                     path = root / stage["folder"] / name
-                    path.unlink()  # it may be a link to the store's
+                    path.unlink()  # the file may be a hard link to the store's file
                     np.save(path, pickled, allow_pickle=True)
                     stage["files"][name] = [sha256(path.read_bytes()).hexdigest(), path.stat().st_size]
 

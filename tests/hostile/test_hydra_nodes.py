@@ -74,7 +74,7 @@ def test_no_composition_accepts_code(form: str, evil: Planted) -> None:
                 hydra.compose_config("config", [*LOGS, override], RunMode.RUN, from_shell=False)
             except (HydraException, OmegaConfBaseException):
                 n_refused += 1
-            else:  # where Hydra builds nothing
+            else:  # Hydra builds no object here
                 assert form in ("class", "object"), override
             assert not evil.has_run, override
     assert n_refused > len(PLACES) / 4

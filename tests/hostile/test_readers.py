@@ -40,7 +40,7 @@ KNOWN = {
     "runner/launch/preloading.py": {"import_module"},
     "runner/pipeline/building.py": {"importlib.import_module"},  # ours, and what run.plugins names
     "runner/output/logging_process.py": {"importlib.import_module"},
-    "runner/serving/nodes.py": {"import_module"},  # of nodes that were checked
+    "runner/serving/nodes.py": {"import_module"},  # the nodes were checked before
     "runner/engine/plugins/trusted.py": {"import_module"},  # ours
 }
 

@@ -41,7 +41,7 @@ class Finder:
 
 sys.meta_path.insert(sys.meta_path.index(PathFinder) + 1, Finder)
 """
-"""As setuptools makes some packages importable from where they are: behind all of `sys.path`."""
+"""A finder behind `sys.path`, as setuptools installs it for editable packages."""
 
 
 @pytest.fixture

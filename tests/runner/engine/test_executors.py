@@ -273,7 +273,7 @@ class TestDamage:
 
 
 class Wordless(Exception):
-    """As one is whose message names what it was not given."""
+    """An error whose message cannot be formatted."""
 
     def __str__(self) -> str:
         raise AttributeError("reason")

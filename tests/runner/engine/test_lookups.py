@@ -63,7 +63,7 @@ def test_a_result_made_since_the_plan_is_found(store: Store, looks: Counter[str]
 
 class TestPartialResults:
     def test_partial_results_of_a_lost_worker_are_used_by_the_next(self, store: Store) -> None:
-        """Its requests that failed are asked again by the next run, not by this one."""
+        """The next run repeats the failed requests of the lost worker; this run does not."""
         stage, again = (Source(Adder(), compute=compute) for compute in (add_some, not_again))
         Worker(store).run(stage)
         lock = store.root / "locks" / f"{stage.key}.lock"

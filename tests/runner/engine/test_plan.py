@@ -17,7 +17,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def models(plan: Plan) -> list[str]:
-    """Of the stages that have one, in the order in which they run."""
+    """Return the models of the planned stages in the order of the run."""
     return [stage.component.model for stage in plan.order if stage.models]  # type: ignore[attr-defined]
 
 
@@ -59,7 +59,7 @@ class TestOrder:
         assert [stage.kind for stage in plan.order] == ["source", "left", "top", "left", "top"]
 
     def test_cells_end_one_by_one_whatever_their_depths(self, store: Store) -> None:
-        """What a later cell is ahead in must not come before a shallow stage of an earlier one."""
+        """A stage of a later cell must not run before a shallow stage of an earlier cell."""
         source = Source(Adder(0))
         tops = [
             Top(row=(Left(Adder(n), {"a": Left(Adder(n), {"a": source})}), Right(Adder(n), {"a": source})))

@@ -188,7 +188,7 @@ class TestCommandLine:
 
     @pytest.mark.parametrize("how", [["-m"], [], ["-m", "hydra/launcher=basic"]], ids=["grid", "single", "basic"])
     def test_nothing_of_a_refused_configuration_is_kept(self, tmp_path: Path, how: list[str]) -> None:
-        """It may hold a secret where none belongs."""
+        """The configuration may hold a secret in an unexpected place."""
         secret = ["llm=openai", "llm.model=m", "llm.api_key_env=", "llm.base_url='http://host/v1?key=sk-secret'"]
         code, error = self.run(tmp_path, *how, "top_k=3", *secret)
         assert code == EXIT_NOT_RUN

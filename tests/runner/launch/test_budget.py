@@ -173,7 +173,7 @@ def test_a_results_folder_removed_on_the_way_loses_no_answer(
 
 
 def test_requests_without_an_answer_are_spent(tmp_path: Path, server: ChatServer) -> None:
-    """They were sent: time-outs, broken connections, and a gateway that gave up."""
+    """The requests were sent, but ended in time-outs, broken connections or gateway errors."""
     kinds = [Reply(delay_s=3.0), Reply(cut=True, text="a reply"), Reply(status=504), Reply(status=500)]
     server.script = lambda request, attempt: kinds[len(server.requests) % len(kinds)]
     assert run_small(tmp_path, asking(server, "llm.max_retries=0", "llm.timeout_s=1", "llm.concurrency=12")) == 1

@@ -117,7 +117,7 @@ def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path, capsys:
 
 
 def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of two samples of 20: no more than a tenth."""
+    """Two of 20 samples are a tenth, which is allowed."""
     unclear: set[str] = set()
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
@@ -147,7 +147,7 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
 def test_a_judges_noise_is_distinguished_from_that_of_the_samples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It grades half of the samples by the toss of a coin, and the others alike each time."""
+    """The judge grades half of the samples at random, and the others consistently."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
         grade = 2 if len(last_message(request)) % 2 else 2 * (attempt % 2)

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 
 @pytest.fixture(scope="module")
 def client(tracked_run: Path, tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
-    """Of a database that is there: to make its tables takes MLflow a second."""
+    """Client of an existing database, because MLflow takes a second to create the tables."""
     from mlflow import MlflowClient
 
     return MlflowClient(f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path_factory.mktemp('mlflow'))}")

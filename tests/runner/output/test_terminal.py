@@ -93,7 +93,7 @@ def test_markup_in_axes_is_shown_as_plain_text() -> None:
 
 
 def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
-    """By their own means the first would be the better one: it leaves out what is hard."""
+    """The first cell has the higher mean of its own samples, because it leaves out hard ones."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
     show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS, common=common), common)
@@ -105,7 +105,7 @@ def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
 
 
 def subsets_shown(second: float | None) -> list[str]:
-    """Of a cell with a value in each of two subsets, and one with `second` in the latter."""
+    """Return the subset table of a cell with values in two subsets, and of one with `second` in the second subset."""
     name = HEADLINES[0]
     cells = [
         cell(cell_id, 0.5, metrics={s: {name: entry(v)} for s, v in values.items()})
@@ -120,7 +120,7 @@ def subsets_shown(second: float | None) -> list[str]:
 
 
 def test_a_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
-    """It was the highest of the column, as it left out what is hard."""
+    """Such a mean would be the highest of its column, because the cell left out the hard subset."""
     lines = subsets_shown(second=None)
     assert lines[2].split() == ["hybrid", "0.7000", "–", "–"]
     assert lines[3].split() == ["bm25", "0.8000", "0.2000", "0.5000"]

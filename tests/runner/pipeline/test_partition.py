@@ -66,7 +66,7 @@ def test_an_earlier_block_is_split_at_the_bounds_of_corpora() -> None:
     [(4, [0, 0, -1, 1]), (4, [0, 0, 1, 10**9]), (2, [0, 0, 1, 1]), (4, [0.0, 0.0, 1.0, 1.0]), (4, [[0, 0], [1, 1]])],
 )
 def test_an_invalid_partition_is_not_reused(n_numbers: int, block: Sequence[float]) -> None:
-    """It may be of another version, and its checksums right."""
+    """A partition of another version may have correct checksums."""
     sound = part([1, 2, 3, 4], 2)
     kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)
     assert list(kept_blocks([{"numbers": sound.numbers, "block": sound.block}])) == [(sound.numbers, sound.block)]

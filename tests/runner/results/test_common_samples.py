@@ -30,7 +30,7 @@ def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu"])
 def test_samples_of_another_cell_are_noticed(tmp_path: Path, metric: str) -> None:
-    """By the mean, and by the number of values."""
+    """The mean and the number of values reveal them."""
     sweep = load(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[2], tiny_sweep.CELLS[3]])))
     one, other = (sweep.folder_of(cell) / "samples.parquet" for cell in sweep.cells)
     other.write_bytes(one.read_bytes())

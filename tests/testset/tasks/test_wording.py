@@ -35,7 +35,7 @@ def prompt(name: str, language: str) -> str:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_place_stays_empty(name: str, language: str) -> None:
     places = re.findall(r"\{[a-z_]+\}", prompt(name, language))
-    assert places == ["{rest}"]  # of the document, which is never filled in
+    assert places == ["{rest}"]  # the document's placeholder, which is never filled in
 
 
 @pytest.mark.parametrize("name", ASKING)

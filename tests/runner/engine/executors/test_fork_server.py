@@ -90,7 +90,7 @@ def early() -> Iterator[ForkServer]:
 
 class TestForkServer:
     def test_workers_inherit_the_loaded_modules(self, server: ForkServer) -> None:
-        """Of what it could not load they find out themselves."""
+        """Workers notice themselves which modules the server could not load."""
         workers = [server.start(tell, str(n)) for n in range(2)]
         told = [pipe.recv() for _, pipe in workers]
         assert [(one["question"], one["loaded"]) for one in told] == [("0", ["it"]), ("1", ["it"])]

@@ -87,7 +87,7 @@ class TestJoined:
     def test_a_mapped_file_does_not_change_when_another_process_writes_it(self, tmp_path: Path, how: str) -> None:
         path, kept = tmp_path / "vectors.npy", tmp_path / "kept.npy"
         first = getattr(self, how)(path, [VALUE, VALUE])
-        os.link(path, kept)  # as the store keeps it
+        os.link(path, kept)  # the store links it too
         second = getattr(self, how)(path, [VALUE + 1])
         np.testing.assert_array_equal(first, np.concatenate([VALUE, VALUE]))
         np.testing.assert_array_equal(np.load(kept), np.concatenate([VALUE, VALUE]))

@@ -51,7 +51,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> No
 
 
 class TestMappedArrays:
-    """Those that take up most of a disk are made in a workspace, or passed on from another result."""
+    """Arrays that are too large to copy: a stage makes them in a workspace, or passes them on from another result."""
 
     def written(self, store: Store, array: np.ndarray) -> StoredResult:
         return store.write(KIND, KEY, {"vectors": array}, seconds=1.5, made_from={})
@@ -68,7 +68,7 @@ class TestMappedArrays:
         assert found(store).parts()["vectors"].tolist() == list(range(8))
 
     def test_an_array_mapped_from_a_file_outside_the_store_is_copied(self, store: Store, tmp_path: Path) -> None:
-        """He may write into it later."""
+        """The owner of the file may write into it later."""
         np.save(tmp_path / "own.npy", np.arange(8))
         entry = self.written(store, np.load(tmp_path / "own.npy", mmap_mode="r"))
         np.save(tmp_path / "own.npy", np.zeros(8))
@@ -598,4 +598,4 @@ def test_half_written_files_of_a_killed_worker_are_removed_with_the_run(tmp_path
     Store(tmp_path).discard_temporary()
     assert other.exists(), "a reader is no run"
     shutil.rmtree(tmp_path / "tmp")
-    store.discard_temporary()  # its caller is about to say what happened
+    store.discard_temporary()  # must not raise: the caller is about to report an error

@@ -56,7 +56,7 @@ def path(folder: Path) -> Path:
 
 
 def opened(path: Path) -> Replies:
-    """As a process opens them that has no memory of what was read, and the file to itself."""
+    """Open the replies like a new process that is the only writer of the file."""
     return Replies(
         path.parent, Claims(path.parent.with_suffix(".lock")), Process(path.parents[1] / "writers", path.stem)
     )
@@ -244,7 +244,7 @@ class TestSeveralProcesses:
             assert replies.get_all(["one", "two", "three"]) == {name: answer(name) for name in processes}
 
     def test_a_writer_presumed_dead_continues_in_a_new_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It stood still between opening its file and writing, and the file was merged meanwhile."""
+        """The writer paused between opening its file and writing, and the file was merged meanwhile."""
         writer = opened(path)
         writer.add("1", answer("1"))
         open_file, n_merged = os.open, 0
@@ -285,7 +285,7 @@ class TestMerging:
             assert reader.get_all([*written, "x"]) == {**written, "x": answer("x")}
 
     def test_merging_keeps_what_another_version_of_the_project_wrote_and_nothing_damaged(self, folder: Path) -> None:
-        """It was paid for, though only that version can read it."""
+        """The reply was paid for, though only the newer version can read it."""
         body = b'"request_id": "newer", "state": "ok", "text": "so", "of_a_later_version": 1}'
         newer = b'{"crc32": "%08x", %s\n' % (crc32(body), body)
         folder.mkdir()

@@ -96,7 +96,7 @@ def test_a_process_of_this_host_is_alive_after_the_machine_slept(writers: Writer
         os.kill(child, signal.SIGSTOP)
         os.utime(writers.own_path.with_name(name), (long_ago, long_ago))
         assert not writers.is_gone(name)
-        while not writers.is_gone(name):  # it was stopped
+        while not writers.is_gone(name):  # the process was stopped
             time.sleep(0.02)
     finally:
         os.kill(child, signal.SIGKILL)

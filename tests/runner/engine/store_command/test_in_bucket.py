@@ -111,7 +111,7 @@ def test_prune_removes_results_in_a_bucket(
     assert run("prune", "--older-than-days", "0", "--stage", "promts") == 2
     assert run("prune", "--older-than-days", "0") == 0
     assert objects.listed("entries") == objects.listed("parts") == objects.listed("partial") == []
-    assert len(objects.listed("replies")) == 1  # they were paid for
+    assert len(objects.listed("replies")) == 1  # paid for
     assert run("prune", "--older-than-days", "0", "--stage", "replies") == 0
     assert objects.listed("replies") == []
 

@@ -25,7 +25,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """What is said of arguments that cannot be used; nothing is written."""
+    """Return a function that runs unusable arguments and returns the error. It checks that no file was written."""
 
     def refused(*arguments: object, output: Path = tmp_path / "refused") -> str:
         assert main([*map(str, arguments), "--output", str(output)]) == 2

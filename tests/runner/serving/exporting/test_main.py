@@ -135,7 +135,7 @@ def test_a_question_that_finds_little_or_nothing(question: str, folder: Path, pl
     found = pipeline.search(question)
     assert len(pipeline.answer(question).passages) <= len(found)
     assert pipeline.answer(question).state == ("ok" if found else "empty")
-    assert load_pipeline(folder).answer(question).passages  # its vectors find something for everything
+    assert load_pipeline(folder).answer(question).passages  # vectors find passages for any question
 
 
 def test_invalid_questions_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

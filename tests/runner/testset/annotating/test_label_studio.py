@@ -281,7 +281,7 @@ for task in json.loads(tasks):
 
 @pytest.mark.parametrize("language", Language)
 def test_the_sdk_of_label_studio_validates_it(language: Language, tmp_path: Path) -> None:
-    """Its package wants another NumPy than ours: it is installed in an environment of its own, which is named here."""
+    """The SDK needs another NumPy than this project, so a separate environment has it. This variable names it."""
     python = os.environ.get(SDK)
     if not python:
         pytest.skip(f"{SDK} names no Python that has label-studio-sdk")

@@ -138,7 +138,7 @@ def test_gold_that_the_loader_added_is_reported() -> None:
 
 
 class TestTables:
-    """What is printed, at a width of 100 columns."""
+    """The printed tables, 100 columns wide."""
 
     def show(self, *samples: Sample) -> str:
         console = Console(file=StringIO(), width=100)

@@ -73,7 +73,7 @@ def test_an_invalid_setting_is_one_clear_error(
 
 
 def test_published_questions_over_three_documents(shared_data: Path, tmp_path: Path) -> None:
-    """Of 30, 9 have a text half contained in the other two, 2 of these nearly whole."""
+    """In 9 of 30 questions, the other two texts contain half of one text, and in 2 of these nearly all of it."""
     crud = shared_data / "crud_rag"
     out = tmp_path / "findings.jsonl"
     given = ["dataset=crud_rag", f"dataset.root={_small(crud, tmp_path)}", "dataset.subsets=[read/qa_3docs]"]

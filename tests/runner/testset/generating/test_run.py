@@ -75,7 +75,7 @@ def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: Ch
     killed(disturbed, server, 60)
     assert main(arguments(disturbed, server, *FEW)) == 0
     assert content(disturbed / "set") == content(undisturbed / "set")
-    # Of each kill: what was under way, had come, and was being handed on, each as many as may be under way at most.
+    # Each kill loses requests that are sent, received or being passed on: at most CONCURRENCY of each.
     assert n_needed <= len(server.requests) <= n_needed + 2 * 3 * CONCURRENCY
     server.requests.clear()
     assert main(arguments(disturbed, server, *FEW, "near_duplicates.threshold=0.9")) == 0

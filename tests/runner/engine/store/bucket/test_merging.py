@@ -34,7 +34,7 @@ def host(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
     yield open_one
     opened.clear()
-    gc.collect()  # who takes leave asks the bucket, which must not be in the thread that serves it
+    gc.collect()  # a finaliser sends requests, which must not run in the server's thread
 
 
 @pytest.fixture

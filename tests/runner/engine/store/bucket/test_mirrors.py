@@ -47,7 +47,7 @@ def sent(store: Store) -> None:
 
 
 def leave(store: Store, name: str) -> None:
-    """As if another process had been given what this one was, and been killed."""
+    """Rename this process's files, as if a process of that name had written them and been killed."""
     folder = store.root / "replies" / KEY
     own = store.writers.own_name
     (folder / f"{own}.jsonl").rename(folder / f"{name}.jsonl")
@@ -147,7 +147,7 @@ class TestReplies:
         assert "PUT" not in {method for method, _ in bucket.requests}
         assert (
             sum(method == "GET" and "list-type" not in path for method, path in bucket.requests) == 1
-        )  # that of the store's description
+        )  # the store's description
 
 
 class TestPairScores:

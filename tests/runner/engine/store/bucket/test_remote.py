@@ -111,7 +111,7 @@ class TestOneResult:
         write(host("a"))
         other = open_store(bucket.address("another"), str(tmp_path / "a"))
         assert other.find(KIND, KEY) is None
-        objects.delete([each.path for each in objects.listed("")])  # as one that is emptied, and used again
+        objects.delete([each.path for each in objects.listed("")])  # the bucket is emptied and used again
         assert host("a").find(KIND, KEY) is None
 
 
