@@ -104,9 +104,7 @@ def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def program_version() -> str:
-    """Return the installed version of this project. A checkout that is not installed has no version: return
-    its commit, and that it is not installed.
-    """
+    """Return the installed version of this project, "unknown" and the commit for a checkout that is not installed."""
     try:
         return metadata.version("rag-grid")
     except metadata.PackageNotFoundError:
