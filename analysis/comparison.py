@@ -165,8 +165,8 @@ def compare_cells(
     """Compare the cells that did not fail with `baseline` (see `LoadedSweep.cell`). If that is "" or "best", compare
     them with the best cell by this metric.
 
-    Raises DataError if fewer than two cells have a value, if the baseline has none, if the cells have no sample in
-    common, or if neither larger nor smaller values are better.
+    Raises DataError if fewer than two cells have a value, if the baseline has no value, if the cells share no sample,
+    or if the metric has no better direction.
     """
     metric.direction()
     sound = [cell for cell in sweep.cells if cell.status == OK]

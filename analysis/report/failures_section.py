@@ -140,7 +140,7 @@ def _lost(found: "pd.DataFrame") -> tuple[int, int]:
 
 
 def _depths(source: ReportSource, cells: Sequence[CellResult], found: "pd.DataFrame") -> Depths | None:
-    """Return the depths of the first cells with different searches; None if nothing is searched."""
+    """Return the depths of the first cells with different searches, or None if no cell searches."""
     table = evidence_depth(found)
     if table.empty:
         return None

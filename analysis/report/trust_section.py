@@ -198,7 +198,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         f"{count(len(reasons), 'cell')}."
     )
     if differ:
-        text += " Cells leave out different ones, so they are compared on those that all of them have."
+        text += " Cells leave out different samples, so we compare them on the samples that all cells have."
     yield TrustCheck(WARNING if differ else NOTE, "Samples are left out", text)
 
 

@@ -141,8 +141,8 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all have
     the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
     difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
-    a = b: (1/2)^k. Of clusters of unequal size a few decide, so k is their effective number: that of equally large
-    clusters with the same precision.
+    a = b: (1/2)^k. If clusters differ in size, a few decide. So k is their effective number: the number of equally
+    large clusters with the same precision.
     Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
     assumption, because no test of few clusters is valid for every tail. Effective numbers: Kish 1965, "Survey
     Sampling".

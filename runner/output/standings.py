@@ -88,7 +88,7 @@ def untested_advice() -> str:
 
 
 def first_row_line(standings: Standings) -> str:
-    """Return a line about the first row of the leaderboard; "" if there is nothing to choose."""
+    """Return a line about the first row of the leaderboard; "" if fewer than two cells are ranked."""
     if not standings.metrics or len(standings.ordered) < 2 or standings.best is None:
         return ""
     metric, choice = standings.metrics[0], standings.choice

@@ -18,7 +18,7 @@ from runner.results.metric_components import larger_is_better
 from runner.results.undecided_cells import paired_test
 
 BEST = "best"
-"""Name of the recommended cell. Ids of cells are hexadecimal, so that none begins with it."""
+"""Name of the recommended cell. Ids of cells are hexadecimal, so they cannot begin like this."""
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 

@@ -140,7 +140,7 @@ class TestFamily:
         assert "Too few groups of samples (2) to tell." in text_of(found)
 
     def test_a_difference_of_right_and_wrong_answers_brings_its_own_variance(self, tmp_path: Path) -> None:
-        """Of other scores, such as those that are never quite 0, nothing is known."""
+        """Scores of 0.0001 in place of 0 are not right-or-wrong answers, so this variance does not apply."""
         sizes = []
         for wrong in (0.0, 0.0001):
             scores = np.ones((2, 40))
@@ -186,7 +186,7 @@ class TestFamily:
         assert figure.value == f"about {n}"
 
     def test_a_subset_of_one_sample_has_no_known_spread(self, tmp_path: Path) -> None:
-        """It decides much of a mean over subsets, so that neither a width nor a detectable size can be told."""
+        """The sample decides much of a mean over subsets, so we report neither an interval nor a detectable size."""
         cells = [replace(cell, ids=cell.ids[:7], rouge_l=cell.rouge_l[:7]) for cell in tiny_sweep.CELLS[:3]]
         found = family(tiny_sweep.write(tmp_path, cells), replace(ROUGE, subset="macro"))
         assert {(row.comparison.low, row.comparison.standard_error, row.detectable) for row in found.rows} == {

@@ -242,12 +242,12 @@ class TestClusters:
         random = np.random.default_rng(7)
         return random.normal(size=(40, N_SWEEPS))[self.clusters] + random.normal(size=(200, N_SWEEPS))
 
-    def test_that_are_ignored_make_differences_of_nothing(self) -> None:
+    def test_ignoring_clusters_finds_differences_in_noise(self) -> None:
         noise = self.differences()
         p = p_values(noise[:, :, np.newaxis], np.zeros_like(noise), np.arange(200))
         assert n_found(p) > 2 * MOST
 
-    def test_that_are_kept_together_keep_the_rate(self) -> None:
+    def test_keeping_clusters_together_keeps_the_error_rate(self) -> None:
         noise = self.differences()
         assert FEWEST <= n_found(p_values(noise[:, :, np.newaxis], np.zeros_like(noise), self.clusters)) <= MOST
 

@@ -186,7 +186,7 @@ class TestStandardError:
         assert found.df == 7
 
     def test_and_interval_are_withheld_where_a_subset_is_a_single_cluster(self) -> None:
-        """Its own spread is not known, and would count as none."""
+        """The spread of a single cluster is unknown, and would count as 0."""
         values, strata = np.append(differences(7, n=30), 9.0), np.repeat([0, 1], [30, 1])
         (found,) = TEST.compare(scores_of([np.zeros(31), values], np.arange(31), strata), 0.05)
         assert (found.low, found.high, found.standard_error, found.critical) == (None, None, None, None)
@@ -195,7 +195,7 @@ class TestStandardError:
 
 
 class TestSamples:
-    def test_that_do_not_exist_give_no_numbers(self) -> None:
+    def test_comparing_no_samples_gives_no_numbers(self) -> None:
         assert compare(np.zeros(0), np.zeros(0, dtype=np.int64)) == Comparison(0, 0)
 
     def test_of_one_cluster_show_nothing_about_others(self) -> None:

@@ -22,7 +22,7 @@ class Mirror(Protocol):
 
 
 class NoMirror:
-    """Mirror of a folder that all processes share: it has nothing to do."""
+    """Mirror that does nothing, for a folder that all processes share."""
 
     def bring(self) -> None: ...
 

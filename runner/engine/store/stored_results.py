@@ -308,7 +308,7 @@ class Store:
                     shutil.rmtree(path, ignore_errors=True)
 
     def discard(self, entry: StoredResult) -> None:
-        """Remove a result in one step: other processes find all of it or nothing.
+        """Remove a result atomically: other processes find the complete result or no result.
 
         A result that another process has written there since then stays.
         """

@@ -93,7 +93,7 @@ def _from_hub(named: NamedSet, base: Path, report: Report) -> Path:
 
 
 def _found(named: NamedSet, hub: Hub, partial: Path) -> Parts:
-    """Return the parts at the pinned revisions, or at those of the download that broke off, or of the branch."""
+    """Return the parts at pinned revisions, or at the revisions of an interrupted download or the branch."""
     started = _read_json(partial / _STARTED) if (partial / _STARTED).is_file() else {}
     pinned = {named.repo: named.revision, named.qrels_repo: named.qrels_revision}
     if any(revision and revision != started.get(repo, revision) for repo, revision in pinned.items()):

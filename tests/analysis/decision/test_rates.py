@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.decision import tested_levels as levels_of  # by another name, or it is taken for a test
+from analysis.decision import tested_levels as levels_of  # renamed, because pytest would collect it as a test
 from benchmarks import decisions
 
 SETTING = replace(decisions.SETTINGS[1], n=100)
@@ -50,7 +50,7 @@ def test_near_the_ceiling_the_stated_size_counts_what_it_adds_to_the_variance() 
     samples, cells = decisions.draw_samples(mostly_right.n, random), decisions.cells_of(mostly_right)
     latent = decisions.draw_latent(cells, samples.clusters, random)
     scores = mostly_right.score(latent, np.zeros_like(latent))
-    scored = next(iter(decisions.scored(scores, cells, samples)))  # of all samples
+    scored = next(iter(decisions.scored(scores, cells, samples)))
     (tested,) = (
         one
         for one in levels_of.tested_levels(scored, levels_of.designs_of(scored), 1_999)

@@ -92,7 +92,7 @@ def test_a_page_says_the_same(samples: Command, tmp_path: Path) -> None:
         (("--html", "nowhere/at/all.html"), "cannot be written"),
     ],
 )
-def test_what_cannot_be_shown_is_reported(samples: Command, arguments: tuple[str, ...], told: str) -> None:
+def test_unusable_arguments_are_reported(samples: Command, arguments: tuple[str, ...], told: str) -> None:
     assert told in samples(*arguments, code=2)
 
 

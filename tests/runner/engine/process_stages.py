@@ -74,7 +74,7 @@ def search(stage: Sum, run: Run) -> int:
 
 
 def search_twice(folder: str) -> None:
-    """In this process, then in two workers; run by a test in a process of its own."""
+    """Search in this process, then in two workers. A test runs this in a separate process."""
     first, *others = (kind(Adder(), compute=search) for kind in (Source, Left, Right))
     for order, n_workers in ((first,), 1), (others, 2):
         ended = run_stages(order, Store(Path(folder) / "store"), Processes(), n_workers)

@@ -85,7 +85,7 @@ def chain(calls: Path | str = "", **computes: Any) -> list[Sum]:
     return [source, left, right, top]
 
 
-class TestWhereTheyRun:
+class TestPlaceOfStages:
     def test_a_daemonic_process_has_no_workers(
         self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -273,7 +273,7 @@ class TestDamage:
 
 
 class Wordless(Exception):
-    """As one is whose message names what it was not given."""
+    """An error whose message cannot be formatted."""
 
     def __str__(self) -> str:
         raise AttributeError("reason")

@@ -86,7 +86,7 @@ def fork_and_fail(stage: Sum, run: Run) -> int:
 def test_a_forked_child_that_comes_back_ends(
     compute: Callable[[Sum, Run], int], exit_code: int, tmp_path: Path
 ) -> None:
-    """It would go on with this process's work."""
+    """The child would otherwise continue this process's work."""
     store = Store(tmp_path, "this run")
     stage = Source(Adder(1), compute=compute)
     run = Worker(store).run(stage)

@@ -57,7 +57,7 @@ def test_parts_of_answers_rank_where_answers_do(overrides: list[str], expected: 
     assert headline_of([small_request(*overrides).cell], has_answer_parts=True) == expected
 
 
-def test_what_was_given_ranks_no_cell() -> None:
+def test_given_passages_get_no_headline_metric() -> None:
     assert headline_of([small_request("llm=extractive", "retriever=given").cell]) == ""
 
 

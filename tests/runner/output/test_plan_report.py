@@ -21,7 +21,7 @@ def plan(folder: Path, texts: dict[str, str], question: str, *overrides: str) ->
     return output.getvalue()
 
 
-def test_what_does_not_fit_is_named_with_the_switch_that_mends_it(tmp_path: Path) -> None:
+def test_parts_for_another_language_are_named_with_the_fix(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "llm=scripted")
     assert "jsonl: 1 document, 1 sample in English" in shown
     assert "the texts look English, and these are made for others:" in shown

@@ -31,7 +31,7 @@ def annotate(*words: object) -> int:
 
 
 def exported(tmp_path: Path, folder: Path) -> list[Task]:
-    """As Label Studio would export the tasks that were written, if all predictions were submitted."""
+    """Return the written tasks as Label Studio exports them after all predictions were submitted."""
     assert annotate("export", folder, "--to", tmp_path / "tasks.json") == 0
     written = json.loads((tmp_path / "tasks.json").read_text("utf-8"))
     tasks = untouched(SET)

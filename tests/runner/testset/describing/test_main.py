@@ -62,7 +62,7 @@ class TestNearDuplicates:
         assert count_near_duplicates(texts) == len(near)
 
     @pytest.mark.parametrize("texts", [[], [""], ["ab", "ab"], ["完全不同的一段文字", "another text entirely"]])
-    def test_what_has_no_near_duplicate(self, texts: list[str]) -> None:
+    def test_short_or_different_texts_are_not_near_duplicates(self, texts: list[str]) -> None:
         assert count_near_duplicates(texts) == 0
 
 
@@ -138,7 +138,7 @@ def test_gold_that_the_loader_added_is_reported() -> None:
 
 
 class TestTables:
-    """What is printed, at a width of 100 columns."""
+    """The printed tables, 100 columns wide."""
 
     def show(self, *samples: Sample) -> str:
         console = Console(file=StringIO(), width=100)
@@ -192,7 +192,7 @@ class TestCommand:
             (["--json", "no/such/folder.json"], "--json: no/such/folder.json cannot be written"),
         ],
     )
-    def test_what_cannot_be_described(
+    def test_data_sets_that_cannot_be_described_are_reported(
         self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
     ) -> None:
         assert main(["describe", *arguments]) == 2
