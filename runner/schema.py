@@ -33,7 +33,12 @@ def as_text(group: str = "", own_options: Path | None = None) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.schema", description=__doc__)
+    parser = CommandParser(
+        prog="python -m runner.schema",
+        description=__doc__,
+        example="python -m runner.schema chunk",
+        page="docs/extending.md",
+    )
     parser.add_argument("group", nargs="?", default="", help="a group, e.g. chunk: the schema of its options")
     parser.add_argument("--config-dir", type=Path, metavar="FOLDER", help="your own options, as for python -m runner")
     return parser
