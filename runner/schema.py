@@ -13,7 +13,6 @@ from pathlib import Path
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
-from runner.launch.config_schema import config_schema
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def as_text(group: str = "", own_options: Path | None = None) -> str:
     """Return the schema as JSON, with a line for each class."""
+    from runner.launch.config_schema import config_schema
+
     return json.dumps(config_schema(group, own_options), ensure_ascii=False, indent=1)
 
 

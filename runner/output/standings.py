@@ -6,6 +6,7 @@ from pathlib import Path
 
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
+from runner.results.cell_axes import varying_axes
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
 from runner.results.leaderboard_order import common_to_all, direction_sign, led_by, ranked
@@ -97,9 +98,25 @@ def first_row_line(standings: Standings) -> str:
         return f"First row: the best {metric}. {untested_advice()}" if n_tested > MOST_TESTED else ""
     if choice.spans_conditions:
         return f"First row: the best {metric}. {COMPARE_ALIKE}"
+    take = f"the cell to take{_single_name(choice)}"
     if choice.n_tied == 1:
-        return f"First row: the cell to take; all others have a significantly worse {metric}."
+        return f"First row: {take}; all others have a significantly worse {metric}."
     may_be = f"{choice.n_tied} of {len(choice.compared)} cells may have the best {metric}"
     if choice.cell is choice.best:
-        return f"First row: the cell to take. {may_be}: docs/decisions.md."
-    return f"First row: the cell to take, the cheapest where {may_be}. The others by {metric}: docs/decisions.md."
+        return f"First row: {take}. {may_be}: docs/decisions.md."
+    rule = f"First row: {take}, the cheapest where {may_be}. The others by {metric}: docs/decisions.md."
+    if not choice.share_lost:
+        return rule
+    best = _values_of(choice.best, choice)
+    return f"{rule} Its mean is {choice.share_lost:.0%} worse than that of {best}: see the report."
+
+
+def _single_name(choice: Choice) -> str:
+    """Name the cell to take if the first row stands for several cells; "" otherwise."""
+    return f" ({_values_of(choice.cell, choice)})" if len(choice.equal) > 1 else ""
+
+
+def _values_of(cell: CellResult, choice: Choice) -> str:
+    """Return the values that tell a cell from the others, such as "retriever=bm25,top_k=2", as commands take them."""
+    axes = varying_axes([other.axes for other in choice.compared])
+    return ",".join(f"{axis}={cell.axes[axis]}" for axis in axes if cell.axes.get(axis) is not None)

@@ -13,7 +13,14 @@ identical, byte for byte, whenever the same experiment runs on the same data, in
 """
 
 from runner.engine.plugins.trusted import add_option, trust
-from runner.results.cell_axes import DRAWS, change_name, common_base, configuration_of
+from runner.results.cell_axes import (
+    DRAWS,
+    WHOLE_GOLD_ADVICE,
+    change_name,
+    common_base,
+    configuration_of,
+    varies_chunks,
+)
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
 from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 from runner.results.choice_wording import choice_text, samples_text
@@ -52,7 +59,7 @@ from runner.results.joined_samples import (
     is_of_a_corpus,
     most_samples_first,
 )
-from runner.results.leaderboard_order import headlines, ranked
+from runner.results.leaderboard_order import COVERAGE, headlines, ranked
 from runner.results.loaded_sweep import (
     BEST,
     LoadedSweep,
@@ -80,6 +87,7 @@ __all__ = [
     "CONDITION",
     "CONTEXT_TOKENS",
     "COSTS",
+    "COVERAGE",
     "DRAWS",
     "FAILED",
     "INTERRUPTED",
@@ -90,6 +98,7 @@ __all__ = [
     "RESULTS_DIR",
     "RUNNING",
     "TOKENS",
+    "WHOLE_GOLD_ADVICE",
     "CellResult",
     "Choice",
     "CommonSamples",
@@ -154,6 +163,7 @@ __all__ = [
     "tokens_of",
     "too_few_groups",
     "trust",
+    "varies_chunks",
     "varying_axes",
     "worth_of_groups",
     "write_cell",

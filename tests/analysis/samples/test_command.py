@@ -121,3 +121,10 @@ def test_a_damaged_list_of_documents_is_reported(
     assert re.match(
         r".*documents_\w+\.parquet: cannot be read .*run the sweep's command again", capsys.readouterr().err
     )
+
+
+def test_a_metric_that_is_equal_for_all_samples_orders_nothing(samples: Command) -> None:
+    text = samples("--class", "none", "--metric", "passage_coverage")
+    first, second, *_ = text.splitlines()
+    assert first.endswith("by passage_coverage of all samples, which is the same for all of them"), first
+    assert second == "to see the worst answers first: --metric rouge_l"

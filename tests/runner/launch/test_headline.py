@@ -196,6 +196,20 @@ def test_coverage_ranks_if_rankings_do_not_see_a_swept_axis(
     assert any("compare it with context_tokens" in line for line in lines) == (expected == "passage_coverage")
 
 
+@pytest.mark.parametrize(
+    ("gold", "sizes", "warns"),
+    [(GOLD, (32, 64), True), (GOLD, (32, 32), False), (PASSAGES, (32, 64), False)],
+    ids=["whole documents", "one size of chunks", "quotes"],
+)
+def test_chunk_sizes_by_gold_that_is_whole_documents_are_a_warning(
+    tmp_path: Path, gold: dict[str, object], sizes: tuple[int, int], warns: bool
+) -> None:
+    data = own_data(tmp_path, {"a": "It is here.", "b": "It is there."}, [{**own, **gold} for own in QUESTIONS])
+    cells = [[*data, "language=en", f"chunk.size={size}", f"top_k={k}"] for size in sizes for k in (1, 2)]
+    _, lines = planned_headline(plan_small(tmp_path, *cells).cells, store_of(tmp_path))
+    assert any("the gold of 4 of 4 samples is whole documents" in line for line in lines) is warns
+
+
 def test_tokens_stand_beside_coverage_where_it_ranks() -> None:
     cells = [cell("a", f1=0.1, passage_coverage=0.5, context_tokens=9.0)]
     assert ranked(cells, "passage_coverage")[0] == ["passage_coverage", "context_tokens", "f1"]
