@@ -80,7 +80,7 @@ class LoadedSweep:
 
     @property
     def lacks_quality(self) -> bool:
-        """Whether only the tokens of prompts have a value, which recommends no cell."""
+        """True if only the tokens of prompts have a value, which recommends no cell."""
         return lacks_quality(self.headlines(), self.headline)
 
     def ranked(self, metric: str = "") -> list[CellResult]:
