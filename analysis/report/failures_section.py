@@ -76,6 +76,8 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
     import pandas as pd
 
     if not answer.take:
+        if source.sweep.lacks_quality:
+            return "No cell can be recommended, so none is described. python -m analysis samples shows any of them."
         failed = any(cell.status != OK for cell in source.sweep.cells)
         return "No cell succeeded: the section of all cells has the reasons." if failed else "No cell has results."
     cells = looked_at(source, answer)

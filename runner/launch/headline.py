@@ -1,6 +1,6 @@
 """Chooses the metric that ranks the cells of a sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
@@ -15,19 +15,25 @@ from runner.results.cell_axes import WHOLE_GOLD_ADVICE, varies_chunks, varying_a
 from runner.results.leaderboard_order import COVERAGE, HEADLINES, TOKENS_METRIC
 
 _CONTAINS = "contains_all"
+_NOTHING = (
+    "no question has gold or a reference, and no judge grades: no metric can tell which cell is better. "
+    "docs/own-data.md#questions-without-answers"
+)
 _OTHER_HINT = "(set run.headline to use another metric)"
 
 
 def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]]:
     """Return the metric that ranks the planned cells, "" for the default order, and a line that explains it.
 
-    There is no line if the user named the metric or the order is the default. `headline_of` chooses the metric, with
-    two exceptions. A metric of retrieval is replaced if less than half of the samples have gold. The first metric of
-    answers that at least half of the samples can have then takes its place. A metric that does not see a swept axis is
-    replaced too: see `_sighted`.
+    A line also says that nothing can rank the cells. There is no line if the user named the metric or the order is the
+    default. `headline_of` chooses the metric, with two exceptions. A metric of retrieval is replaced if less than half
+    of the samples have gold. The first metric of answers that at least half of the samples can have then takes its
+    place. A metric that does not see a swept axis is replaced too: see `_sighted`.
     """
     own = [cell.request.cell for cell in cells]
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
+    if not own[0].run.headline and _measure_nothing(own, data.values()):
+        return headline_of(own), [_NOTHING]
     name = headline_of(
         own, has_answer_parts=any(each.notes.get("n_samples_with_answer_parts") for each in data.values())
     )
@@ -75,6 +81,16 @@ def _whole_gold(cells: Sequence[PlannedCell], samples: Sequence[Sample]) -> list
     if not varies_chunks(varying_axes([cell.axes for cell in cells])) or 2 * n_whole <= len(with_gold):
         return []
     return [f"the gold of {n_whole:,} of {len(with_gold):,} samples is whole documents: {WHOLE_GOLD_ADVICE}"]
+
+
+def _measure_nothing(cells: Sequence[Cell], data: Iterable[Data]) -> bool:
+    """Return whether no sample has gold, a reference or another expected answer, and no judge grades."""
+    return not any(cell.judge.scores for cell in cells) and all(
+        not _n_with_gold(each)
+        and each.notes.get("n_samples_without_reference") == each.n_samples
+        and not any(each.notes.get(name) for name in ("n_samples_with_answer_parts", "n_samples_unanswerable"))
+        for each in data
+    )
 
 
 def _n_with_gold(data: Data) -> int:

@@ -9,7 +9,7 @@ from runner.results import OK, CellResult, larger_is_better, read_cell
 from runner.results.cell_axes import varying_axes
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
-from runner.results.leaderboard_order import common_to_all, direction_sign, led_by, ranked
+from runner.results.leaderboard_order import NO_QUALITY, common_to_all, direction_sign, lacks_quality, led_by, ranked
 from runner.results.undecided_cells import paired_test
 
 MOST_TESTED = 60
@@ -20,6 +20,8 @@ MOST_TESTED = 60
 class Standings:
     """Cells in the order of leaderboards, and the headline metrics, or [] if no cell has a value that ranks it.
 
+    `lacks_quality` if only their tokens have a value, which ranks no cell.
+
     `choice` is the cell to take, with the cells that may be as good; None if the cells were not tested. It comes first,
     then the cells with equal values. The others follow in the order of their means, best first.
     """
@@ -28,6 +30,7 @@ class Standings:
     metrics: Sequence[str]
     common: CommonMeans = OWN_MEANS
     choice: Choice | None = None
+    lacks_quality: bool = False
 
     @property
     def best(self) -> CellResult | None:
@@ -61,6 +64,8 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
     metrics, ordered = ranked(cells, headline, common)
     if not ordered or not metrics or ordered[0].status != OK:
         return Standings(ordered, [])
+    if lacks_quality(metrics, headline):
+        return Standings(ordered, [], lacks_quality=True)
     found = Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
     return replace(found, ordered=led_by(ordered, found.leaders))
 
@@ -89,7 +94,9 @@ def untested_advice() -> str:
 
 
 def first_row_line(standings: Standings) -> str:
-    """Return a line about the first row of the leaderboard; "" if fewer than two cells are ranked."""
+    """Return a line about the first row of the leaderboard; "" if there is nothing to choose."""
+    if standings.lacks_quality and len(standings.ordered) > 1:
+        return f"No cell to take: {NO_QUALITY}"
     if not standings.metrics or len(standings.ordered) < 2 or standings.best is None:
         return ""
     metric, choice = standings.metrics[0], standings.choice

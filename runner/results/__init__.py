@@ -59,7 +59,7 @@ from runner.results.joined_samples import (
     is_of_a_corpus,
     most_samples_first,
 )
-from runner.results.leaderboard_order import COVERAGE, headlines, ranked
+from runner.results.leaderboard_order import COVERAGE, NO_QUALITY, headlines, ranked
 from runner.results.loaded_sweep import (
     BEST,
     LoadedSweep,
@@ -92,6 +92,7 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "MANY_CELLS",
+    "NO_QUALITY",
     "OK",
     "OWN_MEANS",
     "PER_COST",

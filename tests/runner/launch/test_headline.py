@@ -158,8 +158,32 @@ GOLD = {"gold": ["a"]}
             "ndcg@10",
             "no language model answers or judges",
         ),
+        ([{"id": "q", "question": "Where?"}], [], "ndcg@10", "no metric can tell which cell is better"),
+        (
+            [{"id": "q", "question": "Where?"}],
+            ["llm=openai", "llm.model=m", "llm.api_key_env=''"],
+            "",
+            "no metric can tell which cell is better",
+        ),
+        (
+            [{"id": "q", "question": "Where?"}],
+            ["judge=omnieval", "judge.llm.model=m", "judge.llm.api_key_env=''"],
+            "",
+            "",
+        ),
+        ([{"id": "q", "question": "Where?", "answerable": False}], [], "ndcg@10", "no language model answers"),
     ],
-    ids=["few have gold", "all have gold", "nothing answers", "named", "no references"],
+    ids=[
+        "few have gold",
+        "all have gold",
+        "nothing answers",
+        "named",
+        "no references",
+        "nothing is known",
+        "a model answers but nothing is known",
+        "a judge grades",
+        "no answer is right",
+    ],
 )
 def test_the_plan_ranks_by_a_metric_that_most_samples_have(
     tmp_path: Path, samples: list[dict[str, object]], overrides: list[str], expected: str, why: str

@@ -197,3 +197,12 @@ class TestCommand:
     ) -> None:
         assert main(["describe", *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("own", "is_said"), [(sample(1, "Where?"), True), (sample(1, "Where?", "here"), False)], ids=["neither", "answered"]
+)
+def test_questions_without_gold_and_references_are_pointed_out(own: Sample, is_said: bool) -> None:
+    output = StringIO()
+    show(Console(file=output, width=100), describe_benchmark("mine", benchmark(own, a="It is here.")))
+    assert ("No question has gold or a reference." in output.getvalue()) is is_said
