@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
 from components.openai_server.received import keeping_received
 from components.pretrained.load_once import say_needed
+from components.secrets.known import mark_variables_of
 from components.secrets.mask import masked
 from components.text.normalize import whole_characters
 from runner.engine import environment
@@ -226,6 +228,8 @@ def _compute(stage: Stage[T], run: Run) -> T:
     If a component forks, the forked copy of this process ends here. Raises ComponentError in place of a SystemExit or
     another BaseException, which would end the sweep, and if a file in the key has changed.
     """
+    for part in stage.components():
+        mark_variables_of(part)
     process, exit_code = os.getpid(), 1
     try:
         result = stage.make(run)
@@ -240,7 +244,7 @@ def _compute(stage: Stage[T], run: Run) -> T:
     finally:
         if os.getpid() != process:
             if exit_code:
-                traceback.print_exc()
+                sys.stderr.write(masked(traceback.format_exc()))
             os._exit(exit_code)
     for cls in {type(part) for part in stage.components()}:
         require_equal_files(cls)

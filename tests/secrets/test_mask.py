@@ -26,6 +26,7 @@ ENCODINGS = {
     "JSON in JSON": lambda secret: json.dumps({"a": json.dumps({"b": secret})}),
     "JSON with all letters": lambda secret: json.dumps(secret, ensure_ascii=False),
     "repr": lambda secret: repr({"key": secret}),
+    "repr of a repr": lambda secret: repr([repr(secret)]),
     "repr of bytes": lambda secret: repr(secret.encode()),
     "HTML": html.escape,
     "percent twice": lambda secret: quote(quote(secret, safe=""), safe=""),
