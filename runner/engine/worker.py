@@ -308,8 +308,17 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     except Exception:  # noqa: BLE001 - a bug in a user's exception class must not end the sweep
         text = "(its message cannot be shown)"
     is_complete = isinstance(error, RagGridError) and text  # messages of this project need no addition
-    message = text if is_complete else f"{type(error).__name__}: {text}{users_code(stage)}"
+    message = text if is_complete else f"{type(error).__name__}: {text}{_wrapped(error, text)}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
     shown, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
     return StageRun(stage.key, stage.kind, error=shown, trace=trace)
+
+
+def _wrapped(error: BaseException, text: str) -> str:
+    """Return the message of this project that a library replaced by its own, such as that of a refused import."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is None:
+        return ""
+    is_shown = isinstance(cause, RagGridError) and str(cause) and str(cause) not in text
+    return f" (caused by {cause})" if is_shown else _wrapped(cause, text)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError, DamagedEntryError
+from components.processes import SpawnWithoutMain
 from runner.engine.executors import contexts
 from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
@@ -316,7 +317,7 @@ class TestProcesses:
     ) -> None:
         """It has not inherited the masked output of the command."""
         monkeypatch.setenv("MY_API_KEY", "Quite-Secret-77")
-        monkeypatch.setattr(contexts, "fork_or_spawn", contexts.SpawnWithoutMain)
+        monkeypatch.setattr(contexts, "fork_or_spawn", SpawnWithoutMain)
         order = [Left(Adder(1), compute=log_the_key), Right(Adder(2), compute=log_the_key)]
         assert not any(ended.failed for ended in run(order, store, n_workers=2).values())
         errors = capfd.readouterr().err

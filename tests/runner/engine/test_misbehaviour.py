@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from components.errors import ComponentError
 from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -61,6 +62,24 @@ def test_an_error_with_half_a_character_can_be_written_to_results(tmp_path: Path
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=raise_half_a_character))
     assert run.error.startswith("source: ValueError: no file \ufffd.txt")
     assert "no file \ufffd.txt" in run.trace.encode().decode()
+
+
+def refuse_within_a_library(stage: Sum, run: Run) -> int:
+    try:
+        try:
+            raise ComponentError("mine.py: not among the files of my_package")
+        except ComponentError as error:
+            raise ImportError("Error loading 'mine'") from error
+    except ImportError:
+        raise ValueError("Unable to configure handler 'mine'")  # noqa: B904 - its context is the cause
+
+
+def test_the_reason_of_a_wrapped_error_of_ours_is_shown(tmp_path: Path) -> None:
+    """Libraries such as Hydra and logging catch what an import raises, and say less."""
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=refuse_within_a_library))
+    assert run.error.startswith(
+        "source: ValueError: Unable to configure handler 'mine' (caused by mine.py: not among the files of my_package)"
+    )
 
 
 _children: list[int] = []
