@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
 from components.openai_server.received import keeping_received
 from components.pretrained.load_once import say_needed
+from components.secrets.known import mark_variables_of
 from components.secrets.mask import masked
 from components.text.normalize import whole_characters
 from runner.engine import environment
@@ -226,6 +228,8 @@ def _compute(stage: Stage[T], run: Run) -> T:
     If a component forks, the forked copy of this process ends here. Raises ComponentError in place of a SystemExit or
     another BaseException, which would end the sweep, and if a file in the key has changed.
     """
+    for part in stage.components():
+        mark_variables_of(part)
     process, exit_code = os.getpid(), 1
     try:
         result = stage.make(run)
@@ -240,7 +244,7 @@ def _compute(stage: Stage[T], run: Run) -> T:
     finally:
         if os.getpid() != process:
             if exit_code:
-                traceback.print_exc()
+                sys.stderr.write(masked(traceback.format_exc()))
             os._exit(exit_code)
     for cls in {type(part) for part in stage.components()}:
         require_equal_files(cls)
@@ -304,8 +308,17 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     except Exception:  # noqa: BLE001 - a bug in a user's exception class must not end the sweep
         text = "(its message cannot be shown)"
     is_complete = isinstance(error, RagGridError) and text  # messages of this project need no addition
-    message = text if is_complete else f"{type(error).__name__}: {text}{users_code(stage)}"
+    message = text if is_complete else f"{type(error).__name__}: {text}{_wrapped(error, text)}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
     shown, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
     return StageRun(stage.key, stage.kind, error=shown, trace=trace)
+
+
+def _wrapped(error: BaseException, text: str) -> str:
+    """Return the message of this project that a library replaced by its own, such as that of a refused import."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is None:
+        return ""
+    is_shown = isinstance(cause, RagGridError) and str(cause) and str(cause) not in text
+    return f" (caused by {cause})" if is_shown else _wrapped(cause, text)

@@ -1,5 +1,6 @@
 """Stages that run in worker processes. Separate from the tests, whose modules load far more than a worker needs."""
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -62,6 +63,11 @@ def leave(stage: Sum, run: Run) -> int:
 def note_process(stage: Sum, run: Run) -> int:
     with Path(stage.component.calls).open("a", encoding="utf-8") as file:  # type: ignore[union-attr]  # all have one here
         file.write(f"{os.getpid()}\n")
+    return 0
+
+
+def log_the_key(stage: Sum, run: Run) -> int:
+    logging.getLogger("a_library").warning("refused %s", os.environ["MY_API_KEY"])
     return 0
 
 

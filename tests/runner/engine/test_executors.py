@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError, DamagedEntryError
+from components.processes import SpawnWithoutMain
+from runner.engine.executors import contexts
 from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
@@ -43,6 +45,7 @@ from tests.runner.engine.process_stages import (
     die_twice,
     end_this_process,
     leave,
+    log_the_key,
     note_process,
     noted,
 )
@@ -308,6 +311,18 @@ class TestProcesses:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(parent.pid, signal.SIGKILL)
+
+    def test_a_spawned_worker_hides_secrets_in_its_log(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """It has not inherited the masked output of the command."""
+        monkeypatch.setenv("MY_API_KEY", "Quite-Secret-77")
+        monkeypatch.setattr(contexts, "fork_or_spawn", SpawnWithoutMain)
+        order = [Left(Adder(1), compute=log_the_key), Right(Adder(2), compute=log_the_key)]
+        assert not any(ended.failed for ended in run(order, store, n_workers=2).values())
+        errors = capfd.readouterr().err
+        assert "refused ***" in errors
+        assert "Quite-Secret" not in errors
 
     def test_give_the_same_results(self, tmp_path: Path) -> None:
         one, many = Store(tmp_path / "one"), Store(tmp_path / "many")
