@@ -7,12 +7,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from components.errors import ConfigError, DamagedEntryError, StoreError
+from components.fields import runtime_only
+from components.records import Answer, AnswerState
 from runner.engine.store import Store, StoredResult, open_store
 from runner.engine.store.bucket import bucket_opening as opening
 from runner.engine.store.bucket import packing
@@ -145,6 +149,41 @@ class TestRequests:
         bucket.forget_requests()
         assert other.run(stage).reused
         assert [method for method, _ in bucket.requests] == ["GET"]
+
+
+@dataclass(frozen=True)
+class PaidAdder(Adder):
+    api_key_env: str = runtime_only("A_KEY", "a key gives access")
+
+
+class TestPaidWork:
+    def test_a_result_of_another_host_is_not_paid_for_again(self, host: Host, tmp_path: Path) -> None:
+        calls = tmp_path / "calls"
+        stage = Sum(PaidAdder(1, calls=str(calls)))
+        first, second = host("a"), host("b")
+        assert not second.is_kept(stage.kind, stage.key)  # as the plan looks, a moment before
+        assert second.find(stage.kind, stage.key) is None
+        assert not Worker(first).run(stage).reused
+        assert Worker(second).run(stage).reused
+        assert calls.read_text().splitlines() == ["sum"]
+
+    def test_the_next_holder_of_a_lock_finds_replies_of_a_failed_stage(self, host: Host) -> None:
+        first, second = host("a"), host("b")
+        assert second.replies(KEY).get_all(["1"]) == {}
+        with suppress(ValueError), first.lock(KIND, KEY, from_stopped=False):
+            first.replies(KEY).add("1", Answer("", AnswerState.OK, "so", n_prompt_tokens=None))
+            raise ValueError("a stage that fails")
+        with second.lock(KIND, KEY, from_stopped=False):
+            assert list(second.replies(KEY).get_all(["1"])) == ["1"]
+
+    def test_the_next_holder_of_a_lock_finds_scores(self, host: Host) -> None:
+        pairs = np.array([[0, 0]], dtype=np.int32)
+        first, second = host("a"), host("b")
+        assert np.isnan(second.pair_scores(KEY).look_up(["a query"], pairs)).all()
+        with first.lock("scores of pairs", KEY, from_stopped=False):
+            first.pair_scores(KEY).add(["a query"], pairs, np.ones(1, dtype=np.float32))
+        with second.lock("scores of pairs", KEY, from_stopped=False):
+            assert second.pair_scores(KEY).look_up(["a query"], pairs).tolist() == [1.0]
 
 
 class TestDamage:
@@ -331,8 +370,10 @@ def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Objects, "create", Objects.put)
-    with pytest.raises(StoreError, match="it ignores If-None-Match"):
-        open_store(address, str(tmp_path))
+    for _ in range(2):  # the first attempt created the store
+        with pytest.raises(StoreError, match="it ignores If-None-Match"):
+            open_store(address, str(tmp_path), "a run")
+    open_store(address, str(tmp_path))  # a reader
 
 
 @pytest.mark.parametrize(
