@@ -21,6 +21,7 @@ from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
 from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, one_line, say_error
+from runner.console.written_files import require_other_files, write_lines
 from runner.engine.plugins.trusted import add_option, trust
 from runner.engine.store import open_store
 from runner.labels.agreement.labelled_sweep import OfCell, cells_by_answer, held_against_labels
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
+        require_other_files([options.labels], options.json)
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
         trust(plugins_of(config))
@@ -53,12 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         cells_of = cells_by_answer(sweep) if sweep else {}
         report = {**_report(rated, items, cells_of), "cells": [_cell_entry(each) for each in cells]}
         if options.json:
-            options.json.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            write_lines(options.json, [json.dumps(report, ensure_ascii=False, indent=2)])
     except RagGridError as error:
         say_error(error)
-        return 2
-    except OSError as error:
-        say_error(f"--json: cannot be written: {error}; choose another path")
         return 2
     _show(make_console(), report)
     return 1 if any(entry["n_failed"] for entry in report["metrics"].values()) else 0

@@ -24,7 +24,7 @@ from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.console.command_parser import CommandParser
 from runner.console.display import make_console, say_error
-from runner.console.written_files import write_lines
+from runner.console.written_files import require_other_files, write_lines
 from runner.pipeline.outside.answer_lines import ScoreLine, clusters_of_lines, read_lines
 from runner.pipeline.outside.metric_names import Scorer, languages, metrics_by_name
 from runner.pipeline.outside.quest_lines import QuestAnswers
@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         names = _names(options.metrics)
         metrics = metrics_by_name(names, options.language)
-        _require_writable(options.input, options.output, options.summary)
+        _require_folders(options.output, options.summary)
+        require_other_files([options.input], options.output, options.summary)
         lines = read_lines(options.input)
         scored = score_lines(lines, names, metrics)
         write_lines(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
@@ -214,12 +215,8 @@ def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
     make_console().print(table)
 
 
-def _require_writable(source: Path, *paths: Path | None) -> None:
-    """Raise DataError for paths without a folder, and for paths that would overwrite `source` or one another."""
-    taken = {source.resolve()}
+def _require_folders(*paths: Path | None) -> None:
+    """Raise DataError for paths without a folder."""
     for path in filter(None, paths):
         if not path.parent.is_dir():
             raise DataError(f"{path}: the folder {path.parent} does not exist. Create it, or choose another path.")
-        if path.resolve() in taken:
-            raise DataError(f"{path}: would overwrite another file of this command. Choose another path.")
-        taken.add(path.resolve())

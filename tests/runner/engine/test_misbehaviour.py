@@ -63,6 +63,18 @@ def test_an_error_with_half_a_character_can_be_written_to_results(tmp_path: Path
     assert "no file \ufffd.txt" in run.trace.encode().decode()
 
 
+def raise_a_book(stage: Sum, run: Run) -> int:
+    raise ValueError("x" * 1_000_000)
+
+
+def test_results_repeat_only_the_start_of_a_very_long_error(tmp_path: Path) -> None:
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=raise_a_book))
+    assert run.error.startswith("source: ValueError: xxx")
+    assert run.error.endswith(" more characters are in error.txt)")
+    assert len(run.error) < 10_100
+    assert "x" * 1_000_000 in run.trace
+
+
 _children: list[int] = []
 
 
