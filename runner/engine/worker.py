@@ -141,9 +141,10 @@ class Worker:
                 )
             return None
         found = _find_damage(stage, entry, contents=contents)
-        if found and (
-            rewritten := self._store.find_again(stage.kind, stage.key)
-        ):  # written since this process first looked
+        rewritten = self._store.find_again(stage.kind, stage.key) if found else None
+        if rewritten and rewritten.manifest == entry.manifest:
+            rewritten.unreadable.update(entry.unreadable)
+        if rewritten:  # may have been written since this process first looked
             entry, found = rewritten, _find_damage(stage, rewritten, contents=contents)
         if found and discard:
             self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
