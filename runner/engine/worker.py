@@ -38,6 +38,9 @@ R = TypeVar("R")
 _N_TRIES = 3
 """Number of attempts for a stage if its inputs disappear while it reads them."""
 
+_LONGEST_REASON = 10_000
+"""Characters of an error that results repeat."""
+
 _SYNC_ABOVE_S = 5.0
 """Results that took longer are synced to disk immediately, and so are results from language models."""
 
@@ -135,12 +138,15 @@ class Worker:
         """
         if entry is None:
             if discard and self._store.has_damaged_manifest(stage.kind, stage.key):
-                self._damaged.append(f"{stage.kind} {stage.key[:12]}: its manifest cannot be read")
+                self._damaged.append(
+                    f"{stage.kind} {stage.key[:12]}: its manifest cannot be read, or belongs to another result"
+                )
             return None
         found = _find_damage(stage, entry, contents=contents)
-        if found and (
-            rewritten := self._store.find_again(stage.kind, stage.key)
-        ):  # written since this process first looked
+        rewritten = self._store.find_again(stage.kind, stage.key) if found else None
+        if rewritten and rewritten.manifest == entry.manifest:
+            rewritten.unreadable.update(entry.unreadable)
+        if rewritten:  # may have been written since this process first looked
             entry, found = rewritten, _find_damage(stage, rewritten, contents=contents)
         if found and discard:
             self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
@@ -312,6 +318,8 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
     shown, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
+    if n_left := len(shown[_LONGEST_REASON:]):
+        shown = f"{shown[:_LONGEST_REASON]} ... ({n_left:,} more characters are in error.txt)"
     return StageRun(stage.key, stage.kind, error=shown, trace=trace)
 
 

@@ -75,7 +75,7 @@ from runner.results.loaded_sweep import (
 from runner.results.metric_components import combiner, larger_is_better, sees_prompts
 from runner.results.released_set import Testset
 from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
-from runner.results.samples_file import columns_of, open_parquet, open_samples, read_rows, read_samples
+from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 from runner.results.set_files import read_testset
 from runner.results.timing import noise_of_seconds
@@ -148,6 +148,7 @@ __all__ = [
     "ranked",
     "read_cell",
     "read_cells",
+    "read_columns",
     "read_hits",
     "read_rows",
     "read_samples",

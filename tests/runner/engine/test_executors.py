@@ -1,4 +1,5 @@
 import contextlib
+import json
 import multiprocessing
 import os
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +213,21 @@ class TestDamage:
         assert not ended.failed
         assert ended.damaged == (f"left {order[1].key[:12]}: number.json does not match its checksum",)
         assert noted(calls) == ["source", "left", "right", "left", "top"]
+        assert result(store, order[-1]) == 6
+
+    def test_an_input_of_an_unknown_format_is_repaired(self, store: Store, calls: Path) -> None:
+        order = chain(calls)
+        run(order[:3], store)
+        file = self.file(store, order[1])
+        file.write_bytes(b"of a later version")
+        manifest = json.loads((file.parent / "manifest.json").read_text())
+        manifest["files"][file.name] = [sha256(file.read_bytes()).hexdigest(), file.stat().st_size]
+        (file.parent / "manifest.json").write_text(json.dumps(manifest))
+        ended = run(order, later(store))["top"]
+        assert not ended.failed
+        assert [damage.split(" (")[0] for damage in ended.damaged] == [
+            f"left {order[1].key[:12]}: number.json cannot be read"
+        ]
         assert result(store, order[-1]) == 6
 
     def test_damage_of_all_inputs_is_repaired(self, store: Store, calls: Path) -> None:

@@ -82,6 +82,18 @@ def test_the_reason_of_a_wrapped_error_of_ours_is_shown(tmp_path: Path) -> None:
     )
 
 
+def raise_a_book(stage: Sum, run: Run) -> int:
+    raise ValueError("x" * 1_000_000)
+
+
+def test_results_repeat_only_the_start_of_a_very_long_error(tmp_path: Path) -> None:
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=raise_a_book))
+    assert run.error.startswith("source: ValueError: xxx")
+    assert run.error.endswith(" more characters are in error.txt)")
+    assert len(run.error) < 10_100
+    assert "x" * 1_000_000 in run.trace
+
+
 _children: list[int] = []
 
 

@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -396,6 +397,23 @@ class TestDamage:
         entry.compared.add("facts.json")
         with pytest.raises(DamagedEntryError, match="vectors abababababab"):
             entry.parts()["facts"]
+
+    @pytest.mark.parametrize(
+        ("file", "content"), [("vectors.npy", b"of a later version"), ("facts.json", b"[" * 100_000)]
+    )
+    def test_a_sound_file_of_an_unknown_format_is_damage(self, store: Store, file: str, content: bytes) -> None:
+        write(store)
+        folder = found(store).folder
+        (folder / file).unlink()
+        (folder / file).write_bytes(content)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["files"][file] = [sha256(content).hexdigest(), len(content)]
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        entry = Store(store.root).find(KIND, KEY)
+        assert entry is not None
+        with pytest.raises(DamagedEntryError, match=f"{file} cannot be read"):
+            entry.parts()[Path(file).stem]
+        assert [damage.startswith(f"{file} cannot be read") for damage in entry.damages()] == [True]
 
     def test_sizes_can_be_compared_alone(self, store: Store) -> None:
         entry = write(store)
