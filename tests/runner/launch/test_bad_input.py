@@ -116,6 +116,11 @@ class TestCommandLine:
                 "truncated; sweep it with these options only\n",
             ),
             (
+                ["-m", "reranker=lexical,lexical_terms", "reranker.depth=5"],
+                "reranker.depth: in a sweep over reranker, begin a single value with two plus signs: "
+                "++reranker.depth=...\n",
+            ),
+            (
                 ["executor=processes", "executor.partition=gpu"],
                 "executor.partition: executor=processes has no such field, only slurm has\n",
             ),
