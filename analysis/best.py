@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print a row for all samples and for each subset, task and topic. Returns 0. Raises DataError."""
     sweep = results.load(options.sweep)
-    metric = sweep.metric(options.metric or sweep.headline_metric())
+    metric = sweep.metric(options.metric or sweep.quality_metric())
     found = candidates(sweep, metric)
     console = terminal.make_console(options.format)
     direction = "larger" if metric.direction() else "smaller"

@@ -17,7 +17,7 @@ from components.statistics import POWER, PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
 from runner.console.display import about
-from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditions, too_few_groups
+from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditions, too_few_groups, worth_of_groups
 
 _FEW_CLUSTERS = 50
 
@@ -168,7 +168,8 @@ def _same_lines(family: Family) -> list[str]:
 def _sample_lines(family: Family) -> list[str]:
     """Describe the compared samples, and what was left out and why. Cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
-    groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups"
+    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"
     lines = [f"over {family.n}{of} samples in {groups}"]
     assumed = list(filter(None, [groups_note(family.sweep.cells)]))
     cells: dict[str, list[str]] = {}
@@ -186,8 +187,9 @@ def _trust_lines(family: Family) -> list[str]:
         return []
     if family.n_clusters == 1:
         return []
-    is_known = family.n_clusters >= _FEW_CLUSTERS
-    few = "" if is_known else f"with {family.n_clusters} groups, too few for asymptotic theory, "
+    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    is_known = family.n_effective >= _FEW_CLUSTERS
+    few = "" if is_known else f"with {family.n_clusters} groups{worth}, too few for asymptotic theory, "
     lines = [
         f"rate of false verdicts: {few}about .06 in our simulations at an alpha of .05, and up to "
         f"{_MAX_FALSE_RATE} for a cell with rare, severe failures that the samples miss"
@@ -265,7 +267,8 @@ def _detectable(family: Family) -> str:
     """
     sizes = [row.detectable for row in family.rows if row.detectable is not None]
     if not sizes:
-        return f"{too_few_groups(family.n_clusters).capitalize()}." if family.has_too_few_groups else ""
+        few = too_few_groups(family.n_clusters, family.n_effective)
+        return f"{few.capitalize()}." if family.has_too_few_groups else ""
     low, high = about(min(sizes)), about(max(sizes))
     span = low if low == high else f"{low} to {high}, depending on the cell"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"

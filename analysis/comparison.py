@@ -17,6 +17,7 @@ from components.statistics import (
     RightOrWrong,
     SampleScores,
     best_cells,
+    contributions,
     holm,
     minimum_detectable_difference,
     right_or_wrong,
@@ -99,7 +100,7 @@ class ComparisonRow:
 @dataclass(frozen=True)
 class Family:
     """The comparisons of one table: every cell but the baseline, best first. They use the `n` samples of `n_known` for
-    which all cells have a value, in `n_clusters` clusters.
+    which all cells have a value, in `n_clusters` clusters, worth `n_effective` of equal size.
 
     With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells: the
     probability of any wrong verdict is at most alpha. With the best cell as baseline, picked by the same samples,
@@ -117,6 +118,7 @@ class Family:
     n: int
     n_known: int
     n_clusters: int
+    n_effective: float
     left_out_differ: bool
     failed: tuple[CellResult, ...]
     without_value: tuple[CellResult, ...]
@@ -129,8 +131,11 @@ class Family:
 
     @property
     def has_too_few_groups(self) -> bool:
-        """True if cells differ, but the groups are too few to detect a difference of any size."""
-        if not self.rows or any(row.detectable is not None for row in self.rows):
+        """True if cells differ, but the groups are too few to detect a difference of any size.
+
+        A cell that does not differ in a large group can be worse nevertheless.
+        """
+        if not self.rows or any(row.is_decided or row.detectable is not None for row in self.rows):
             return False
         return self.n_clusters == 1 or any(row.comparison.standard_error for row in self.rows)
 
@@ -160,8 +165,8 @@ def compare_cells(
     """Compare the cells that did not fail with `baseline` (see `LoadedSweep.cell`). If that is "" or "best", compare
     them with the best cell by this metric.
 
-    Raises DataError if fewer than two cells have a value, if the baseline has none, if the cells have no sample in
-    common, or if neither larger nor smaller values are better.
+    Raises DataError if fewer than two cells have a value, if the baseline has no value, if the cells share no sample,
+    or if the metric has no better direction.
     """
     metric.direction()
     sound = [cell for cell in sweep.cells if cell.status == OK]
@@ -191,6 +196,7 @@ def compare_cells(
         n=joined.n,
         n_known=joined.n_known,
         n_clusters=len(np.unique(joined.clusters)),
+        n_effective=contributions(table.scores).n_effective,
         left_out_differ=joined.left_out_differ,
         failed=tuple(cell for cell in sweep.cells if cell.status != OK),
         without_value=tuple(cell for cell in sound if cell not in valued),
@@ -280,7 +286,7 @@ def _detectable(
 ) -> float | None:
     error = comparison.standard_error
     # No difference is significant if even the most extreme data would not reach the level.
-    smallest_p = test.smallest_p(comparison.n_clusters, is_right_or_wrong=scores is not None)
+    smallest_p = test.smallest_p(comparison.n_clusters, comparison.n_effective, is_right_or_wrong=scores is not None)
     if not error or smallest_p > correction.level:
         return None
     critical = correction.critical if correction.critical is not None else comparison.critical
@@ -320,6 +326,7 @@ def as_record(family: Family) -> dict[str, object]:
         "n": family.n,
         "n_of_all_cells": family.n_known,
         "n_clusters": family.n_clusters,
+        "n_effective_clusters": family.n_effective,
         "left_out_differ": family.left_out_differ,
         "baseline_is_the_best_found": family.is_picked,
         "baseline": _standing_record(family.baseline),

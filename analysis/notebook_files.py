@@ -41,12 +41,12 @@ def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
     Raises DataError if the files cannot be written, or if one of them exists, because it may contain the reader's work.
     """
     files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
+    terminal.make_folder(folder, "--output")
     if there := [file for file in files if file.exists()]:
         raise DataError(f"{there[0]}: exists already and may contain your work; choose another --output")
     notebooks = {file: read_notebook(name, sweep) for file, name in files.items()}
     import nbformat
 
-    terminal.make_folder(folder, "--output")
     for file, notebook in notebooks.items():
         terminal.write_text(file, nbformat.writes(notebook))
     return list(files)

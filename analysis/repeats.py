@@ -134,7 +134,7 @@ def _error(error: float | None) -> str:
 
 
 def _deviation(variance: Variance | None) -> str:
-    """Format a deviation with its 95% interval, if there is one; a dash if nothing was repeated to estimate it."""
+    """Format a deviation with its 95% interval, if known. Return a dash if no repeats estimate it."""
     if variance is None:
         return UNKNOWN
     value = f"{np.sqrt(variance.value):.3f}"

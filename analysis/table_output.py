@@ -14,7 +14,7 @@ from analysis.formats import BOLD, FORMATS, STAR, TERMINAL, Document, Grid, Mark
 from components.errors import DataError
 from runner.console import display
 from runner.console.display import no_formula
-from runner.console.written_files import write_whole
+from runner.console.written_files import write_text
 
 __all__ = [
     "BOLD",
@@ -119,15 +119,6 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     writer.writerow(map(no_formula, rows[0]))
     writer.writerows([no_formula(row[name]) for name in rows[0]] for row in rows)
     write_text(path, text.getvalue())
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write the whole file or nothing. The target of a link or device is written in place. Raises DataError."""
-    is_elsewhere = path.is_symlink() or (path.exists() and not path.is_file())
-    try:
-        (Path.write_bytes if is_elsewhere else write_whole)(path, text.encode())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def write_beside_results(path: Path, text: str) -> None:

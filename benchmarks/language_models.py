@@ -43,7 +43,7 @@ class Compared:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Return the measures. Each device has a separate process; the GPU is left out where there is none."""
+    """Return the measures. Each device has a separate process; the GPU is left out on machines without one."""
     measures = in_child(on_cpu, settings).value.measures("a small model on one core")
     gpu = in_child(on_gpu, settings).value
     return measures + (gpu.measures("Qwen2-7B's size on a GPU") if gpu else [])

@@ -46,7 +46,7 @@ class Compared:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Return the measures. Each device has a separate process; the GPU is left out where there is none."""
+    """Return the measures. Each device has a separate process; the GPU is left out on machines without one."""
     measures = [own.measure(name, "of one core") for name, own in in_child(on_cpu, settings).value.items()]
     on_a_gpu = in_child(on_gpu, settings).value
     return measures + [own.measure(f"on a GPU: {name}", "of the clock") for name, own in on_a_gpu.items()]

@@ -27,6 +27,10 @@ _MOST_TOPICS, _MOST_TASKS = 20, 6
 
 _DESCRIBE = "python -m runner.datasets describe dataset=demo_en"
 _PAGE = "docs/datasets.md"
+_NO_GOLD = (
+    "No question has gold or a reference. A sweep then shows what each cell finds, not which cell is better.\n"
+    "See docs/own-data.md#questions-without-answers."
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -117,6 +121,8 @@ def show(console: Console, description: Mapping[str, Json]) -> None:
         ("Notes", "notes"),
     ):
         print_table(console, title, ("", ""), description[part].items())
+    if not any(entry["n_with_references"] or entry["n_with_gold"] for entry in description["subsets"].values()):
+        console.print(_NO_GOLD)
 
 
 def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:

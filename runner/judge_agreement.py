@@ -22,6 +22,7 @@ from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
 from runner.console.command_parser import SWEEP, CommandParser
 from runner.console.display import make_console, one_line, say_error
+from runner.console.written_files import require_other_files, write_lines
 from runner.engine.plugins.trusted import add_option, trust
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     from runner.results import find_sweep
 
     try:
+        require_other_files([options.labels], options.json)
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
         trust(plugins_of(config))
@@ -60,12 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
         cells_of = cells_by_answer(sweep) if sweep else {}
         report = {**_report(rated, items, cells_of), "cells": [_cell_entry(each) for each in cells]}
         if options.json:
-            options.json.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            write_lines(options.json, [json.dumps(report, ensure_ascii=False, indent=2)])
     except RagGridError as error:
         say_error(error)
-        return 2
-    except OSError as error:
-        say_error(f"--json: cannot be written: {error}; choose another path")
         return 2
     _show(make_console(), report)
     return 1 if any(entry["n_failed"] for entry in report["metrics"].values()) else 0

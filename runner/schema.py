@@ -13,7 +13,6 @@ from pathlib import Path
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
-from runner.launch.config_schema import config_schema
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,11 +28,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 def as_text(group: str = "", own_options: Path | None = None) -> str:
     """Return the schema as JSON, with a line for each class."""
+    from runner.launch.config_schema import config_schema
+
     return json.dumps(config_schema(group, own_options), ensure_ascii=False, indent=1)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="python -m runner.schema", description=__doc__)
+    parser = CommandParser(
+        prog="python -m runner.schema",
+        description=__doc__,
+        example="python -m runner.schema chunk",
+        page="docs/extending.md",
+    )
     parser.add_argument("group", nargs="?", default="", help="a group, e.g. chunk: the schema of its options")
     parser.add_argument("--config-dir", type=Path, metavar="FOLDER", help="your own options, as for python -m runner")
     return parser

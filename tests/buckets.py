@@ -13,7 +13,7 @@ from typing import Any
 BUCKET = "rag-grid-tests"
 
 _LOADED_ONCE = ["moto.moto_server.werkzeug_app", "moto.s3.responses"]
-"""By the process from which those that serve buckets are forked."""
+"""Modules that the parent process imports before it forks the bucket servers."""
 
 _CONDITIONS = frozenset({"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"})
 """A service decides about a request with one of these, and carries it out, in one step."""
@@ -47,7 +47,7 @@ class Bucket:
         return found
 
     def forget_requests(self) -> None:
-        """From now on they are noted and counted anew."""
+        """Start the list and the count of requests again."""
         self._ask("forget_requests")
 
     def fail_after(self, n_requests: float) -> None:

@@ -3,7 +3,9 @@
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("NUMBA_OPT", "0")  # what is compiled here runs for a moment: a quick compilation is what counts
+os.environ.setdefault(
+    "NUMBA_OPT", "0"
+)  # tests run compiled code briefly, so fast compilation matters more than fast code
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of the hundreds of commands would compile the project anew
 
 import gc
@@ -170,7 +172,7 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected lives to the end: the garbage collector need not go through it again and again."""
+    """Exempt collected tests from garbage collection, because they live until the end."""
     gc.collect()
     gc.freeze()
     gc.enable()

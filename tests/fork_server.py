@@ -85,7 +85,7 @@ def _serve(listener: socket.socket, place: Path) -> tuple[int, int, socket.socke
     ended, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # with no handler nothing would be written to `wake`
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # without a handler, Python does not write to `wake`
     commands: dict[int, socket.socket] = {}
     lines = [listener.accept()[0]]
     while lines:
@@ -123,7 +123,7 @@ def _serve(listener: socket.socket, place: Path) -> tuple[int, int, socket.socke
 
 
 def _last_ones(listener: socket.socket, place: Path) -> list[socket.socket]:
-    """Who connected meanwhile; if nobody did, nobody can any more."""
+    """Return a client that connected meanwhile. Without one, remove the socket, so that no client can connect later."""
     with FileLock(lock_of(place)):
         if select.select([listener], [], [], 0)[0]:
             return [listener.accept()[0]]
@@ -132,7 +132,7 @@ def _last_ones(listener: socket.socket, place: Path) -> list[socket.socket]:
 
 
 def _tell_ends(commands: dict[int, socket.socket]) -> None:
-    """Of the commands that have ended, how they did."""
+    """Send the exit status of every command that has ended."""
     while commands:
         command, status = os.waitpid(-1, os.WNOHANG)
         if not command:

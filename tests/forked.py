@@ -31,7 +31,7 @@ class _Server:
         place = Path(os.environ[PLACE])
         self._started: subprocess.Popen[bytes] | None = None
         self.orders = socket.socket(socket.AF_UNIX)
-        with FileLock(lock_of(place)):  # it ends with its last line, and not between these two steps
+        with FileLock(lock_of(place)):  # the server cannot end between these two steps
             if not place.exists():
                 with socket.socket(socket.AF_UNIX) as listener:
                     listener.bind(str(place))
@@ -45,7 +45,7 @@ class _Server:
         return subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdin=listener, start_new_session=True)
 
     def stop(self) -> None:
-        """Who started the process stays until the others need it no more."""
+        """Disconnect. The client that started the server waits until the other clients have disconnected."""
         self.orders.close()
         if self._started is not None:
             self._started.wait()

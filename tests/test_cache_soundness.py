@@ -51,7 +51,7 @@ def twin(tmp_path: Path) -> Twin:
 
 
 def forked(steps: Sequence[Mapping[str, Any]], packages: Path | None, variables: Mapping[str, str]) -> list[Found]:
-    """As `in_new_process`, without the seconds that imports take."""
+    """Do the same as `in_new_process` without the seconds for imports."""
     module = "benchmarks.cache_soundness.child"
     done = run_forked(module, [order_of(steps, packages)], Path.cwd(), {**environment(), **variables}, 120)
     assert done.returncode == 0, done.stderr

@@ -54,11 +54,11 @@ NEEDED = {
     },
 }
 LEFT_OPEN = {'model: ""': "model=owner/name", 'revision: ""': f"revision={'0' * 40}"}
-"""What an option leaves to the reader, and what could stand there."""
+"""Lines of options that users must fill in, with an override that does."""
 
 
 def needed(option: Path) -> list[str]:
-    """What an option cannot do without."""
+    """Return the overrides that an option requires."""
     lines = {line.partition(" #")[0] for line in (ROOT / option).read_text(encoding="utf-8").splitlines()}
     left_open = [f"{option.parent.name}.{value}" for line, value in LEFT_OPEN.items() if line in lines]
     return [*NEEDED.get(option.as_posix(), []), *left_open]
@@ -66,7 +66,7 @@ def needed(option: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the providers whose models have an option."""
+    """Set keys for the providers whose models have an option."""
     for variable in ("OPENAI_API_KEY", "DEEPSEEK_API_KEY"):
         monkeypatch.setenv(variable, "not-a-real-key")
 
@@ -112,7 +112,7 @@ class TestOptions:
         assert len(first.split()) >= 3
 
 
-def test_what_comments_advise_composes() -> None:
+def test_overrides_in_comments_compose() -> None:
     """Such as "Others: reranker@reranker.steps.precise=bge-reranker-v2-m3"."""
     advised = []
     for path in OPTIONS:

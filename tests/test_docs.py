@@ -1,5 +1,6 @@
 """The pages of docs/: links, anchors, navigation, lines and words. tests/test_readme.py runs their commands."""
 
+import json
 import re
 from pathlib import Path
 
@@ -152,3 +153,15 @@ class TestPagesForCodingAgents:
         named = re.findall(r"`(docs/[\w./-]+)`", AGENTS.read_text(encoding="utf-8"))
         assert len(named) > 3
         assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_the_code_for_questions_from_a_table_writes_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python title=\"convert.py\"\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    table = 'Ticket No,Customer question,Correct answer,Article,Category\nA-1,"When, then?",In 1932,a.md; b.md,Rail\n'
+    Path("questions.csv").write_text(table, encoding="utf-8-sig")  # as spreadsheets save it
+    exec(code, {})  # the page's own code
+    (line,) = Path("questions.jsonl").read_text(encoding="utf-8").splitlines()
+    wanted = {"id": "A-1", "question": "When, then?", "references": ["In 1932"], "topic": "Rail"}
+    assert json.loads(line) == {**wanted, "gold_any": ["a.md", "b.md"]}

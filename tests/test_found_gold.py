@@ -49,7 +49,7 @@ def test_spans_hold_the_gold_of_their_own_sample_alone() -> None:
 
 
 def test_text_in_a_copy_counts_as_the_gold() -> None:
-    # Of the first unit, characters 12 to 22 of document 0 stand at 40 in document 1.
+    # Document 1 repeats characters 12 to 22 of document 0, a part of the first unit, at 40.
     copies = GoldCopies(*(np.array([value], dtype=np.int32) for value in (0, 0, 12, 1, 40, 10)))
     places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, copies)
     assert pieces(places, (0, 1, 45, 50), (2, 1, 0, 42)) == [(0, 0, 7, 12), (1, 2, 2, 4)]

@@ -67,7 +67,7 @@ def _imported(file: Path, *, at_import: bool) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             source = resolve_name("." * node.level + (node.module or ""), package)
-            # `from package import module` is an import of the module.
+            # `from package import module` imports the module.
             yield from (name if (name := f"{source}.{alias.name}") in MODULES else source for alias in node.names)
         waiting.extend(ast.iter_child_nodes(node))
 
@@ -204,7 +204,7 @@ def test_importing_the_results_imports_no_stage() -> None:
 
 
 def test_the_engine_imports_no_role() -> None:
-    """It keeps the replies of language models; chunkers, metrics and all others are the pipeline's."""
+    """The engine caches replies of language models. Chunkers, metrics and all other roles belong to the pipeline."""
     assert [arrow for arrow in _arrows() if _is_under(arrow[0], "runner.engine") and _package(arrow[1]) in ROLES] == []
 
 

@@ -129,7 +129,7 @@ class TestPublishedTables:
     """The parts in heads are those of the tables that ship with the analysis."""
 
     @pytest.mark.parametrize(("name", "table_name"), TABLES.items())
-    def test_its_cells_are_rows_of_the_table(self, name: str, table_name: str) -> None:
+    def test_the_cells_of_a_preset_are_rows_of_the_table(self, name: str, table_name: str) -> None:
         table = published.read_table(table_name)
         cells = as_cells(jobs_of(name), table.info.paper.name)
         paired = pair(table, cells)

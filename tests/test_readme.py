@@ -76,7 +76,7 @@ def commands(*pages: str) -> list[str]:
 
 
 def path(heading: str) -> list[str]:
-    """What the front page has a newcomer do under a heading: these commands belong together."""
+    """Return the commands of the README under a heading, which belong together."""
     return commands(README.partition(heading)[2].partition("\n## ")[0].partition("To go further")[0])
 
 
@@ -137,7 +137,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the README's reader brings: documents, the two questions that it shows, and those with passages."""
+    """Write a user's data: documents, the two questions that the README shows, and the questions with passages."""
     root = tmp_path_factory.mktemp("own")
     (root / "DOCUMENTS" / "history").mkdir(parents=True)
     text = "The bridge was opened in 1932. It was designed by a team of engineers."
@@ -201,7 +201,7 @@ def test_every_command_is_run_here() -> None:
                 "export_rankings",
                 "generate",
                 "judge_agreement",
-                "judge_training",  # by tests/runner/labels/training/test_training.py, where torch is loaded
+                "judge_training",  # tests/runner/labels/training/test_training.py runs it, where torch is loaded
                 "models",
                 "schema",
                 "score",
@@ -235,7 +235,7 @@ def test_the_sweep_of_the_readme_runs(
     if "hydra/launcher=joblib" in arguments:
         extra.append("hydra.launcher.n_jobs=1")  # each other process would load everything
     if "dataset=crud_rag" in arguments:
-        extra.append("retriever.sparse_index.max_share_without_hits=1.0")  # its few documents answer few questions
+        extra.append("retriever.sparse_index.max_share_without_hits=1.0")  # the few documents answer few questions
     if n_cells(arguments) > MOST_CELLS_RUN:
         extra.append("run.plan_only=true")
     with chat_server(lambda *_: Reply("In 1932.")) as server:
@@ -266,7 +266,7 @@ def said_of_executors() -> list[str]:
 
 
 @pytest.mark.parametrize("override", said_of_executors())
-def test_what_is_reported_of_executors_is_understood(override: str) -> None:
+def test_documented_executor_overrides_compose(override: str) -> None:
     understood = []
     for name in ("processes", "ray", "slurm"):
         with suppress(ConfigError):
@@ -347,7 +347,7 @@ def test_the_store_commands_of_the_readme_run(arguments: list[str], sweep: Path)
 def test_the_track_command_of_the_readme_runs(
     arguments: list[str], sweep: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process, which has loaded MLflow for other tests: `LOADING` of tests.conftest."""
+    """The command runs in this process, which has loaded MLflow for other tests: see `LOADING` in tests.conftest."""
     from runner.track import main
 
     monkeypatch.chdir(sweep)
@@ -495,7 +495,7 @@ def test_people_correct_a_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             rate(task, stars)
         write_export(Path(f"{name}.json"), tasks)
     for arguments in with_module("runner.annotate"):
-        words = [word for word in arguments if word != "dev=1"]  # of the few samples there are two groups
+        words = [word for word in arguments if word != "dev=1"]  # the few samples form only two groups
         assert annotate(words) == 0, arguments
     assert len(json.loads(Path("tasks.json").read_text("utf-8"))) == len(testset.samples)
     assert read_testset(Path("ACCEPTED")).key == testset.key

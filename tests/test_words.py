@@ -1,4 +1,4 @@
-"""Habits of wording that a machine can see, in docstrings, comments and messages of the product."""
+"""Habits of wording that a machine can see: in texts of the product, and in names of tests."""
 
 import ast
 import io
@@ -33,12 +33,17 @@ FIRST_WORDS = frozenset(
 )
 """A docstring begins with a verb or a noun."""
 
+FIRST_WORDS_OF_TESTS = re.compile(
+    r"test_(how|it|its|that|they|what|where|who)_|Test(How|It|Its|That|They|What|Where|Who)(?=[A-Z])"
+)
+"""A name that begins so continues another name, or hides its subject."""
+
 HABITS = re.compile(
     r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
     re.IGNORECASE,
 )
 MOST_WORDS = 40
-"""In one sentence."""
+"""Longest allowed sentence."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n\s*[-*] |\n\s{2,}")
 _MARKS_OF_LISTS = re.compile(r"[|`{}\[\]=<>]| {2}")
@@ -105,6 +110,18 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
         for place, _, text in _documented()
         if _letters(text.split()[0]) in FIRST_WORDS
     ] == []
+
+
+def test_names_of_tests_begin_with_a_subject() -> None:
+    named = [
+        (f"{file.relative_to(REPOSITORY)}: {node.name}", node.name)
+        for file in sorted((REPOSITORY / "tests").rglob("*.py"))
+        for node in ast.walk(_tree(file))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.name.startswith(("test_", "Test"))
+    ]
+    assert len(named) > 3_000
+    assert [place for place, name in named if FIRST_WORDS_OF_TESTS.match(name)] == []
 
 
 def test_no_text_has_a_habit() -> None:

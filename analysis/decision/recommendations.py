@@ -39,7 +39,7 @@ class RecommendationLevel:
 @dataclass(frozen=True)
 class Recommendation:
     """The recommendation for one axis in one scenario, over the `n` samples that all cells have, in `n_clusters`
-    groups.
+    groups, worth `n_effective` of equal size.
 
     `levels` are best first, over `n_combinations` of the `n_possible` combinations of the other axes; levels `apart`
     could not be compared with them. `best` lists the levels to choose from if the `verdict` is SHOWN. `cheapest` is the
@@ -60,6 +60,7 @@ class Recommendation:
     detectable: float | None
     n: int
     n_clusters: int
+    n_effective: float
     n_combinations: int
     n_possible: int
     apart: tuple[str, ...]
@@ -81,19 +82,19 @@ class Recommendation:
             return "; ".join(["the same in every sample", *cheap])
         if self.verdict == TOO_FEW:
             if self.n >= FEWEST_SAMPLES:
-                return too_few_groups(self.n_clusters)
+                return too_few_groups(self.n_clusters, self.n_effective)
             return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
-        size = smallest_detectable(self.detectable, self.n_clusters)
-        return "; ".join(["no significant difference", *cheap, size])
+        return "; ".join(["no significant difference", *cheap, self.smallest_detectable()])
+
+    def smallest_detectable(self) -> str:
+        """Return e.g. "smallest detectable difference 0.012", or that there are too few groups."""
+        if self.detectable is None:
+            return too_few_groups(self.n_clusters, self.n_effective)
+        return f"smallest detectable difference {about(self.detectable)}"
 
     def as_record(self) -> dict[str, object]:
         """Return the recommendation as plain JSON values."""
         return {**asdict(self), "levels": [_level_record(level) for level in self.levels], "text": self.text()}
-
-
-def smallest_detectable(size: float | None, n_clusters: int) -> str:
-    """Return e.g. "smallest detectable difference 0.012"; for None, a note that there are too few groups."""
-    return too_few_groups(n_clusters) if size is None else f"smallest detectable difference {about(size)}"
 
 
 def _level_record(level: RecommendationLevel) -> dict[str, object]:
@@ -217,6 +218,7 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
         detectable=tested.detectable(own_level),
         n=scored.n,
         n_clusters=scored.n_clusters,
+        n_effective=scored.contributions.n_effective,
         n_combinations=design.n_combinations,
         n_possible=design.n_possible,
         apart=design.apart,

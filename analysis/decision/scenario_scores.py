@@ -126,8 +126,8 @@ class ScenarioScores:
 
     @classmethod
     def read(cls, sweep: LoadedSweep, metric: str | SubsetMetric) -> "ScenarioScores":
-        """Prepare reading "[subset:]metric". Raises DataError if no such metric exists, or if neither larger nor
-        smaller values of it are better.
+        """Prepare reading "[subset:]metric". Raises DataError for an unknown metric, and for a metric without a
+        better direction.
         """
         wanted = sweep.metric(metric) if isinstance(metric, str) else metric
         wanted.direction()

@@ -89,7 +89,7 @@ def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: 
         is_same = not (differences.values.any() or differences.errors.any())
         error = float(differences.errors.max()) if found.has_spread else float("nan")
         (known_worst,) = right_or_wrong(scored.scores, own[:, [int(differences.errors.argmax())]])
-        smallest_p = test.smallest_p(found.n_clusters, is_right_or_wrong=known_worst is not None)
+        smallest_p = test.smallest_p(cells.n_clusters, cells.n_effective, is_right_or_wrong=known_worst is not None)
         yield TestedLevels(scored, design, means, p, is_same, error, known_worst, differences.tail(), smallest_p)
 
 

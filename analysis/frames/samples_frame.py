@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.frames.metrics_frame import labels_of, with_axes
 from components.errors import DataError
-from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples
+from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples, read_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, 
     import pandas as pd
 
     with open_samples(folder) as file:
-        frame = file.read(list(columns), use_threads=False).to_pandas(ignore_metadata=True, types_mapper=_dtypes().get)
+        frame = read_columns(file, columns).to_pandas(ignore_metadata=True, types_mapper=_dtypes().get)
     for name in ("topic", "task"):
         if name in frame:
             frame[name] = frame[name].replace(labels)

@@ -45,8 +45,8 @@ class Paired:
 def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
     """Assign cells to the rows of the table.
 
-    A cell fits a row if it has all levels of the row. Of the cells that fit, the row gets those that share most of the
-    table's fixed settings. A setting that a cell does not use (the embedder under bm25) does not count as shared, and
+    A cell fits a row if it has all levels of the row. The row gets the fitting cells that share most of the table's
+    fixed settings. A setting that a cell does not use (the embedder under bm25) does not count as shared, and
     is not reported as a difference.
     """
     pairs: list[PrintedPair] = []

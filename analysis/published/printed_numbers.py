@@ -21,7 +21,7 @@ class Number:
     """A printed number. `value` is in [0, 1] if it was printed in percent.
 
     `unit` is the printed unit: percent, fraction, characters or count. `metric` is the printed name. `subset` is our
-    name, "overall" if the table has none.
+    name, or "overall" for a table without subsets.
     """
 
     row: Row
@@ -35,7 +35,7 @@ class Number:
 class PrintedLevel:
     """Our counterpart of a level of a table's column.
 
-    `axes` has the values of each axis, and any of them matches. It is empty without a counterpart.
+    `axes` has the values of each axis, and any of them matches. It is empty for a level without a counterpart.
     """
 
     column: str
@@ -45,7 +45,7 @@ class PrintedLevel:
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """Numbers of a table, in the order of the paper. `levels` is by (column, printed level), for `info.paper`."""
+    """Numbers of a table, in the order of the paper. `levels` maps (column, printed level) for `info.paper`."""
 
     info: TableInfo
     numbers: tuple[Number, ...]
@@ -77,7 +77,7 @@ class PrintedTable:
 
 
 def read_table(name: str) -> PrintedTable:
-    """Return the table of that name, such as "crud_rag/3". Raises DataError if there is none."""
+    """Return a table by name, such as "crud_rag/3". Raises DataError for an unknown name."""
     info = find_table(name)
     with (_FOLDER / f"{info.paper.name}_{info.number}.csv").open(encoding="utf-8", newline="") as file:
         numbers = tuple(_number(record) for record in csv.DictReader(file))

@@ -7,7 +7,7 @@ from analysis.report.source import ReportSource
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import Prose, count, digits_of, listed, number, prose
-from runner.results import OK, CellResult, Choice, SubsetMetric, choice_text, choose, samples_text
+from runner.results import NO_QUALITY, OK, CellResult, Choice, SubsetMetric, choice_text, choose, samples_text
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,8 @@ def _no_answer(source: ReportSource) -> Prose:
         return prose(
             "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", "."
         ) + prose(f"The first reason: {failed[0].reason}")
+    if source.sweep.lacks_quality:
+        return prose(f"No cell can be recommended: {NO_QUALITY}.")
     return prose("No cell has a value of a metric that ranks cells.")
 
 

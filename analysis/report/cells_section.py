@@ -9,7 +9,16 @@ from analysis.report.source import ComparedCells, ReportSource
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import count, digits_of, listed, number
-from runner.results import CONTEXT_TOKENS, COSTS, OK, CellResult, SubsetMetric, groups_note, too_few_groups
+from runner.results import (
+    CONTEXT_TOKENS,
+    COSTS,
+    OK,
+    CellResult,
+    SubsetMetric,
+    groups_note,
+    too_few_groups,
+    worth_of_groups,
+)
 
 MOST_ROWS = 100
 BEST = "best"
@@ -195,8 +204,9 @@ def _over(family: Family) -> str:
 
 def _notes(source: ReportSource, family: Family) -> list[str]:
     """Return facts that readers of the table must know."""
+    worth = worth_of_groups(family.n_clusters, family.n_effective)
     notes = [
-        f"{_over(family)} in {count(family.n_clusters, 'independent group')}.",
+        f"{_over(family)} in {count(family.n_clusters, 'independent group')}{worth}.",
     ]
     if note := groups_note(family.sweep.cells):
         notes.append(f"{note}.")
@@ -205,7 +215,7 @@ def _notes(source: ReportSource, family: Family) -> list[str]:
         span = low if low == high else f"{low} to {high}, depending on the cell"
         notes.append(f"The smallest detectable difference is about {span} ({POWER:.0%} power, measured spread).")
     elif family.has_too_few_groups:
-        notes.append(f"{too_few_groups(family.n_clusters).capitalize()}.")
+        notes.append(f"{too_few_groups(family.n_clusters, family.n_effective).capitalize()}.")
     same = [standing for standing in family.standings if standing.same]
     if same:
         notes.append("A row with several values of an axis stands for cells with the same value for every sample.")

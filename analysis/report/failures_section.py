@@ -76,6 +76,8 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
     import pandas as pd
 
     if not answer.take:
+        if source.sweep.lacks_quality:
+            return "No cell can be recommended, so none is described. python -m analysis samples shows any of them."
         failed = any(cell.status != OK for cell in source.sweep.cells)
         return "No cell succeeded: the section of all cells has the reasons." if failed else "No cell has results."
     cells = looked_at(source, answer)
@@ -140,7 +142,7 @@ def _lost(found: "pd.DataFrame") -> tuple[int, int]:
 
 
 def _depths(source: ReportSource, cells: Sequence[CellResult], found: "pd.DataFrame") -> Depths | None:
-    """Return the depths of the first cells with different searches; None if nothing is searched."""
+    """Return the depths of the first cells with different searches, or None if no cell searches."""
     table = evidence_depth(found)
     if table.empty:
         return None

@@ -52,6 +52,11 @@ def _scenarios(report: Report) -> Iterator[str]:
     axes = report.scenarios.axes
     yield ""
     yield "## What to take for each scenario"
+    yield ""
+    yield (
+        "Each axis by the mean over all settings of the others. The cell to take is a single combination, so its "
+        "values may be others."
+    )
     rows = [row for group in report.scenarios.groups for row in group.telling]
     yield from table(
         ["scenario", "n", *map(plain, axes), "best cell"],
@@ -137,8 +142,8 @@ def _axes(report: Report) -> Iterator[str]:
     yield ""
     yield (
         f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis "
-        "(bold: significant). Significance is per axis here. The table of scenarios also corrects for the number of "
-        "choices it makes, so it names fewer differences."
+        "(bold: significant). The intervals hold together for one axis. The table of scenarios tests in another way "
+        "and corrects for the number of its choices, so near the border only one of the two may name a difference."
     )
     yield from table(
         ["axis", "value", "mean", "difference", "95% interval"],

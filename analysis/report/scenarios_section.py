@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
-from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, RecommendationLevel, smallest_detectable
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
 from analysis.report.source import ReportSource
 from runner.console.prose import digits_of, number
@@ -136,8 +136,9 @@ def _choice(entry: Recommendation) -> ScenarioChoice:
         return ScenarioChoice(SAME, "the same in every sample", cheap)
     if entry.verdict == TOO_FEW:
         few_samples = entry.n < FEWEST_SAMPLES
-        return ScenarioChoice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
-    size = smallest_detectable(entry.detectable, entry.n_clusters)
+        few_groups = too_few_groups(entry.n_clusters, entry.n_effective)
+        return ScenarioChoice(TOO_FEW, "too few samples" if few_samples else few_groups, "")
+    size = entry.smallest_detectable()
     return ScenarioChoice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
 
 

@@ -140,6 +140,8 @@ def _metrics(sweep: LoadedSweep, requested: str, headline: str) -> list[SubsetMe
     subset = first[0].subset if first else OVERALL
     there = {name for cell in sweep.cells for name in cell.metrics.get(subset, {})}
     names = [name for name in headlines(sweep.cells, headline) if name in there]
+    if sweep.lacks_quality and not requested:
+        return []
     found = [*first, *(sweep.metric(f"{subset}:{name}") for name in names)]
     ranking = [metric for metric in found if metric.larger_is_better is not None]
     return list(dict.fromkeys(ranking))[:_N_METRICS]

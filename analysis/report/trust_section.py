@@ -9,7 +9,18 @@ from components.json_value import Json
 from components.records import AnswerState
 from runner.console.prose import count, listed
 from runner.console.unread_replies import unread_cause
-from runner.results import CONDITION, MANY_CELLS, OK, CellResult, groups_note
+from runner.results import (
+    CONDITION,
+    COVERAGE,
+    MANY_CELLS,
+    OK,
+    WHOLE_GOLD_ADVICE,
+    CellResult,
+    groups_note,
+    read_samples,
+    varies_chunks,
+    worth_of_groups,
+)
 
 WARNING, NOTE, FINE = "warning", "note", "fine"
 
@@ -75,6 +86,7 @@ def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
         *_judges(cells),
         *_cut(cells),
         *_gold(cells),
+        *_whole_gold(source),
         *_draws(cells),
         *_code(cells),
     ]
@@ -145,8 +157,9 @@ def _samples(source: ReportSource) -> Iterator[TrustCheck]:
     family = source.main.family if source.main else None
     if family is None:
         return
-    groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}"
-    if family.n_clusters < FEW_GROUPS:
+    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}{worth}"
+    if round(family.n_effective) < FEW_GROUPS:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
         yield TrustCheck(WARNING, "Few independent samples", text)
     else:
@@ -197,7 +210,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         f"{count(len(reasons), 'cell')}."
     )
     if differ:
-        text += " Cells leave out different ones, so they are compared on those that all of them have."
+        text += " Cells leave out different samples, so we compare them on the samples that all cells have."
     yield TrustCheck(WARNING if differ else NOTE, "Samples are left out", text)
 
 
@@ -272,6 +285,24 @@ def _gold(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
             "metrics that end in _strict."
         )
         yield TrustCheck(NOTE, "Near-duplicates of gold", text)
+
+
+def _whole_gold(source: ReportSource) -> Iterator[TrustCheck]:
+    """Warn if chunks are compared by how much of whole documents they bring into the prompt."""
+    if source.main is None or not source.main.metric.metric.startswith(COVERAGE) or not source.ordered:
+        return
+    if varies_chunks(source.names.axes):
+        rows = read_samples(source.sweep.folder_of(source.ordered[0]), ["gold"])
+        yield from whole_gold([row["gold"] or [] for row in rows])
+
+
+def whole_gold(gold: Sequence[Sequence[Mapping[str, Json]]]) -> Iterator[TrustCheck]:
+    """Yield a warning if most samples with gold name whole documents. `gold` has the units of each sample."""
+    with_gold = [units for units in gold if units]
+    n_whole = sum(any(unit["start"] is None for unit in units) for units in with_gold)
+    if 2 * n_whole > len(with_gold):
+        text = f"{n_whole:,} of {count(len(with_gold), 'sample')} with gold: {WHOLE_GOLD_ADVICE}."
+        yield TrustCheck(WARNING, "The gold is whole documents", text)
 
 
 def _most(notes: Iterable[Mapping[str, Json]], name: str) -> int:

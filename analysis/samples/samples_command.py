@@ -16,6 +16,9 @@ from runner import results
 from runner.console.command_parser import CELL, SWEEP
 from runner.results import CellResult, LoadedSweep, SubsetMetric, sample_verdicts
 
+_OF_ANSWERS = ("accuracy", "contains_all", "rouge_l", "f1")
+"""Metrics with a value for each answer."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
@@ -62,7 +65,10 @@ def run(options: argparse.Namespace) -> int:
     selection = select(sweep, cells, metric, [own.failure for own in verdicts[0]], wanted, options.worst)
     shown_stories = stories(sweep, cells, selection.rows, metric.metric, verdicts)
     names = [_name(sweep, cell) for cell in cells]
-    lines = [_headline(selection, metric, names, options.failure), *_notes(sweep, cells[0], selection)]
+    lines = [
+        _headline(selection, metric, names, options.failure),
+        *_notes(sweep, cells[0], selection, metric),
+    ]
     console = terminal.make_console()
     lines.append(_classes(verdicts[0]))
     for place, line in enumerate(lines):
@@ -89,12 +95,17 @@ def _name(sweep: LoadedSweep, cell: CellResult) -> str:
 def _headline(selection: Selection, metric: SubsetMetric, names: list[str], failure: str) -> str:
     of_class = f" of class {failure}" if failure else ""
     order = f"where it loses most to {names[1]}" if len(names) > 1 else "the worst first"
+    if selection.are_equal:
+        order = "which is the same for all of them"
     return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{of_class}, by {metric}, {order}"
 
 
-def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection) -> list[str]:
+def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: SubsetMetric) -> list[str]:
     """Describe the samples that are not shown_stories, and the reasons."""
     lines = []
+    others = [name for name in sweep.headlines() if name in _OF_ANSWERS and name != metric.metric]
+    if selection.are_equal and others:
+        lines.append(f"to see the worst answers first: --metric {others[0]}")
     if selection.without_value:
         lines.append(f"last, as they have no value: {_listed(selection.without_value)}")
     if cell.dataset.get("corpus") and kept_corpus(sweep, cell) is None:

@@ -27,13 +27,15 @@ class Selection:
     """The samples to show in order, as keys and as rows of each cell's table.
 
     `n` is the number before the limit. `without_value` counts samples without a value of the metric by reason; they
-    come last.
+    come last. With `are_equal`, all samples of a single cell have the same
+    value, so the metric does not order them.
     """
 
     keys: Sequence[Key]
     rows: Sequence[tuple[int, ...]]
     n: int
     without_value: Counter[str]
+    are_equal: bool = False
 
 
 def class_named(text: str) -> Failure:
@@ -81,6 +83,7 @@ def select(
         [tuple(own.rows[key] for own in scored) for key in shown],
         len(keys),
         Counter(_why_not(scored, key) for key in others),
+        len(cells) == 1 and len(valued) > 1 and len({_goodness(values[key]) for key in valued}) == 1,
     )
 
 

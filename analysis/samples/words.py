@@ -2,6 +2,8 @@
 
 from analysis.samples.story import FoundUnit, GoldText, ShownHit, StorySide
 from components.forensics.failures import Failure
+from components.forensics.outcomes import Outcome
+from components.forensics.stages import EvidenceStage
 
 LONGEST = 1200
 """Maximum number of characters to show of a question, reference or answer."""
@@ -38,6 +40,8 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 def verdict_line(side: StorySide) -> str:
     """Describe why the sample failed, the rank that would be needed, and the doubts."""
     verdict = side.verdict
+    if (verdict.failure, verdict.outcome, verdict.stage) == (Failure.NONE, Outcome.NOT_JUDGED, EvidenceStage.NO_GOLD):
+        return "unknown: the question has no gold, and no answer was judged"
     parts = [_EXPLAINED[verdict.failure]]
     if verdict.failure in (Failure.RANKED_LOW, Failure.CUT, Failure.IN_PART):
         rank = verdict.rank_needed

@@ -24,6 +24,13 @@ _UNABLE = re.compile(
 )
 """Words by which a model retracts a reply, or says that it cannot judge."""
 
+_ALTERNATIVES = re.compile(
+    r"\s*[+-]?\w{1,9}(?:\s*[,，、]\s*[+-]?\w{1,9}){0,9}\s*[,，]?\s*(?:\bor\b|或者?|[|/])\s*[+-]?\w", re.IGNORECASE
+)
+"""Several values where one was asked for, as in the form of a request: {"grade": 0, 1 or 2}. Repairing the object would
+take the first of them.
+"""
+
 _OPENED = re.compile(r"[{｛][^{｛]*$")
 """An object that is open at the end of the text."""
 
@@ -57,9 +64,9 @@ def read_object(text: str, key: str) -> dict[str, Json] | None:
 def _is_final_answer(reply: str, key: str, *, is_alone: bool) -> bool:
     """Return True if the last object with `key` is the model's answer, and not part of its explanation.
 
-    It is not the answer if it is an example, the requested form, or a value within a sentence (`is_alone`: it lacks the
-    requested reason). Neither is it if the model then says that it cannot judge. Another request is cheap, a wrong
-    grade is not.
+    It is not the answer if it is an example, the requested form, several values to choose from, or a value within a
+    sentence (`is_alone`: it lacks the requested reason). Neither is it if the model then says that it cannot judge.
+    Another request is cheap, a wrong grade is not.
     """
     places = list(re.finditer(rf"\b{key}[\"'”’＂]?\s*[:：]", reply))
     if not places:
@@ -67,7 +74,8 @@ def _is_final_answer(reply: str, key: str, *, is_alone: bool) -> bool:
     before = _OPENED.sub("", reply[: places[-1].start()])
     after = reply[places[-1].end() :].replace("｝", "}").partition("}")[2]
     in_a_sentence = is_alone and _WORDS_FOLLOW.match(_without_tags(after))
-    return not (_EXAMPLE.search(_lead_in(before)) or _UNABLE.search(after) or in_a_sentence)
+    is_form = _ALTERNATIVES.match(reply, places[-1].end())
+    return not (is_form or _EXAMPLE.search(_lead_in(before)) or _UNABLE.search(after) or in_a_sentence)
 
 
 def _without_tags(text: str) -> str:
@@ -106,6 +114,11 @@ def json_values(text: str) -> list[Json]:
             continue
         found += [value, *reversed(value)] if isinstance(value, list) else [value]
     return [value for value in found if isinstance(value, dict | list)]
+
+
+def repeats_form(text: str, instruction: str) -> bool:
+    """Return True for an empty text, "...", and a placeholder of the form in an instruction, such as "keyword"."""
+    return f'"{text}"' in instruction or not text.strip(" .…\n\t")
 
 
 def without_thoughts(text: str) -> str:

@@ -28,8 +28,8 @@ def merged(hits: Sequence[int], window: int, spans: Spans) -> list[tuple[int, ..
 def passages_in(chunks: Iterable[int], spans: Spans) -> list[tuple[int, ...]]:
     """Return the chunks of a prompt, divided into passages.
 
-    A passage ends where the next chunk does not continue it in the same document. A chunk continues another if nothing
-    is between them, or if they overlap.
+    A passage ends where the next chunk does not continue it in the same document. A chunk continues another if
+    they touch or overlap.
     """
     passages: list[list[int]] = []
     end = 0

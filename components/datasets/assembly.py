@@ -108,7 +108,7 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
 
 
 def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) -> None:
-    """Raise DataError if the samples have gold, but none of it is in the corpus: they belong to another corpus.
+    """Raise DataError if the samples have gold, but the corpus lacks all of it: they belong to another corpus.
 
     `remedy` tells the user what to do.
     """

@@ -30,7 +30,7 @@ class PassageFinder:
         self._texts: list[str] = []
 
     def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Add documents. Of equally good documents, `find` returns the one that was added first."""
+        """Add documents. `find` prefers the document that was added first if several are equally good."""
         self._shared.add(texts)
         self._ids += ids
         self._texts += texts
@@ -38,9 +38,9 @@ class PassageFinder:
     def find(self, passage: str) -> tuple[Evidence, ...]:
         """Return the place of one of the `passages`.
 
-        This is a span of one document that contains enough of it. Otherwise, it is spans of two documents that together
-        contain enough of it, or the first of them if the second adds only boilerplate. Otherwise, it is (). A span
-        extends from the first to the last shared character.
+        The place is a span of one document that contains enough of the passage. Otherwise, it is spans of two documents
+        that together contain enough of the passage, or the first span if the second adds only boilerplate. If the
+        corpus lacks the passage, it is (). A span extends from the first to the last shared character.
         """
         coverage = self._shared.coverage(self._number[passage])
         needed = self._min_overlap * coverage.n_characters

@@ -5,8 +5,8 @@ figures of BM25 in Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero
 Retrieval Models", table 2. The Chinese retrieval tasks of MTEB are by `C-MTEB`. We know no published BM25 figures for
 them.
 
-No entry is pinned yet: its revisions are None and it has no hashes. The first fetch takes the commit that the branch
-`main` points to, and records it with the hashes in `MANIFEST`.
+Entries are not pinned yet: they have neither revisions nor hashes. The first fetch takes the latest commit of the
+branch `main`, and records it with the hashes in `MANIFEST`.
 """
 
 import os
@@ -39,8 +39,8 @@ class NamedSet:
     """A data set of the hub: documents and queries in `repo`, judgements of `split` in `qrels_repo`.
 
     A revision of None stands for the first fetch of the branch `main`. `pins` has the expected files by their path in
-    the repository. `licence` is the one that the repository states. `bm25` is the published NDCG@10 of BM25, None if we
-    know none. `language` is the option of that name for the data.
+    the repository. `licence` is the repository's stated licence. `bm25` is the published NDCG@10 of BM25, or None if
+    unknown. `language` is the value of the option `language` that fits the data.
     """
 
     name: str
@@ -103,9 +103,9 @@ def data_folder() -> Path:
 
 
 def fetched_folder(named: NamedSet) -> Path | None:
-    """Return the folder of a fetched data set, None if there is none.
+    """Return the folder of a fetched data set, or None if it was not fetched.
 
-    Raise DataError if several revisions were fetched and the table chooses none of them.
+    Raise DataError if several revisions were fetched and `named` does not pin one.
     """
     if named.revision:
         pinned = data_folder() / named.name / named.revision
@@ -121,7 +121,7 @@ def fetched_folder(named: NamedSet) -> Path | None:
 
 
 def require_fetched(name: str) -> Path:
-    """Return the folder of the data set `name` of the table. Raise DataError with the command if it is missing."""
+    """Return the folder of the data set `name`. If it is missing, raise DataError with the command that fetches it."""
     folder = fetched_folder(NAMED_SETS[name])
     if folder is None:
         raise DataError(

@@ -1,7 +1,7 @@
-"""OmniEval's evaluation items: JSON Lines, in which a list is a conversation.
+"""OmniEval's evaluation items: JSON Lines. A line with a list is a conversation.
 
-Generated items are in <level 1 topic>/<level 2 topic>/<task>.jsonl. Human-annotated items are in one flat file, in
-which each item names its topic and task. Any names are accepted.
+Generated items are in <level 1 topic>/<level 2 topic>/<task>.jsonl. Human-annotated items are in one flat file,
+where each item names its topic and task. Any names are accepted.
 Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain", and
 its code (RUC-NLPIR/OmniEval).
 """
@@ -42,7 +42,7 @@ class OmniEvalItems:
 
 
 def item_files(folder: Path) -> list[Path]:
-    """Return the item files under a folder, sorted. Raise DataError if there are none."""
+    """Return the item files under a folder, sorted. Raise DataError for a folder without item files."""
     files = sorted(require_folder(folder, EXPECTED).glob("*/*/*.jsonl"))
     if not files:
         raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl. Expected here: {EXPECTED}.")

@@ -1,4 +1,4 @@
-"""The gold of a user's question: documents or parts of documents, some of which may be alternatives."""
+"""The gold of a user's question: documents or parts of documents. Some may be alternatives to each other."""
 
 import re
 import unicodedata
@@ -17,15 +17,16 @@ _N_SHOWN = 60
 def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list[Evidence]]:
     """Read `gold` and `gold_any` as sets of alternatives: a question needs one unit of every set.
 
-    `gold` is a unit or a list. Each entry of the list is needed; an entry that is itself a list is a set of
-    alternatives. `gold_any` is one such set. A unit is the id of a document (a string or a whole number), or an object:
+    `gold` is a unit or a list. Each entry of the list is needed. An entry that is itself a list is a set of
+    alternatives. `gold_any` is a single set of alternatives. A unit is the id of a document (a string or a whole
+    number), or an object:
 
     - "document": the id;
     - "quote": a text that occurs in the document once, ignoring line breaks;
     - "start" and "end": characters, end exclusive. If a quote is given too, both must agree;
     - "grade": the grade of relevance, 1 or more.
 
-    `texts` are the documents' texts by id. Return [] for a question without either field. Raise DataError.
+    `texts` are the documents' texts by id. Return [] for a question that lacks both fields. Raise DataError.
     """
     sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", where)]
     if any_of := _entries(record, "gold_any", where):
@@ -36,7 +37,7 @@ def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list
 
 
 def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
-    """Return the units of all sets in order. In a set of several distinct units, they are marked as alternatives."""
+    """Return the units of all sets in order. Distinct units of the same set are marked as alternatives."""
     units: list[Evidence] = []
     n_choices = 0
     for alternatives in map(dict.fromkeys, sets):
@@ -121,7 +122,7 @@ def _place_at(
     places: Sequence[tuple[int, int]],
     where: str,
 ) -> tuple[int, int]:
-    """Return the place of the quote that has the given offsets. Raise DataError if there is none."""
+    """Return the place of the quote at the given offsets. Raise DataError if the quote is not there."""
     found = next((place for place in places if place == given), None)
     if found is None:
         held = ", ".join(f"{start} to {end}" for start, end in places[:3])

@@ -132,7 +132,10 @@ def _other_format(line: str) -> str:
         return f"The file is JSON over several lines: write each record on one line (jq -c '{path}')."
     if line.lstrip()[0] in "[{":
         return _REMEDY
-    return "If the file has another format, such as a table, convert it to one JSON object per line. Else correct it."
+    return (
+        "If the file has another format, such as a table, convert it to one JSON object per line (docs/own-data.md). "
+        "Else correct it."
+    )
 
 
 class RepeatedKeyError(ValueError):

@@ -58,7 +58,7 @@ class GatheredTexts:
 
 
 class TextsOnDisk(LazySequence[str]):
-    """Texts in a file, each of which is read on access."""
+    """Texts in a file. Each text is read on access."""
 
     def __init__(self, file: _TemporaryFile, offsets: NDArray[np.int64]) -> None:
         """Read text i from the bytes [offsets[i], offsets[i + 1]) in UTF-8."""

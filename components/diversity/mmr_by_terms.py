@@ -32,7 +32,7 @@ class MmrByTerms:
         return range_errors(self.depth, self.relevance_weight)
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
-        """Return the hits, of which the first `depth` per query are reordered and have new scores."""
+        """Return the hits with the first `depth` per query reordered and rescored."""
         terms = chunks.terms
         assert terms is not None, "it has a tokenizer, so terms are filled"
 

@@ -30,7 +30,7 @@ class MmrByVectors:
         return range_errors(self.depth, self.relevance_weight)
 
     def diversify_vectors(self, hits: Hits, vectors: NDArray[np.float32]) -> Hits:
-        """Return the hits, of which the first `depth` per query are reordered. `vectors` has one row per chunk."""
+        """Return the hits with the first `depth` per query reordered. `vectors` has one row per chunk."""
 
         def similarity(chunks: NDArray[np.int32]) -> NDArray[np.float64]:
             own = np.asarray(vectors[chunks], dtype=np.float64)

@@ -96,7 +96,7 @@ class BgeM3:
         return chunks_per_block(self.device)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Return {}: there is nothing to learn."""
+        """Return {}, because this embedder does not learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

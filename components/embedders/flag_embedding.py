@@ -109,7 +109,7 @@ class FlagEmbeddings:
         return chunks_per_block(self.device)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Return {}: there is nothing to learn."""
+        """Return {}, because this embedder does not learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

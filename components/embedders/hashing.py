@@ -38,7 +38,7 @@ class Hashing:
         return self.n_dimensions
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Return {}: there is nothing to learn."""
+        """Return {}, because this embedder does not learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

@@ -114,7 +114,7 @@ class SentenceTransformers:
         return chunks_per_block(self.device) * (max(self.n_processes, 1) if on_cpu else 1)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Return {}: there is nothing to learn."""
+        """Return {}, because this embedder does not learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

@@ -46,7 +46,7 @@ class StaticEmbeddings:
         return folder_hash(self.model)
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Return {}: there is nothing to learn."""
+        """Return {}, because this embedder does not learn."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.reply import json_values, without_thoughts
+from components.asking.reply import json_values, repeats_form, without_thoughts
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_mistakes
@@ -37,9 +37,10 @@ class WrittenQueries:
     without earlier turns are not expanded. Blank questions never are.
 
     The reply is a JSON object with a list `texts`. With `takes_plain_text`, a reply without JSON is the text, if there
-    is a single query; small models reply like this. A reply without text is unreadable: the model is asked again with
-    `reminder`, up to `max_attempts` times in all. After that, the question is the query. Texts beyond `n_texts` are
-    ignored. Sources: docs/steps.md.
+    is a single query; small models reply like this. Instead of a list, a single query may be a string. Placeholders
+    copied from the form in `instruction` are no texts. A reply without text is unreadable: the model is asked again
+    with `reminder`, up to `max_attempts` times in all. After that, the question is the query. Texts beyond `n_texts`
+    are ignored. Sources: docs/steps.md.
     """
 
     llm: LLM
@@ -55,7 +56,7 @@ class WrittenQueries:
     max_attempts: int = 3
     takes_plain_text: bool = added_later(False)
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return errors of numbers out of range, of missing or unknown places, and of several texts for a reranker."""
@@ -106,8 +107,11 @@ class WrittenQueries:
         if self.takes_plain_text and self.gives_one_query and not objects and (plain := _plain_text(reply)):
             return (plain,)
         lists = [value["texts"] for value in objects if "texts" in value]
-        texts = lists[0] if lists and isinstance(lists[0], list) else []
-        read = tuple(text.strip() for text in texts if isinstance(text, str) and text.strip())
+        texts = lists[0] if lists else []
+        if isinstance(texts, str) and self.gives_one_query:
+            texts = [texts]
+        stripped = [text.strip() for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+        read = tuple(text for text in stripped if not repeats_form(text, self.instruction))
         return read[: self.n_texts] or None
 
     def _expansion(self, sample: Sample, reply: tuple[str, ...] | Unread | None) -> Expansion:

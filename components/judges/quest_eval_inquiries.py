@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.asking.reply import json_values, read_object, whole_number
+from components.asking.reply import json_values, read_object, repeats_form, whole_number
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry
 from components.json_value import Json
@@ -49,9 +49,17 @@ class SourceText:
 
 
 def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
-    """Return the inquiry for questions about the text. `prompt` has a place for {text}."""
+    """Return the inquiry for questions about the text. `prompt` has a place for {text}.
+
+    A reply is unreadable if it has placeholders of the form in `prompt` for questions.
+    """
     messages = chat(system, fill(prompt, {"{text}": source.text}))
-    return Inquiry(Request(source.sample.id, messages, source.sample, (), _QUESTIONS_SCHEMA), read_questions)
+
+    def read(reply: str) -> tuple[str, ...] | None:
+        questions = read_questions(reply)
+        return None if any(repeats_form(question, prompt) for question in questions or ()) else questions
+
+    return Inquiry(Request(source.sample.id, messages, source.sample, (), _QUESTIONS_SCHEMA), read)
 
 
 def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
@@ -85,7 +93,7 @@ def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
 
 
 def _numbered_answers(value: object) -> Iterator[tuple[int, str]]:
-    """Yield (number, answer) for every valid entry. Blank answers and null are invalid."""
+    """Yield (number, answer) for every valid entry. Blank answers, "..." and null are invalid."""
     items: Sequence[tuple[object, object]] = ()
     if isinstance(value, dict):
         items = list(value.items())
@@ -94,5 +102,5 @@ def _numbered_answers(value: object) -> Iterator[tuple[int, str]]:
     for key, answer in items:
         number = whole_number(key)
         is_answer = isinstance(answer, str | int | float) and not isinstance(answer, bool)
-        if number is not None and is_answer and str(answer).strip():
+        if number is not None and is_answer and not repeats_form(str(answer), ""):
             yield number, str(answer).strip()

@@ -34,8 +34,8 @@ class Phrases:
     def mean_unknown(self, answer: str) -> bool:
         """Return True if the answer is one of the phrases, ignoring case, width, punctuation and white space.
 
-        It may add words for the source of the answer ("根据文本", "from the text") or for its object ("答案"), but
-        nothing else.
+        The answer may also contain words for its source ("根据文本", "from the text") or for its object ("答案"), but
+        no other words.
         """
         return not self._cores.isdisjoint(_cores([answer]))
 

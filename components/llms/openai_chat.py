@@ -64,8 +64,8 @@ class OpenAIChat:
     `seed` is sent with the request's draw added; None sends no seed.
 
     `json_mode` is the way to enforce `Request.json_schema`. json_schema and json_object use response_format;
-    guided_json uses that parameter of older versions of vLLM; none enforces nothing. `extra_body` is a JSON object of
-    further parameters, which differ among servers, e.g. {"reasoning_effort": "low"}; "" for none.
+    guided_json uses that parameter of older versions of vLLM; none leaves the reply free. `extra_body` is a JSON object
+    of further parameters, which differ among servers, e.g. {"reasoning_effort": "low"}; "" for none.
 
     Thoughts are separated from the answer, whether the server does so or leaves them in <think> and </think>.
 

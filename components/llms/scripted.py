@@ -13,11 +13,11 @@ from components.records import Answer, AnswerState, ErrorClass, Request
 
 @dataclass(frozen=True)
 class Scripted:
-    """A model that returns `reply` with {question} and {context} filled in; EMPTY if nothing is left.
+    """A model that returns `reply` with {question} and {context} filled in. A blank result is EMPTY.
 
     Question and context are part of the messages, so the messages determine the reply, as for real models. A request
     whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state. With `truncate_on` in the question,
-    the reply is cut to its first half. "" switches each of them off. Errors have the class `error_class`.
+    the reply is cut to its first half. "" switches the field off. Errors have the class `error_class`.
     """
 
     reply: str = "{question}"

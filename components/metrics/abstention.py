@@ -51,7 +51,7 @@ class Abstention:
 
 
 def phrase_mistakes(phrases: Sequence[str], said: str = "that it has no answer") -> list[str]:
-    """Return an error if there are no phrases, or if normalisation leaves nothing of a phrase."""
+    """Return an error if the phrases are empty, or if a phrase is empty after normalisation."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []

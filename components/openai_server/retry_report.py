@@ -18,6 +18,9 @@ _ADVICE = {
     "lower {0}.concurrency",
     ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency; if it is elsewhere, set {0}.base_url",
 }
+_OF_BATCHES = frozenset({"embedder", "reranker"})
+"""Groups whose requests hold `batch_size` texts."""
+
 _OTHERWISE = "If this continues, see the server's log; {0}.max_retries and {0}.backoff_s control the retries"
 
 
@@ -49,7 +52,10 @@ class RetryReport:
                 return
             seconds = now - (self._reported_at or now)
             line = [f"{endpoint}: {reason}" if is_first else f"{endpoint}: {self._counts(seconds)}"]
-            advice = _ADVICE.get(self._again.most_common(1)[0][0], _OTHERWISE).format(settings)
+            commonest = self._again.most_common(1)[0][0]
+            advice = _ADVICE.get(commonest, _OTHERWISE).format(settings)
+            if commonest is ErrorClass.TIMEOUT and settings in _OF_BATCHES:
+                advice += f" or {settings}.batch_size"
             log.warning("%s", ". ".join([*line, *([n_at_once] if n_at_once else []), advice]))
             self._reported_at, self._n_answered = now, 0
             self._again.clear()

@@ -9,8 +9,8 @@ from components.records import Documents, Origins, RefinedDocuments
 
 
 class Piece(NamedTuple):
-    """A part of a refined text, derived from the characters [start, end) of the original text; from none if it was
-    added.
+    """A part of a refined text, derived from the characters [start, end) of the original text. An added part
+    derives from no characters.
 
     It may be a copy of these characters.
     """

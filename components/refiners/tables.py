@@ -16,7 +16,7 @@ class ExtractedTables:
     """Documents with tables, reduced to these tables and `n_sentences` before and after each of them.
 
     Tables are in Markdown or HTML; rows of HTML are rewritten in Markdown. Documents without a table stay unchanged.
-    With `id_prefixes`, so do documents whose id begins with none of them.
+    With `id_prefixes`, documents whose id has another prefix stay unchanged too.
     Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge, section on pre-retrieval, which
     extracts the tables of one of its seven sets.
     """

@@ -24,6 +24,16 @@ def mark_variable(name: str) -> None:
     _marked.add(name)
 
 
+def mark_variables_of(component: object) -> None:
+    """Treat the variables that fields such as `api_key_env` of a component name as secrets from now on.
+
+    A worker that was not forked does not know what the command has marked.
+    """
+    for name, value in vars(component).items() if hasattr(component, "__dict__") else ():
+        if name.endswith("_env") and isinstance(value, str):
+            mark_variable(value)
+
+
 def marked_variables() -> frozenset[str]:
     """Return the variables that were marked so far."""
     return frozenset(_marked)

@@ -17,10 +17,10 @@ _COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS$|TOKENS_PER_")
 """Names of fields that count tokens of text."""
 
 _ORDINARY = re.compile(
-    r"^(ID|TEXT|TITLE|LABEL|GROUP|SORT|PRIMARY|FOREIGN|COLUMN|FIELD|PAD|SEP|BOS|EOS|UNK|CLS|MASK|STOP|START|END)"
+    r"^(ID|FULL|TEXT|TITLE|LABEL|GROUP|SORT|PRIMARY|FOREIGN|COLUMN|FIELD|PAD|SEP|BOS|EOS|UNK|CLS|MASK|STOP|START|END)"
     r"_(KEY|TOKEN)$"
 )
-"""Keys of records, and tokens of a vocabulary."""
+"""Keys of records and of Hydra's errors, and tokens of a vocabulary."""
 
 _RESULT_NAMES = frozenset({"DATASET_KEY"})
 """Names in our results: the key of a data set is a hash of its content."""

@@ -6,6 +6,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 
 from components.secrets.mask import masked
@@ -21,6 +22,7 @@ def mask_output() -> None:
     logging.setLogRecordFactory(_MaskedRecords())
     sys.excepthook = _show
     threading.excepthook = _show_in_thread
+    sys.unraisablehook = _show_ignored
     warnings.formatwarning = _MaskedWarnings()
 
 
@@ -32,16 +34,23 @@ class _MaskedRecords:
 
     def __call__(self, *arguments: object, **named: object) -> logging.LogRecord:
         record = self._make(*arguments, **named)
-        try:
-            message = record.getMessage()
-        except (TypeError, ValueError):  # wrong arguments: logging reports them when it writes
-            return record
+        message = _message(record)
         safe = masked(message)
-        if safe != message:
+        if safe != message or record.args:
             record.msg, record.args = safe, ()
         if record.exc_info and record.exc_info[0]:
             record.exc_text = masked("".join(traceback.format_exception(*record.exc_info))).rstrip("\n")
         return record
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return the message of a record. If its arguments do not fit, logging would later print them unmasked."""
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001 - from a `__str__` of any package
+        with suppress(Exception):
+            return f"{record.msg} (a wrong call of logging, with arguments {record.args!r})"
+        return "(a log line that cannot be shown)"
 
 
 class _MaskedWarnings:
@@ -59,3 +68,11 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
 def _show_in_thread(arguments: threading.ExceptHookArgs) -> None:
     if arguments.exc_type is not SystemExit and arguments.exc_value is not None:
         _show(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
+
+
+def _show_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+    """Show an exception that nobody can catch, such as that of a `__del__`."""
+    with suppress(Exception):  # the object may have no text, and Python may be ending
+        place = f"{ignored.err_msg or 'Exception ignored in'}: {ignored.object!r}\n"
+        trace = traceback.format_exception(ignored.exc_type, ignored.exc_value, ignored.exc_traceback)
+        sys.stderr.write(masked(place + "".join(trace)))

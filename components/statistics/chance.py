@@ -16,6 +16,7 @@ Econometrica 85(3) (sign changes of few clusters). Davison & Hinkley 1997, "Boot
 section 2.7 (metrics of a corpus, by linear approximation).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -140,8 +141,8 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all have
     the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
     difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
-    a = b: (1/2)^k. Of clusters of unequal size a few decide, so k is their effective number: that of equally large
-    clusters with the same precision.
+    a = b: (1/2)^k. If clusters differ in size, a few decide. So k is their effective number: the number of equally
+    large clusters with the same precision.
     Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
     assumption, because no test of few clusters is valid for every tail. Effective numbers: Kish 1965, "Survey
     Sampling".
@@ -156,9 +157,12 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     return np.where(k > 0.0, np.maximum(other_side, 0.5) ** k, 0.0)
 
 
-def floor_of_graded(n_effective: float) -> float:
-    """Return the floor for cells that differ in all clusters, in effect `n_effective`, if scores are not all 0 or 1."""
-    return (_TIMES_AS_FAR / (1 + _TIMES_AS_FAR)) ** n_effective
+def floor_of_all(n_effective: float, *, is_right_or_wrong: bool) -> float:
+    """Return the smallest floor for cells that differ in all clusters, which are worth `n_effective` of equal size.
+
+    `is_right_or_wrong` means that all scores are 0 or 1.
+    """
+    return math.pow(0.5 if is_right_or_wrong else _TIMES_AS_FAR / (1 + _TIMES_AS_FAR), n_effective)
 
 
 def _in_heavier_tail(

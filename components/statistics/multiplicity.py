@@ -26,8 +26,8 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
     """Return p-values adjusted for the false discovery rate, float64[n], each between its raw value and 1.
 
     If tests with an adjusted p of at most alpha are called findings, on average at most a share alpha of the findings
-    is false (0 without findings). This holds for independent p-values and for positively dependent ones. If there is
-    nothing to find, the probability of any finding is therefore at most alpha. NaN marks a test without a p-value. It
+    is false (0 without findings). This holds for independent p-values and for positively dependent ones. Without true
+    differences, the probability of any finding is therefore at most alpha. NaN marks a test without a p-value. It
     stays NaN and does not count.
     Source: Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001, Annals of Statistics 29(4) (positive dependence).
     """

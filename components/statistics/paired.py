@@ -17,7 +17,7 @@ FEWEST_CLUSTERS = 5
 
 @dataclass(frozen=True)
 class Comparison:
-    """A cell against a baseline, over `n` samples in `n_clusters` clusters.
+    """A cell against a baseline, over `n` samples in `n_clusters` clusters, worth `n_effective` of equal size.
 
     `difference` is the cell's metric minus the baseline's, with the interval [`low`, `high`]. `standard_error` is
     robust to clusters, with `df` degrees of freedom. It is None if a stratum has a single cluster, which says nothing
@@ -34,6 +34,7 @@ class Comparison:
     standard_error: float | None = None
     df: int = 0
     critical: float | None = None
+    n_effective: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -87,15 +88,15 @@ class PairedTest:
     def _swaps(self, found: Contributions) -> Iterator[NDArray[np.float64]]:
         return swaps(found.n_clusters, self.n_resamples, self.seed)
 
-    def smallest_p(self, n_clusters: int, *, is_right_or_wrong: bool = False) -> float:
-        """Return the smallest p-value that this number of clusters allows, however large the difference
+    def smallest_p(self, n_clusters: int, n_effective: float, *, is_right_or_wrong: bool = False) -> float:
+        """Return the smallest p-value of cells that differ in all clusters, however large the difference
         (`chance.floors`).
 
-        `is_right_or_wrong` means that all scores are 0 or 1.
+        The clusters are worth `n_effective` of equal size. `is_right_or_wrong` means that all scores are 0 or 1.
         """
         # Of the 2^n ways to swap n clusters, two are as extreme as the data: none swapped, and all of them.
         of_swaps = max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
-        return of_swaps if is_right_or_wrong else max(of_swaps, chance.floor_of_graded(n_clusters))
+        return max(of_swaps, chance.floor_of_all(n_effective, is_right_or_wrong=is_right_or_wrong))
 
 
 def _p(sizes: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -118,9 +119,9 @@ def _critical(by_chance: list[NDArray[np.float64]], level: float, found: Contrib
 def _comparison(
     found: Contributions, n: int, i: int, p: float, error: float, width: float, critical: float
 ) -> Comparison:
-    difference = float(found.values[i])
+    difference, n_effective = float(found.values[i]), found.n_effective
     if not found.has_spread:
-        return Comparison(n, found.n_clusters, difference, p=p)
+        return Comparison(n, found.n_clusters, difference, p=p, n_effective=n_effective)
     is_enough = found.n_clusters >= FEWEST_CLUSTERS and np.isfinite(width)
     low, high = (difference - width, difference + width) if is_enough else (None, None)
-    return Comparison(n, found.n_clusters, difference, low, high, p, error, found.df, critical)
+    return Comparison(n, found.n_clusters, difference, low, high, p, error, found.df, critical, n_effective)

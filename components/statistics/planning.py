@@ -28,14 +28,15 @@ little.
 class Precision:
     """Precision of differences between two cells: the smallest and the largest of their standard errors.
 
-    The errors have `df` degrees of freedom, from `n_clusters` clusters. `excess` is the critical value of the test of
-    these samples, relative to normal noise. It is more than 1 if few clusters decide. `right_or_wrong` are the
-    differences with these standard errors, if scores are 0 or 1.
+    The errors have `df` degrees of freedom, from `n_clusters` clusters, worth `n_effective` of equal size. `excess` is
+    the critical value of the test of these samples, relative to normal noise. It is more than 1 if few clusters decide.
+    `right_or_wrong` are the differences with these standard errors, if scores are 0 or 1.
     """
 
     standard_errors: tuple[float, float]
     df: float
     n_clusters: int
+    n_effective: float
     excess: float = 1.0
     right_or_wrong: tuple[RightOrWrong | None, RightOrWrong | None] = (None, None)
 
@@ -46,7 +47,8 @@ class Precision:
         It is infinite if too few clusters allow no p-value below alpha, or if no difference can be that large.
         """
         is_right_or_wrong = any(self.right_or_wrong)
-        if self.df < 1 or PairedTest().smallest_p(self.n_clusters, is_right_or_wrong=is_right_or_wrong) > ALPHA:
+        smallest_p = PairedTest().smallest_p(self.n_clusters, self.n_effective, is_right_or_wrong=is_right_or_wrong)
+        if self.df < 1 or smallest_p > ALPHA:
             return [float("inf")] * len(self.standard_errors)
         df = self.df * times
         critical = self.excess * critical_value_of_any_two(n_cells, df, ALPHA)
@@ -96,7 +98,8 @@ def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Preci
     against_best[others[ends], [0, 1]] = 1.0
     least, most = errors[ends].tolist()
     scores_least, scores_most = right_or_wrong(scores, against_best)
-    return Precision((least, most), found.df, found.n_clusters, _excess(scores, order), (scores_least, scores_most))
+    excess = _excess(scores, order)
+    return Precision((least, most), found.df, found.n_clusters, found.n_effective, excess, (scores_least, scores_most))
 
 
 def _excess(scores: SampleScores, order: NDArray[np.intp]) -> float:
@@ -118,7 +121,8 @@ def assumed_precision(clusters: NDArray[np.int64], *, deviation: float, correlat
     sizes = np.unique(clusters, return_counts=True)[1]
     n = int(sizes.sum())
     if not n:
-        return Precision((float("inf"), float("inf")), 0, 0)
-    design_effect = 1 + correlation * (float((sizes**2).sum()) / n - 1)
+        return Precision((float("inf"), float("inf")), 0, 0, 0.0)
+    squares = float((sizes**2).sum())
+    design_effect = 1 + correlation * (squares / n - 1)
     error = deviation * (design_effect / n) ** 0.5
-    return Precision((error, error), len(sizes) - 1, len(sizes))
+    return Precision((error, error), len(sizes) - 1, len(sizes), n**2 / squares)

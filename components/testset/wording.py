@@ -23,7 +23,7 @@ class Wording:
         return [f"{field}.{mistake}" for mistake in wording_mistakes(self.instruction, places)]
 
     def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, object]) -> Request:
-        """Return a request for one JSON object. A backend knows nothing of the sample beyond the messages."""
+        """Return a request for one JSON object. A backend sees only the messages, not the sample."""
         messages = chat(self.system, fill(self.instruction, values))
         return Request(request_id, messages, Sample(request_id, "", kind, "", ()), (), schema)
 

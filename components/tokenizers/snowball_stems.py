@@ -28,7 +28,7 @@ def _stemmer(language: str) -> "Stemmer.Stemmer":
 
 @loaded_once
 def _stop_words(language: str) -> frozenset[str]:
-    """Return bm25s's stop words for the language; none if it has none."""
+    """Return bm25s's stop words for the language, empty if bm25s lacks the language."""
     from bm25s import stopwords
 
     return frozenset(getattr(stopwords, f"STOPWORDS_{language.upper()}", ()))

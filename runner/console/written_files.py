@@ -9,11 +9,28 @@ from components.errors import DataError
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a file atomically: see `write_whole`. Raises DataError."""
+    """Write a file that a user named: see `write_text`. Raises DataError."""
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that a user named: all of it or nothing. The target of a link, or a device such as /dev/stdout, is
+    written in place. Raises DataError.
+    """
     try:
-        write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+        is_elsewhere = path.is_symlink() or (path.exists() and not path.is_file())
+        (Path.write_bytes if is_elsewhere else write_whole)(path, text.encode())
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}). Choose another path.") from error
+        raise DataError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
+
+
+def require_other_files(inputs: Iterable[Path], *outputs: Path | None) -> None:
+    """Raise DataError for an output that would overwrite an input or another output. None stands for no output."""
+    taken = {path.resolve() for path in inputs}
+    for path in filter(None, outputs):
+        if path.resolve() in taken:
+            raise DataError(f"{path}: would overwrite another file of this command. Choose another path.")
+        taken.add(path.resolve())
 
 
 def write_whole(path: Path, content: bytes) -> None:

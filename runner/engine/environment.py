@@ -50,7 +50,7 @@ def versions() -> dict[str, str]:
 
 
 def versions_in_use() -> dict[str, str]:
-    """Return the versions of the packages that this process has imported, and those that belong to every run.
+    """Return the versions of imported packages, and of the packages that belong to every run.
 
     Covers the packages of `versions` and the packages that single steps need.
     """
@@ -104,9 +104,7 @@ def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def program_version() -> str:
-    """Return the installed version of this project. A checkout that is not installed has none: it says so, and names
-    its commit.
-    """
+    """Return the installed version of this project, "unknown" and the commit for a checkout that is not installed."""
     try:
         return metadata.version("rag-grid")
     except metadata.PackageNotFoundError:

@@ -142,8 +142,8 @@ class Stage(ABC, Generic[T]):
     def lost(self, parts: Parts) -> Sequence[str]:
         """Return what is missing of a stored result outside the store, such as on a server.
 
-        `parts` are the parts of the stored result. If something is missing, the result is computed again. Return () if
-        nothing is missing, or if that cannot be checked.
+        `parts` are the parts of the stored result. If something is missing, the result is computed again. Return () for
+        a complete result, or if completeness cannot be checked.
         """
         return ()
 

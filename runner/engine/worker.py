@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
 from components.openai_server.received import keeping_received
 from components.pretrained.load_once import say_needed
+from components.secrets.known import mark_variables_of
 from components.secrets.mask import masked
 from components.text.normalize import whole_characters
 from runner.engine import environment
@@ -35,6 +37,9 @@ R = TypeVar("R")
 
 _N_TRIES = 3
 """Number of attempts for a stage if its inputs disappear while it reads them."""
+
+_LONGEST_REASON = 10_000
+"""Characters of an error that results repeat."""
 
 _SYNC_ABOVE_S = 5.0
 """Results that took longer are synced to disk immediately, and so are results from language models."""
@@ -133,12 +138,15 @@ class Worker:
         """
         if entry is None:
             if discard and self._store.has_damaged_manifest(stage.kind, stage.key):
-                self._damaged.append(f"{stage.kind} {stage.key[:12]}: its manifest cannot be read")
+                self._damaged.append(
+                    f"{stage.kind} {stage.key[:12]}: its manifest cannot be read, or belongs to another result"
+                )
             return None
         found = _find_damage(stage, entry, contents=contents)
-        if found and (
-            rewritten := self._store.find_again(stage.kind, stage.key)
-        ):  # written since this process first looked
+        rewritten = self._store.find_again(stage.kind, stage.key) if found else None
+        if rewritten and rewritten.manifest == entry.manifest:
+            rewritten.unreadable.update(entry.unreadable)
+        if rewritten:  # may have been written since this process first looked
             entry, found = rewritten, _find_damage(stage, rewritten, contents=contents)
         if found and discard:
             self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
@@ -226,6 +234,8 @@ def _compute(stage: Stage[T], run: Run) -> T:
     If a component forks, the forked copy of this process ends here. Raises ComponentError in place of a SystemExit or
     another BaseException, which would end the sweep, and if a file in the key has changed.
     """
+    for part in stage.components():
+        mark_variables_of(part)
     process, exit_code = os.getpid(), 1
     try:
         result = stage.make(run)
@@ -240,7 +250,7 @@ def _compute(stage: Stage[T], run: Run) -> T:
     finally:
         if os.getpid() != process:
             if exit_code:
-                traceback.print_exc()
+                sys.stderr.write(masked(traceback.format_exc()))
             os._exit(exit_code)
     for cls in {type(part) for part in stage.components()}:
         require_equal_files(cls)
@@ -304,8 +314,19 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     except Exception:  # noqa: BLE001 - a bug in a user's exception class must not end the sweep
         text = "(its message cannot be shown)"
     is_complete = isinstance(error, RagGridError) and text  # messages of this project need no addition
-    message = text if is_complete else f"{type(error).__name__}: {text}{users_code(stage)}"
+    message = text if is_complete else f"{type(error).__name__}: {text}{_wrapped(error, text)}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
     shown, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
+    if n_left := len(shown[_LONGEST_REASON:]):
+        shown = f"{shown[:_LONGEST_REASON]} ... ({n_left:,} more characters are in error.txt)"
     return StageRun(stage.key, stage.kind, error=shown, trace=trace)
+
+
+def _wrapped(error: BaseException, text: str) -> str:
+    """Return the message of this project that a library replaced by its own, such as that of a refused import."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is None:
+        return ""
+    is_shown = isinstance(cause, RagGridError) and str(cause) and str(cause) not in text
+    return f" (caused by {cause})" if is_shown else _wrapped(cause, text)

@@ -66,7 +66,7 @@ def rate(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Ra
 
 
 def _class(state: ScoreState, grade: int) -> str:
-    """Return the grade, or the state if there is none. So an unreadable reply is a class of its own, which never agrees
-    with a label.
+    """Return the grade, or the state of a missing grade. So unreadable replies form a separate class, which never
+    agrees with a label.
     """
     return str(grade) if state is ScoreState.VALUE else state.value

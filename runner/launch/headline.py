@@ -1,31 +1,39 @@
 """Chooses the metric that ranks the cells of a sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
+from components.records import Sample
 from runner.engine.store import Store
 from runner.output.planned_metric import PlannedMetrics
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.scoring.given_answerable import gives_passages
+from runner.results.cell_axes import WHOLE_GOLD_ADVICE, varies_chunks, varying_axes
 from runner.results.leaderboard_order import COVERAGE, HEADLINES, TOKENS_METRIC
 
 _CONTAINS = "contains_all"
+_NOTHING = (
+    "no question has gold or a reference, and no judge grades: no metric can tell which cell is better. "
+    "docs/own-data.md#questions-without-answers"
+)
 _OTHER_HINT = "(set run.headline to use another metric)"
 
 
 def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]]:
     """Return the metric that ranks the planned cells, "" for the default order, and a line that explains it.
 
-    There is no line if the user named the metric or the order is the default. `headline_of` chooses the metric, with
-    two exceptions. A metric of retrieval is replaced if less than half of the samples have gold. The first metric of
-    answers that at least half of the samples can have then takes its place. A metric that does not see a swept axis is
-    replaced too: see `_sighted`.
+    A line also says that nothing can rank the cells. There is no line if the user named the metric or the order is the
+    default. `headline_of` chooses the metric, with two exceptions. A metric of retrieval is replaced if less than half
+    of the samples have gold. The first metric of answers that at least half of the samples can have then takes its
+    place. A metric that does not see a swept axis is replaced too: see `_sighted`.
     """
     own = [cell.request.cell for cell in cells]
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
+    if not own[0].run.headline and _measure_nothing(own, data.values()):
+        return headline_of(own), [_NOTHING]
     name = headline_of(
         own, has_answer_parts=any(each.notes.get("n_samples_with_answer_parts") for each in data.values())
     )
@@ -40,17 +48,18 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
         return answers, [f"ranked by {answers}: {few} {_OTHER_HINT}"]
     no_model = "no language model answers or judges"
     if sighted := _sighted(name, cells, store):
-        metric, unseen = sighted
-        return metric, [
-            f"ranked by {metric}: {no_model}, and {name} does not see {' or '.join(unseen)} {_OTHER_HINT}",
-            f"{metric} grows with the prompt: compare it with {TOKENS_METRIC}",
+        unseen, samples = sighted
+        return COVERAGE, [
+            f"ranked by {COVERAGE}: {no_model}, and {name} does not see {' or '.join(unseen)} {_OTHER_HINT}",
+            f"{COVERAGE} grows with the prompt: compare it with {TOKENS_METRIC}",
+            *_whole_gold(cells, samples),
         ]
     return name, [f"ranked by {name}: {no_model} {_OTHER_HINT}"]
 
 
-def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[str, list[str]] | None:
-    """Return `passage_coverage` if it distinguishes more cells than a metric of retrieval, and the axes that only
-    matter to it.
+def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[list[str], Sequence[Sample]] | None:
+    """Return the axes that only matter to `passage_coverage` if it distinguishes more cells than a metric of retrieval,
+    and the samples.
 
     Returns None if the metric sees all axes, or if fewer samples have a value of `passage_coverage` than lack one.
     """
@@ -62,7 +71,26 @@ def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[str
     if not sharper or 2 * len(sharper.rows) < len(found.rows):
         return None
     unseen = [axis for axis in found.unseen_axes() if axis not in sharper.unseen_axes()]
-    return (COVERAGE, unseen) if unseen else None
+    return (unseen, metrics.samples) if unseen else None
+
+
+def _whole_gold(cells: Sequence[PlannedCell], samples: Sequence[Sample]) -> list[str]:
+    """Return a warning if chunks are compared by how much of whole documents they bring into the prompt."""
+    with_gold = [sample for sample in samples if sample.gold]
+    n_whole = sum(any(unit.start is None for unit in sample.gold) for sample in with_gold)
+    if not varies_chunks(varying_axes([cell.axes for cell in cells])) or 2 * n_whole <= len(with_gold):
+        return []
+    return [f"the gold of {n_whole:,} of {len(with_gold):,} samples is whole documents: {WHOLE_GOLD_ADVICE}"]
+
+
+def _measure_nothing(cells: Sequence[Cell], data: Iterable[Data]) -> bool:
+    """Return whether no sample has gold, a reference or another expected answer, and no judge grades."""
+    return not any(cell.judge.scores for cell in cells) and all(
+        not _n_with_gold(each)
+        and each.notes.get("n_samples_without_reference") == each.n_samples
+        and not any(each.notes.get(name) for name in ("n_samples_with_answer_parts", "n_samples_unanswerable"))
+        for each in data
+    )
 
 
 def _n_with_gold(data: Data) -> int:

@@ -27,7 +27,7 @@ def earlier_sweep(
     """Return the sweep in `results_dir` with the most of the `planned` cells (ids), the newest if several have as many.
 
     Only sweeps count in which two cells over this data, with these groups of samples, differ in the metric. Returns
-    None if there is none. Unreadable sweeps are skipped, because the plan can do without.
+    None without such a sweep. Unreadable sweeps are skipped, because the plan can do without.
     """
     for folder in _most_shared_first(results_dir, planned):
         try:

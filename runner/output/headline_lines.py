@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from components.clusters import Groups, clusters_of, largest_group
 from components.records import Sample
 from components.statistics import POWER, assumed_precision
+from components.statistics.grouped_mean import n_effective
 from runner.console.display import about
 from runner.engine.store import Store
 from runner.output.earlier import Earlier, earlier_sweep
@@ -99,7 +100,7 @@ def _detectable_line(
     )
     sizes = precision.detectable(found.n_different)
     if not all(map(isfinite, sizes)):
-        return f"{found.name}: {too_few_groups(n_groups)}."
+        return f"{found.name}: {too_few_groups(n_groups, n_effective(clusters))}."
     n_needed = [len(found.rows) * times for times in precision.times_as_many(SMALL_DIFFERENCE, found.n_different)]
     chosen = "" if groups is Groups.DOCUMENT else f" (dataset.groups={groups})"
     needed = f"; {SMALL_DIFFERENCE} needs about {_span(n_needed)} such samples" if is_share else ""

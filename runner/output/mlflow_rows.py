@@ -5,8 +5,8 @@ writes them one by one. For a cell with 600 metrics this takes longer than every
 knows the rows that MLflow would write, and writes them directly. It writes waiting runs together, because the tables
 are sorted by metric: each run alone would touch every page of them.
 
-MLflow's client does the work behind a server, for files that are not on this machine, and if the tables differ from
-those that this module knows.
+We use MLflow's client behind a server, for files that are not on this machine, and if the tables differ from what
+this module expects.
 """
 
 import time

@@ -13,7 +13,6 @@ from runner.engine.identity import parts_of
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
 from runner.pipeline.corpus.chunk_stages import BlockSegments
-from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.planned import PlannedCell, SweepPlan
 
 
@@ -25,7 +24,7 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     cells, kinds = sweep.cells, sweep.plan.kinds
     n_same = sweep.n_requested - len(cells)
     same = f" ({n_same} more are equal to one of these)" if n_same else ""
-    for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in cells):
+    for line in dict.fromkeys(_data_line(cell) for cell in cells):
         console.print(line, markup=False)
     for line in language_misfits(cells):
         console.print(line, style="yellow", markup=False)
@@ -124,10 +123,11 @@ _LEFT_OUT = {
 """Names for what a data set leaves out, by the note that counts it."""
 
 
-def _data_line(name: str, data: Data) -> str:
+def _data_line(planned: PlannedCell) -> str:
+    cell, data = planned.request.cell, planned.graph.data
     left_out = list(left_out_of_data(data.notes))
-    language = f" in {NAMES[data.language]}" if data.language in NAMES else ""
-    sizes = f"{name}: {count(data.n_documents, 'document')}, {count(data.n_samples, 'sample')}{language}"
+    language = f" in {NAMES[data.language]}" if data.language in NAMES and cell.language.name != UNKNOWN else ""
+    sizes = f"{cell.dataset.name}: {count(data.n_documents, 'document')}, {count(data.n_samples, 'sample')}{language}"
     return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
+from runner.results.cell_axes import varying_axes
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
-from runner.results.leaderboard_order import common_to_all, direction_sign, led_by, ranked
+from runner.results.leaderboard_order import NO_QUALITY, common_to_all, direction_sign, lacks_quality, led_by, ranked
 from runner.results.undecided_cells import paired_test
 
 MOST_TESTED = 60
@@ -19,6 +20,8 @@ MOST_TESTED = 60
 class Standings:
     """Cells in the order of leaderboards, and the headline metrics, or [] if no cell has a value that ranks it.
 
+    `lacks_quality` if only their tokens have a value, which ranks no cell.
+
     `choice` is the cell to take, with the cells that may be as good; None if the cells were not tested. It comes first,
     then the cells with equal values. The others follow in the order of their means, best first.
     """
@@ -27,6 +30,7 @@ class Standings:
     metrics: Sequence[str]
     common: CommonMeans = OWN_MEANS
     choice: Choice | None = None
+    lacks_quality: bool = False
 
     @property
     def best(self) -> CellResult | None:
@@ -60,6 +64,8 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
     metrics, ordered = ranked(cells, headline, common)
     if not ordered or not metrics or ordered[0].status != OK:
         return Standings(ordered, [])
+    if lacks_quality(metrics, headline):
+        return Standings(ordered, [], lacks_quality=True)
     found = Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
     return replace(found, ordered=led_by(ordered, found.leaders))
 
@@ -89,6 +95,8 @@ def untested_advice() -> str:
 
 def first_row_line(standings: Standings) -> str:
     """Return a line about the first row of the leaderboard; "" if there is nothing to choose."""
+    if standings.lacks_quality and len(standings.ordered) > 1:
+        return f"No cell to take: {NO_QUALITY}"
     if not standings.metrics or len(standings.ordered) < 2 or standings.best is None:
         return ""
     metric, choice = standings.metrics[0], standings.choice
@@ -97,9 +105,25 @@ def first_row_line(standings: Standings) -> str:
         return f"First row: the best {metric}. {untested_advice()}" if n_tested > MOST_TESTED else ""
     if choice.spans_conditions:
         return f"First row: the best {metric}. {COMPARE_ALIKE}"
+    take = f"the cell to take{_single_name(choice)}"
     if choice.n_tied == 1:
-        return f"First row: the cell to take; all others have a significantly worse {metric}."
+        return f"First row: {take}; all others have a significantly worse {metric}."
     may_be = f"{choice.n_tied} of {len(choice.compared)} cells may have the best {metric}"
     if choice.cell is choice.best:
-        return f"First row: the cell to take. {may_be}: docs/decisions.md."
-    return f"First row: the cell to take, the cheapest where {may_be}. The others by {metric}: docs/decisions.md."
+        return f"First row: {take}. {may_be}: docs/decisions.md."
+    rule = f"First row: {take}, the cheapest where {may_be}. The others by {metric}: docs/decisions.md."
+    if not choice.share_lost:
+        return rule
+    best = _values_of(choice.best, choice)
+    return f"{rule} Its mean is {choice.share_lost:.0%} worse than that of {best}: see the report."
+
+
+def _single_name(choice: Choice) -> str:
+    """Name the cell to take if the first row stands for several cells; "" otherwise."""
+    return f" ({_values_of(choice.cell, choice)})" if len(choice.equal) > 1 else ""
+
+
+def _values_of(cell: CellResult, choice: Choice) -> str:
+    """Return the values that tell a cell from the others, such as "retriever=bm25,top_k=2", as commands take them."""
+    axes = varying_axes([other.axes for other in choice.compared])
+    return ",".join(f"{axis}={cell.axes[axis]}" for axis in axes if cell.axes.get(axis) is not None)

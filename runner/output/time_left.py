@@ -8,7 +8,7 @@ from runner.engine.identity import Models
 from runner.engine.stage import AnyStage
 
 _Group = tuple[str, Models]
-"""Stages that take about the same time: those of one kind that use the same models."""
+"""Stages of the same kind and with the same models take about the same time."""
 
 _LEAST_S = 10.0
 """Seconds before the first estimate."""

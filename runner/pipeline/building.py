@@ -12,6 +12,7 @@ import importlib
 import inspect
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -198,7 +199,7 @@ class _Builder:
         raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in expected)}")
 
     def _primitive(self, value: Json, expected: type, path: str) -> Built:
-        if expected is float and isinstance(value, int) and not isinstance(value, bool):
+        if expected is float and type(value) is int and abs(value) <= sys.float_info.max:
             return float(value)
         if type(value) is not expected or (isinstance(value, float) and not math.isfinite(value)):
             raise self._refuse(path, value, _type_name(expected) + _hint(value, path))

@@ -13,7 +13,14 @@ identical, byte for byte, whenever the same experiment runs on the same data, in
 """
 
 from runner.engine.plugins.trusted import add_option, trust
-from runner.results.cell_axes import DRAWS, change_name, common_base, configuration_of
+from runner.results.cell_axes import (
+    DRAWS,
+    WHOLE_GOLD_ADVICE,
+    change_name,
+    common_base,
+    configuration_of,
+    varies_chunks,
+)
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
 from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 from runner.results.choice_wording import choice_text, samples_text
@@ -52,7 +59,7 @@ from runner.results.joined_samples import (
     is_of_a_corpus,
     most_samples_first,
 )
-from runner.results.leaderboard_order import headlines, ranked
+from runner.results.leaderboard_order import COVERAGE, NO_QUALITY, headlines, ranked
 from runner.results.loaded_sweep import (
     BEST,
     LoadedSweep,
@@ -67,8 +74,8 @@ from runner.results.loaded_sweep import (
 )
 from runner.results.metric_components import combiner, larger_is_better, sees_prompts
 from runner.results.released_set import Testset
-from runner.results.sample_groups import groups_note, too_few_groups
-from runner.results.samples_file import columns_of, open_parquet, open_samples, read_rows, read_samples
+from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
+from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 from runner.results.set_files import read_testset
 from runner.results.timing import noise_of_seconds
@@ -80,16 +87,19 @@ __all__ = [
     "CONDITION",
     "CONTEXT_TOKENS",
     "COSTS",
+    "COVERAGE",
     "DRAWS",
     "FAILED",
     "INTERRUPTED",
     "MANY_CELLS",
+    "NO_QUALITY",
     "OK",
     "OWN_MEANS",
     "PER_COST",
     "RESULTS_DIR",
     "RUNNING",
     "TOKENS",
+    "WHOLE_GOLD_ADVICE",
     "CellResult",
     "Choice",
     "CommonSamples",
@@ -138,6 +148,7 @@ __all__ = [
     "ranked",
     "read_cell",
     "read_cells",
+    "read_columns",
     "read_hits",
     "read_rows",
     "read_samples",
@@ -154,7 +165,9 @@ __all__ = [
     "tokens_of",
     "too_few_groups",
     "trust",
+    "varies_chunks",
     "varying_axes",
+    "worth_of_groups",
     "write_cell",
     "write_leaderboard",
     "write_sweep",

@@ -9,6 +9,12 @@ from runner.results.cell_result import CellResult
 DRAWS = ("repeat", "judge_repeat")
 """Axes that number draws. Cells that differ only in these are one configuration."""
 
+WHOLE_GOLD_ADVICE = (
+    "passage_coverage asks for all of their text, so it favours large chunks; quote the evidence to compare chunks "
+    "(docs/own-data.md)"
+)
+"""Advice for data whose gold is whole documents. It follows the number of samples and a colon."""
+
 _FEWEST_AXES_WITH_BASE = 4
 
 
@@ -20,6 +26,11 @@ def configuration_of(cell: CellResult) -> str:
     axes = {name: value for name, value in cell.axes.items() if name not in DRAWS}
     overrides = [each for each in cell.overrides if each.lstrip("+").partition("=")[0] not in DRAWS]
     return repr([axes, overrides])
+
+
+def varies_chunks(axes: Iterable[str]) -> bool:
+    """Return True if one of the axes changes how documents are cut into chunks."""
+    return any(axis == "chunk" or axis.startswith(("chunk.", "chunk@")) for axis in axes)
 
 
 def level(value: Json) -> Json:

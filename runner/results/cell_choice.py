@@ -21,6 +21,11 @@ CONDITION = "retriever.noise_rate"
 choose.
 """
 
+NOTICEABLE_LOSS = 0.1
+"""A lower mean of the recommended cell is pointed out from this share of the best mean on. "Not significantly worse" of
+few samples is weak evidence that such a cell is as good.
+"""
+
 COMPARE_ALIKE = f"Compare cells at one {CONDITION}, which sets how hard the test is."
 """Advice that replaces a recommendation if cells were tested under different conditions."""
 
@@ -43,8 +48,22 @@ class Choice:
 
     @property
     def best(self) -> CellResult:
-        """The cell with the best mean; the recommended cell if its mean is equally good."""
-        return self.cell if self.cell in self.tied[0] else self.tied[0][0]
+        """The cell with the best mean: the recommended cell if its mean is equally good, else the one with the fewest
+        tokens.
+        """
+        if self.cell in self.tied[0]:
+            return self.cell
+        cost = self.tokens
+        return min(self.tied[0], key=lambda cell: cost.of(cell) or 0.0) if cost else self.tied[0][0]
+
+    @property
+    def share_lost(self) -> float:
+        """The distance from the best mean, as a share of the best mean. 0.0 if it is small enough not to matter."""
+        if self.cell is self.best:
+            return 0.0
+        own, best = (self.means[cell.cell_id] for cell in (self.cell, self.best))
+        share = abs(best - own) / abs(best) if best else 0.0
+        return share if share >= NOTICEABLE_LOSS else 0.0
 
     @property
     def equal(self) -> tuple[CellResult, ...]:

@@ -103,7 +103,17 @@ def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Pros
     many = f"{choice.n_tied} of {count(len(choice.compared), 'cell')}"
     first = f": {_advantage(choice)} among the cells that do not differ significantly from the best by {by} ({many})."
     means = f"Its {metric} is {_value(choice, own)}; the best mean is {_value(choice, best)} ({name(best)})."
-    return prose("Take ", name(own), first) + prose(means) + prose(_saving(choice, name))
+    return prose("Take ", name(own), first) + prose(means) + prose(_saving(choice, name)) + _loss(choice, name)
+
+
+def _loss(choice: Choice, name: Name) -> Prose:
+    """Point out a mean that is much further from the best one than a saving may be worth."""
+    if not choice.share_lost:
+        return prose()
+    return prose(
+        f"Its mean is {choice.share_lost:.0%} worse, and the samples cannot rule out that this is real: "
+        f"unless cost matters most, add samples or take {name(choice.best)}."
+    )
 
 
 def _advantage(choice: Choice) -> str:

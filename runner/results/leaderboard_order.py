@@ -1,6 +1,6 @@
 """The order of cells in leaderboards, in the terminal and in MLflow."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +34,12 @@ HEADLINES = (
 )
 """Metrics of the leaderboard, as far as they were computed. The first one computed ranks the cells."""
 
+NO_QUALITY = (
+    f"{TOKENS_METRIC} does not measure quality, and no other metric of the leaderboard has a value. Without gold, "
+    "references and a judge: docs/own-data.md#questions-without-answers"
+)
+"""Why no cell can be recommended (see `lacks_quality`)."""
+
 N_FIRST = 5
 """Number of headline metrics to show where there is room for only a few, as in MLflow's columns."""
 
@@ -56,6 +62,14 @@ def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
         computed = {name for cell in cells for name in cell.metrics.get(OVERALL, {}) if cell.value(name) is not None}
         metrics = sorted(computed, key=lambda name: (larger_is_better(name, cells) is None, name))[: len(HEADLINES)]
     return metrics
+
+
+def lacks_quality(metrics: Sequence[str], headline: str = "") -> bool:
+    """Return whether tokens are the only one of the headline metrics with a value, and nobody chose them to rank cells.
+
+    The cell with the fewest tokens is the cheapest. It is not the one to take.
+    """
+    return list(metrics) == [TOKENS_METRIC] and headline != TOKENS_METRIC
 
 
 def ranked(

@@ -13,12 +13,12 @@ from runner.results.cell_choice import find_choice
 from runner.results.cell_result import FAILED, OK, CellResult
 from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.joined_samples import common_means
-from runner.results.leaderboard_order import headlines
+from runner.results.leaderboard_order import NO_QUALITY, headlines, lacks_quality
 from runner.results.metric_components import larger_is_better
 from runner.results.undecided_cells import paired_test
 
 BEST = "best"
-"""Name of the recommended cell. Ids of cells are hexadecimal, so that none begins with it."""
+"""Name of the recommended cell. Ids of cells are hexadecimal, so they cannot begin like this."""
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 
@@ -78,6 +78,11 @@ class LoadedSweep:
         """Return the metrics of the leaderboard that were computed. The first ranks the cells."""
         return headlines(self.cells, self.headline)
 
+    @property
+    def lacks_quality(self) -> bool:
+        """True if only the tokens of prompts have a value, which recommends no cell."""
+        return lacks_quality(self.headlines(), self.headline)
+
     def ranked(self, metric: str = "") -> list[CellResult]:
         """Return the successful cells that have a value of "[subset:]metric", best first.
 
@@ -97,7 +102,7 @@ class LoadedSweep:
         It is the cheapest of the cells that do not differ significantly from the first of `ranked`, as in the report.
         Raises DataError.
         """
-        wanted = self.metric(metric or self.headline_metric())
+        wanted = self.metric(metric or self.quality_metric())
         larger_is_better = wanted.direction()
         valued = [cell for cell in self.cells if cell.status == OK and wanted.value(cell) is not None]
         if not valued:
@@ -112,6 +117,14 @@ class LoadedSweep:
         if not (metrics := self.headlines()):
             raise DataError(f"{self.name}: no cell has a value of any metric; did all cells fail?")
         return metrics[0]
+
+    def quality_metric(self) -> str:
+        """Return the metric that recommends a cell by default, as `headline_metric`. Raises DataError without one."""
+        if self.lacks_quality:
+            raise DataError(
+                f"{self.name}: no cell is the best. {NO_QUALITY}. Name a cell by its values, such as retriever=bm25"
+            )
+        return self.headline_metric()
 
     def table(self, *metrics: str) -> list[dict[str, Json]]:
         """Return a flat record per cell: its id, its status, the axes that vary, and the value of every

@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
+_TEXTS = ("id", "subset", "kind", "question", "answer", "state")
+"""Columns that have a text for every sample."""
+
+
 def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
     """Return these columns of all rows of a cell's `samples.parquet`. Raises DataError."""
     with open_samples(folder) as file:
-        rows: list[dict[str, Json]] = file.read(list(columns), use_threads=False).to_pylist()
+        rows: list[dict[str, Json]] = read_columns(file, columns).to_pylist()
     return rows
 
 
 def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> list[dict[str, Json]]:
     """Return these columns of the rows at `places`, in that order. Raises DataError."""
     with open_samples(folder) as file:
-        table = file.read(list(columns), use_threads=False).take(np.asarray(places, dtype=np.int64))
+        table = read_columns(file, columns).take(np.asarray(places, dtype=np.int64))
         rows: list[dict[str, Json]] = table.to_pylist()
     return rows
 
@@ -35,6 +39,15 @@ def columns_of(folder: Path) -> list[str]:
     with open_samples(folder) as file:
         names: list[str] = file.schema_arrow.names
     return names
+
+
+def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
+    """Return these columns of a file that `open_samples` opened. Raises OSError for a missing text."""
+    table = file.read(list(columns), use_threads=False)
+    for name in set(columns).intersection(_TEXTS, table.column_names):
+        if table[name].null_count:
+            raise OSError(f"its column {name} lacks {table[name].null_count} of {len(table)} texts")
+    return table
 
 
 @contextmanager
@@ -67,7 +80,9 @@ def open_parquet(path: Path, expected: str) -> Iterator["pq.ParquetFile"]:
 
 
 def _require_columns(schema: "pa.Schema") -> None:
-    """Raise OSError for two columns of the same name, and for scores that are not numbers."""
+    """Raise OSError for two columns of the same name, for texts that are not strings, and for scores that are not
+    numbers.
+    """
     from pyarrow import types
 
     if len(set(schema.names)) < len(schema.names):
@@ -76,3 +91,6 @@ def _require_columns(schema: "pa.Schema") -> None:
         is_number = types.is_floating(column.type) or types.is_integer(column.type) or types.is_null(column.type)
         if column.name.startswith("score/") and not is_number:
             raise OSError(f"its column {column.name} is of type {column.type}, not numbers")
+        is_text = types.is_string(column.type) or types.is_large_string(column.type) or types.is_dictionary(column.type)
+        if column.name in _TEXTS and not is_text:
+            raise OSError(f"its column {column.name} is of type {column.type}, not strings")

@@ -14,7 +14,7 @@ from components.errors import DataError
 from components.records import ScoreState
 from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, conversation_turns, subsets_of
 from runner.results.cell_result import CellResult
-from runner.results.samples_file import open_samples
+from runner.results.samples_file import open_samples, read_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,7 +154,7 @@ def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> "pa.Tab
             path = folder / "samples.parquet"
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
         names = [*_IDENTITY, *(["history"] if with_history else []), *needed]
-        return file.read(names, use_threads=False)
+        return read_columns(file, names)
 
 
 def _asked_questions(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:

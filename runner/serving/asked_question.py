@@ -53,7 +53,7 @@ class Defaults:
 
 
 def defaults_of(samples: Sequence[Sample]) -> Defaults:
-    """Return the kind that all samples have. If there are several or none, return question answering or
+    """Return the kind that all samples have. For several kinds, or without samples, return question answering or
     conversation.
     """
     alone = _usual([sample.kind for sample in samples if not sample.history], Kind.QA)

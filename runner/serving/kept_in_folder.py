@@ -59,7 +59,7 @@ class KeptStages:
     """Results of stages, each read on first use and then kept in memory."""
 
     def __init__(self, root: Path, stages: Sequence[AnyStage], kept: Sequence[KeptFiles]) -> None:
-        """`stages` are those that the pipeline needs, and `kept` those in the folder `root`, in the same order.
+        """`stages` are the pipeline's stages, and `kept` the stages in the folder `root`, in the same order.
 
         Their keys may differ, because a key contains the path of a model's folder. Raises StoreError for different
         stages.

@@ -13,7 +13,7 @@ from tests.analysis.decision.planted import write
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In `create` top_k=8 is far better; elsewhere nothing is."""
+    """Write a sweep in which top_k=8 is far better on `create`, and makes no difference elsewhere."""
     return write(
         tmp_path_factory.mktemp("best") / "sweep",
         {"size": ["64", "256"], "k": [2, 8]},

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from rich.console import Console
 
 from analysis.__main__ import main
@@ -59,6 +60,23 @@ def text_of(found: Family, width: int = 200) -> str:
     output = io.StringIO()
     show(Console(file=output, width=width, highlight=False), found)
     return output.getvalue()
+
+
+def _of_a_large_group(scores: NDArray[np.float64]) -> list[tiny_sweep.TinyCell]:
+    """Return cells with these scores, float64[n_cells, 59]: 40 samples of one group, and 19 of one group each."""
+    n = scores.shape[1]
+    return [
+        replace(
+            cell,
+            rouge_l=own.tolist(),
+            ids=[f"s{i}" for i in range(n)],
+            documents=[["large"]] * 40 + [[f"d{i}"] for i in range(n - 40)],
+            subsets=["read/qa_1doc"] * n,
+            topics=[None] * n,
+            tasks=[None] * n,
+        )
+        for cell, own in zip(tiny_sweep.CELLS, scores, strict=False)
+    ]
 
 
 class TestFamily:
@@ -122,7 +140,7 @@ class TestFamily:
         assert "Too few groups of samples (2) to tell." in text_of(found)
 
     def test_a_difference_of_right_and_wrong_answers_brings_its_own_variance(self, tmp_path: Path) -> None:
-        """Of other scores, such as those that are never quite 0, nothing is known."""
+        """Scores of 0.0001 in place of 0 are not right-or-wrong answers, so this variance does not apply."""
         sizes = []
         for wrong in (0.0, 0.0001):
             scores = np.ones((2, 40))
@@ -168,7 +186,7 @@ class TestFamily:
         assert figure.value == f"about {n}"
 
     def test_a_subset_of_one_sample_has_no_known_spread(self, tmp_path: Path) -> None:
-        """It decides much of a mean over subsets, so that neither a width nor a detectable size can be told."""
+        """The sample decides much of a mean over subsets, so we report neither an interval nor a detectable size."""
         cells = [replace(cell, ids=cell.ids[:7], rouge_l=cell.rouge_l[:7]) for cell in tiny_sweep.CELLS[:3]]
         found = family(tiny_sweep.write(tmp_path, cells), replace(ROUGE, subset="macro"))
         assert {(row.comparison.low, row.comparison.standard_error, row.detectable) for row in found.rows} == {
@@ -332,11 +350,26 @@ class TestText:
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         assert sizes == []
         few = replace(found, alpha=0.2)
-        assert "Too few groups of samples (6) to tell." in text_of(few)
+        assert "Too few groups of samples (6, worth 5 of equal size) to tell." in text_of(few)
+
+    def test_text_says_what_unequal_groups_are_worth(self, tmp_path: Path) -> None:
+        scores = np.random.default_rng(0).uniform(size=(2, 59))
+        text = text_of(family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST))
+        assert "over 59 samples in 20 independent groups, worth 2 of equal size" in text
+        assert "with 20 groups, worth 2 of equal size, too few for asymptotic theory" in text
+        assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
+
+    def test_groups_are_enough_if_small_ones_decide(self, tmp_path: Path) -> None:
+        """Two cells are equal in the large group and differ in nine small ones."""
+        scores = np.full((2, 59), 0.6)
+        scores[1, 40:49] = 0.1
+        found = family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST)
+        assert [(row.verdict, row.detectable) for row in found.rows] == [(WORSE, None)]
+        assert "Too few groups" not in text_of(found)
 
     def test_text_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
-        assert "over 7 of 8 samples in 6 independent groups" in lines
+        assert "over 7 of 8 samples in 6 independent groups, worth 5 of equal size" in lines
         assert "left out because of b4b4b4b4: 1 answer_error" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 
@@ -348,7 +381,7 @@ class TestText:
 
     @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few for asymptotic theory, "), (60, "")])
     def test_text_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
-        text = text_of(replace(family(sweep), n_clusters=n_clusters), width=400)
+        text = text_of(replace(family(sweep), n_clusters=n_clusters, n_effective=n_clusters), width=400)
         assert f"rate of false verdicts: {known}about .06 in our simulations at an alpha of .05, and up to" in text
         assert "at most" not in text
 

@@ -46,7 +46,7 @@ def test_metrics_of_a_corpus_and_macro_means_have_effects_too(sweep: Path, capsy
     assert lines_of(sweep, capsys, "macro:rouge_l")[2].startswith("retriever")
 
 
-def test_what_is_left_out_and_what_varies_together_is_reported(
+def test_left_out_cells_and_axes_that_vary_together_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *cells, last = [

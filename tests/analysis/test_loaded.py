@@ -144,7 +144,7 @@ class TestFindMetric:
         measured = [replace(cell, metrics={"overall": {**cell.metrics["overall"], "length": entry}}) for cell in cells]
         assert find_metric(metric, measured).larger_is_better is larger
 
-    def test_what_has_no_direction_ranks_nothing(self) -> None:
+    def test_a_metric_without_a_direction_is_refused(self) -> None:
         with pytest.raises(DataError, match="length: neither larger nor smaller is better"):
             SubsetMetric("overall", "length", None).direction()
 
@@ -179,7 +179,7 @@ class TestFindCell:
 
 
 class TestAxes:
-    def test_that_vary_and_say_something_of_their_own(self, cells: tuple[CellResult, ...]) -> None:
+    def test_constant_and_dependent_axes_do_not_vary(self, cells: tuple[CellResult, ...]) -> None:
         changed = [
             replace(
                 cell, axes={**cell.axes, "reranker": f"of {cell.axes['retriever']}", "llm": "same", "embedder": None}
@@ -188,6 +188,6 @@ class TestAxes:
         ]
         assert varying_axes(changed) == ["retriever", "top_k"]
 
-    def test_that_a_cell_does_not_use_are_not_shown(self, cells: tuple[CellResult, ...]) -> None:
+    def test_a_description_leaves_out_unused_axes(self, cells: tuple[CellResult, ...]) -> None:
         cell = replace(cells[0], axes={"retriever": "bm25", "embedder": None})
         assert describe(cell, ["retriever", "embedder"]) == "retriever=bm25"

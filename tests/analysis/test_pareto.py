@@ -32,7 +32,7 @@ def test_a_reranker_that_asks_a_model_costs_tokens_too(tmp_path: Path, capsys: p
 def test_cells_are_compared_on_the_samples_that_all_of_them_have(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By its own mean the dearer cell is the better one: it fails where the question is hard."""
+    """The expensive cell has the higher mean of its own samples, because it fails on hard questions."""
     cheap = replace(tiny_sweep.CELLS[2], rouge_l=[0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.1])
     dear = replace(tiny_sweep.CELLS[3], rouge_l=[0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, None])
     rows = rows_of(tiny_sweep.write(tmp_path, [cheap, dear]), capsys)
@@ -72,7 +72,7 @@ def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[
 def test_without_prices_the_cost_is_that_of_the_sweep_s_price_lists(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What judges cost is no part of the pipeline; a cell whose cost is not known is not taken for a cheap one."""
+    """The cost of judges is not part of the pipeline. A cell of unknown cost does not count as cheap."""
     known = {"answers": {"cost": 0.04}, "reranker": {"cost": 0.01}, "judge/accuracy": {"cost": 9.0}}
     unknown = known | {"reranker": {"cost": None}}
     cells = [
@@ -136,7 +136,7 @@ def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Ca
     assert len(rows) == 2 + 3 + 3
 
 
-def test_what_passages_take_in_a_prompt_is_known_without_a_language_model(
+def test_passage_tokens_per_prompt_are_known_without_a_language_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])

@@ -80,7 +80,7 @@ class TestNumbers:
             else:
                 assert number.value > 1
 
-    def test_they_are_those_that_were_handed_over(self, name: str, table: PrintedTable) -> None:
+    def test_printed_numbers_equal_the_shared_csv_files(self, name: str, table: PrintedTable) -> None:
         path = SHARED / f"{FILES[name]}.csv"
         if not path.exists():
             pytest.skip(f"no {path}")
@@ -108,7 +108,7 @@ class TestNumbers:
         if table.info.is_sweep:
             assert set(table.metrics) <= set(table.info.paper.metrics)
 
-    def test_its_source_is_reported(self, table: PrintedTable) -> None:
+    def test_each_table_cites_its_paper(self, table: PrintedTable) -> None:
         paper = table.info.paper
         assert paper.authors.split(",")[0].split()[0] in str(paper)
         assert str(paper.year) in str(paper)
@@ -226,7 +226,7 @@ class TestPairing:
         paired = published.pair(published.read_table("crud_rag/8"), [closed, cell("dense", llm="gpt-4o")])
         assert [own.cell.cell_id for own in paired.pairs] == ["dense"]
 
-    def test_what_differs_is_reported(self) -> None:
+    def test_pairs_report_their_differences(self) -> None:
         own = cell("a", {"llm": {"model": "gpt-4o"}}, dataset="demo", chunk_size=64, llm="openai")
         (pair,) = published.pair(published.read_table("crud_rag/7"), [own]).pairs
         assert [str(difference) for difference in pair.differences] == [
@@ -241,7 +241,7 @@ class TestPairing:
         (pair,) = published.pair(published.read_table("crud_rag/5"), [own]).pairs
         assert pair.differences == ()
 
-    def test_what_is_left_over_is_reported(self) -> None:
+    def test_unpaired_rows_and_cells_are_reported(self) -> None:
         paired = published.pair(published.read_table("crud_rag/5"), [cell("a"), cell("b", retriever="closed_book")])
         assert [dict(row)["retriever"] for row in paired.rows_without_cell] == ["BM25", "Hybrid", "Hybrid+Rerank"]
         assert [own.cell_id for own in paired.cells_without_row] == ["b"]

@@ -41,7 +41,7 @@ def test_a_row_for_every_configuration(tmp_path: Path, capsys: pytest.CaptureFix
     assert "–" not in "".join(rows[:2])
 
 
-def test_what_was_not_repeated_has_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unrepeated_source_of_variance_has_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells = repeated("bm25", VALUES, 3, 1)
     assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", "rouge_l"]) == 0
     row = capsys.readouterr().out.splitlines()[2].split()
@@ -58,7 +58,7 @@ def test_what_was_not_repeated_has_a_dash(tmp_path: Path, capsys: pytest.Capture
         (4, "macro:rouge_l", "a mean over subsets has no single samples"),
     ],
 )
-def test_what_cannot_be_split(
+def test_cells_without_comparable_repeats_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], n_cells: int, metric: str, message: str
 ) -> None:
     cells = repeated("bm25", VALUES, 2, 2)[:n_cells]

@@ -123,7 +123,7 @@ class TestBeside:
     def test_the_level_of_the_interval_is_reported(self, text: str) -> None:
         assert "90% interval" in text
 
-    def test_what_is_not_measured_is_reported(self, text: str) -> None:
+    def test_unmeasured_columns_are_reported(self, text: str) -> None:
         bert_score = "bert_score (text2vec_similarity_crud_compat): no cell has it; metrics=crud_rag computes it"
         assert f"Column without a number: {bert_score}" in text
         assert "quest_eval_recall_crud_compat): no cell has it; judge=crud_rag computes it" in text
@@ -132,7 +132,7 @@ class TestBeside:
         assert "all cells: llm=extractive (published: GPT-3.5-turbo)" in text
         assert "all cells: embedder=lsa (published: bge-base)" in text
 
-    def test_what_is_left_over_is_reported(self, text: str) -> None:
+    def test_unpaired_rows_and_cells_are_reported(self, text: str) -> None:
         for row in ("2", "6", "10"):
             assert f"Row without a cell: top_k={row}: " in text
         assert "top_k=2: its cell FAILED (eeeeeeee)" in text

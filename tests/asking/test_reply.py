@@ -1,6 +1,6 @@
 import pytest
 
-from components.asking.reply import flag, json_values, read_object, whole_number, without_thoughts
+from components.asking.reply import flag, json_values, read_object, repeats_form, whole_number, without_thoughts
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,38 @@ def test_answers_next_to_examples_are_read(text: str) -> None:
     found = read_object(text, "grade")
     assert found is not None
     assert found["grade"] == 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0, 1 or 2",
+        "1 or 2",
+        "true or false",
+        "0、1 或 2",
+        "true 或 false",
+        "0|1|2",
+        "true/false",
+        "1, 2, or 3",
+        "-1 or 0",
+    ],
+)
+def test_several_values_are_not_an_answer(value: str) -> None:
+    assert read_object(f'{{"reason": "...", "grade": {value}, "quote": ""}}', "grade") is None
+    assert read_object(f'{{"reason": "...", "grade": {value}}}', "grade") is None
+
+
+@pytest.mark.parametrize("value", ['"red or blue"', '2, "quote": "1 or 2"', "2"])
+def test_a_single_value_next_to_alternatives_is_read(value: str) -> None:
+    assert read_object(f'{{"reason": "1 or 2", "grade": {value}}}', "grade") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_placeholder"),
+    [("keyword", True), ("...", True), ("……", True), ("", True), ("tram", False), ("+", False)],
+)
+def test_placeholders_of_a_form_are_recognized(text: str, is_placeholder: bool) -> None:
+    assert repeats_form(text, 'Print {"texts": ["keyword", "keyword", ...]}') == is_placeholder
 
 
 def test_lists_come_as_a_whole_and_in_parts() -> None:

@@ -75,7 +75,7 @@ def test_a_sentence_without_a_vector_parts_nothing() -> None:
     assert chunks(vectors, 50.0) == ["One. Two. Three. Four. ", "Five."]
 
 
-def test_what_is_too_large_is_parted_between_sentences() -> None:
+def test_a_chunk_that_is_too_large_is_split_between_sentences() -> None:
     assert chunks(turning(0, 0, 0, 0, 0), 95.0, size=11, unit=Unit.CHAR) == ["One. Two. ", "Three. ", "Four. Five."]
 
 

@@ -27,7 +27,7 @@ class AskedVariantContract(ComponentContract):
         return [Answer(request.id, AnswerState.OK, self.reply(request)) for request in requests]
 
     def write(self, samples: Sequence[Sample] = SAMPLES) -> list[Expansion]:
-        """What is written about samples, asked of `self.ask`; the requests are in `self.asked`."""
+        """Return the expansions of the samples that `self.ask` answers. `self.asked` collects the requests."""
         self.asked: list[Request] = []
         return self.component.write(samples, self.ask)
 
@@ -66,7 +66,7 @@ class AskedVariantContract(ComponentContract):
             assert not any(turn.answer in str(request) for turn in TALK.history)
             assert request.json_schema is not None
 
-    def test_what_cannot_be_read_or_fails_leaves_the_question_and_is_reported(self) -> None:
+    def test_a_failed_or_unreadable_reply_keeps_the_question_and_is_reported(self) -> None:
         was_asked = [own.is_asked for own in self.write()]
         for state, told in ((AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")):
 

@@ -56,7 +56,7 @@ class DatasetContract(ComponentContract, ABC):
             assert all(reference.strip() for reference in sample.references)
             assert sample.references or not self.references_required
 
-    def test_what_is_searched_within_is_there(self) -> None:
+    def test_documents_exist_under_every_corpus_prefix(self) -> None:
         benchmark = _loaded(self.component)
         for within in {sample.corpus_prefix for sample in benchmark.samples}:
             assert any(document_id.startswith(within) for document_id in benchmark.documents.ids)

@@ -37,7 +37,7 @@ class ExpanderContract(ComponentContract):
             assert queries == [*variant.expand([PLAIN]), *variant.expand([TALK]), queries[0]]
 
     def test_the_first_variant_gives_one_query_per_sample(self) -> None:
-        """By these a reranker scores."""
+        """A reranker scores hits by this query."""
         assert [len(own) for own in self.component.variants[0].expand([PLAIN, TALK])] == [1, 1]
 
     def test_the_reference_is_not_in_the_query(self) -> None:

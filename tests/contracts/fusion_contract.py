@@ -46,7 +46,7 @@ class FusionContract(ComponentContract):
     def test_a_ranking_fused_with_itself_keeps_its_order(self) -> None:
         assert rankings_of(self.component.fuse([DENSE, DENSE], 10)) == rankings_of(DENSE)
 
-    def test_what_both_rank_first_is_first(self) -> None:
+    def test_a_hit_that_both_rank_first_stays_first(self) -> None:
         first, second = hits_of({9: 3.0, 1: 2.0}), hits_of({9: 0.2, 2: 0.1})
         assert rankings_of(self.component.fuse([first, second], 10))[0][0] == 9
 

@@ -14,7 +14,7 @@ class SilentGateContract(ComponentContract):
     bad: Draft
     corpus: SourceCorpus
 
-    def test_it_is_a_gate_that_asks_nobody(self) -> None:
+    def test_the_gate_sends_no_requests(self) -> None:
         assert isinstance(self.component, DraftGate)
         assert self.component.llm is None
         assert self.component.n_requests == 0
@@ -26,7 +26,7 @@ class SilentGateContract(ComponentContract):
         assert [verdict.state is VerdictState.REJECTED for verdict in verdicts] == [False, True, False]
         assert verdicts == [self.component.verdicts([draft], self.corpus, ask_nobody)[0] for draft in drafts]
 
-    def test_what_is_found_has_a_reason_and_a_detail(self) -> None:
+    def test_a_finding_has_a_reason_and_a_detail(self) -> None:
         (verdict,) = self.component.verdicts([self.bad], self.corpus, ask_nobody)
         assert verdict.reason.replace("_", "").isalpha()
         assert verdict.reason.islower()

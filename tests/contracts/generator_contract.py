@@ -105,7 +105,7 @@ class GeneratorContract(ComponentContract):
         assert request.messages == render(own.sample, own.passages)
         assert request.draw == 0
 
-    def test_what_is_filled_in_is_never_read_as_a_template(self) -> None:
+    def test_inserted_texts_are_not_read_as_templates(self) -> None:
         model = Model(lambda request: "{prompt} {answers}")
         self.generate(model, task(MOST_PASSAGES))
         for request in model.asked:
@@ -135,7 +135,7 @@ class GeneratorContract(ComponentContract):
         assert made.answer.latency_s == len(model.calls)
 
     @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED, AnswerState.TRUNCATED])
-    def test_how_all_replies_ended_is_how_the_answer_ends(self, state: AnswerState) -> None:
+    def test_the_answer_has_the_state_that_all_replies_share(self, state: AnswerState) -> None:
         text = "cut" if state is AnswerState.TRUNCATED else ""
         (made,) = self.generate(Model(lambda request: Answer(request.id, state, text)), task(MOST_PASSAGES))
         assert (made.answer.state, made.answer.text) == (state, text)

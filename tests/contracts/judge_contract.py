@@ -118,7 +118,7 @@ class JudgeContract(MetricContract):
             assert request.json_schema is not None
             assert json.loads(json.dumps(request.json_schema))["type"] == "object"
 
-    def test_what_is_prepared_is_json(self) -> None:
+    def test_a_preparation_is_json(self) -> None:
         preparation = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
         kept = json.loads(json.dumps(preparation))
         assert kept == preparation
@@ -189,7 +189,7 @@ class JudgeContract(MetricContract):
         for name, scores in self.judge(JUDGED).scores.items():
             np.testing.assert_array_equal(judgements.scores[name].values, scores.values)
 
-    def test_what_could_not_be_prepared_is_not_judged(self) -> None:
+    def test_samples_whose_preparation_failed_are_not_judged(self) -> None:
         for script, state in ((failed, ScoreState.FAILED), (lambda _: "?", ScoreState.UNPARSABLE)):
             preparing, judging = ScriptedJudge(script), ScriptedJudge(self.reply)
             preparation = self.metric.prepare(samples_of(JUDGED), preparing)

@@ -60,7 +60,7 @@ class ListRerankerContract(ComponentContract):
             assert "{question}" in shown or "other" in shown
             assert request.json_schema is not None
 
-    def test_what_cannot_be_read_or_fails_moves_no_hit_and_is_reported(self) -> None:
+    def test_a_failed_or_unreadable_reply_moves_no_hit_and_is_reported(self) -> None:
         for state, told in ((AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")):
 
             def ask(requests: Sequence[Request], state: AnswerState = state) -> list[Answer]:

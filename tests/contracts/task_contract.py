@@ -47,7 +47,7 @@ class TaskContract(ComponentContract):
         return found
 
     def written(self) -> WrittenDraft:
-        """Of the two sets, by the script."""
+        """Write a draft for the two sets of evidence with scripted replies."""
         return self.component.write("own", self.evidence(), self.corpus, ask)
 
     def test_the_component_implements_its_protocol(self) -> None:

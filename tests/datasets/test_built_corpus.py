@@ -64,7 +64,7 @@ def test_everything_is_counted(folder: Path) -> None:
     assert counts["n_documents_read"] == int(counts["n_documents_kept"]) + n_left_out == 7
 
 
-def test_what_is_cleaned_is_clean(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_cleaning_a_clean_corpus_changes_nothing(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     documents, _ = BuiltCorpus(str(folder)).read()
     again = tmp_path_factory.mktemp("again")
     for an_id, text in zip(documents.ids, documents.texts, strict=True):

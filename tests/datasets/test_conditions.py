@@ -35,7 +35,7 @@ def test_a_value_a_list_or_bounds() -> None:
 @pytest.mark.parametrize(
     "value", [True, None, [], {}, {"at_least": [1]}, {"at_leats": 1}, [["a"]], nan, {"at_most": inf}]
 )
-def test_what_is_none(value: object) -> None:
+def test_invalid_conditions_are_refused(value: object) -> None:
     with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': got .*, expected a string or a number"):
         read_conditions({"conditions": {"year": value}}, "line 1")
 
@@ -47,7 +47,7 @@ def test_only_null_stands_for_no_conditions(value: object) -> None:
 
 
 def test_samples_keep_theirs_and_others_are_written_as_before() -> None:
-    """What was kept before samples could have conditions has the same content, and the same key."""
+    """Samples without conditions keep the content and the key that they had before conditions existed."""
     plain = Sample("1", "qa", Kind.QA, "?", ())
     asking = Sample("2", "qa", Kind.QA, "?", (), conditions=(("year", Condition((2020, "x"), at_most=1.5)),))
     assert "conditions" not in encode_samples([plain])[0]

@@ -292,7 +292,7 @@ class TestPublishedData:
         assert len(samples) == 39
         assert all(sample.gold and known.issuperset(unit.document_id for unit in sample.gold) for sample in samples)
 
-    def test_what_is_found_in_the_corpus(self, published: Benchmark) -> None:
+    def test_gold_passages_are_found_in_the_corpus(self, published: Benchmark) -> None:
         """Whole passages of 3-document items in the corpus: 32 of 90 by the data's own README; here by overlap."""
         notes = published.notes
         assert (notes["n_gold_texts"], notes["n_gold_found_in_corpus"], notes["n_gold_added"]) == (2_091, 201, 56)

@@ -246,7 +246,7 @@ def test_links_to_nothing_and_special_files_are_counted(folder: Path) -> None:
 def test_files_that_the_system_refuses_to_look_at_are_errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_folder = Path.is_dir
 
-    def refusing(path: Path) -> bool:  # as in a folder that may be listed, but not entered
+    def refusing(path: Path) -> bool:  # like a folder that may be listed, but not entered
         if path.name == "a.txt":
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return is_folder(path)

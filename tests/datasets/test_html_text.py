@@ -81,7 +81,7 @@ def test_bytes_of_another_encoding_are_an_error_and_no_guess(content: bytes, mes
     ],
     ids=["deep", "unclosed cells", "unclosed comments", "an unclosed comment", "nested pre"],
 )
-def test_what_is_never_closed_is_read_all_the_same(markup: str, expected: str) -> None:
+def test_unclosed_markup_is_read(markup: str, expected: str) -> None:
     assert text_of(markup) == expected
 
 
@@ -96,7 +96,7 @@ def test_what_is_never_closed_is_read_all_the_same(markup: str, expected: str) -
         (b"<meta charset='rot13'>x", r"a\.html: declares an unknown encoding, 'rot13'"),
     ],
 )
-def test_what_is_not_a_page_is_an_error(markup: bytes, message: str) -> None:
+def test_an_unreadable_page_is_an_error(markup: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_html(markup, "a.html")
 

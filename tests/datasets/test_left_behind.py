@@ -7,7 +7,7 @@ from components.errors import DataError
 from components.protocols import Dataset
 
 
-def test_it_says_that_it_is_not_there() -> None:
+def test_loading_a_data_set_that_was_not_exported_is_an_error() -> None:
     data = LeftBehind("demo")
     assert isinstance(data, Dataset)
     assert data.fingerprint() == ""

@@ -70,7 +70,7 @@ def test_every_kind_has_its_share_in_both_parts() -> None:
             assert rest[kind] > 0
 
 
-def test_what_is_all_connected_cannot_be_parted() -> None:
+def test_a_fully_connected_data_set_cannot_be_split() -> None:
     with pytest.raises(DataError, match="clustered: all 20 samples are connected by gold documents"):
         Part(Clustered(n_in_common=20)).load()
 
@@ -79,7 +79,7 @@ def test_the_limit_is_one_of_the_part() -> None:
     assert len(Part(Clustered(), 0.3, limit=5).load().samples) == 5
 
 
-def test_it_stands_for_the_whole_in_name_and_content() -> None:
+def test_a_part_has_the_name_and_fingerprint_of_the_whole() -> None:
     part = Part(Demo())
     assert (part.name, part.fingerprint()) == ("demo", Demo().fingerprint())
     assert part.source is None
@@ -87,7 +87,7 @@ def test_it_stands_for_the_whole_in_name_and_content() -> None:
 
 @dataclass(frozen=True)
 class OverSource(Clustered):
-    """Its documents are read by themselves."""
+    """A data set whose documents are read separately."""
 
     source: ClassVar[str] = "the source"
 

@@ -132,7 +132,7 @@ class TestJson:
         with pytest.raises(DataError, match=r"not JSON at byte offset \d+ \(line 1\)"):
             read_json(written(tmp_path, content), WANTED, accept_truncated=True)
 
-    def test_what_comes_behind_the_end_is_not_a_cut(self, tmp_path: Path) -> None:
+    def test_extra_text_after_the_json_does_not_count_as_truncation(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"not JSON .* Extra data"):
             read_json(written(tmp_path, "[{}, {}] 0"), WANTED, accept_truncated=True)
 

@@ -36,7 +36,7 @@ def test_terms_that_are_left_out_weigh_nothing(settings: tuple[int, int], kept: 
 
 
 def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
-    """With all singular vectors the projection is a rotation, which keeps the cosines of the weighted counts."""
+    """All singular vectors make the projection a rotation, which keeps the cosines of the weighted counts."""
     texts = ["西湖 西湖 故宫", "西湖 长城", "故宫 长城"]
     table = build_term_table(texts, RjiebaWords())
     embedder = Lsa(min_documents=1)

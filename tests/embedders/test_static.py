@@ -101,7 +101,7 @@ def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) 
     path = model / "tokenizer.json"
     tokenizer = json.loads(path.read_text(encoding="utf-8"))
     vocabulary = tokenizer["model"]["vocab"]
-    vocabulary["北"] = 2 * len(vocabulary)  # as many tokens as rows, but one with an id behind the last row
+    vocabulary["北"] = 2 * len(vocabulary)  # one token's id is behind the last row
     path.write_text(json.dumps(tokenizer), encoding="utf-8")
     with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, expected one row per id"):
         vectors(model, TEXTS)

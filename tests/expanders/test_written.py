@@ -118,6 +118,30 @@ def test_options_that_take_a_plain_text(option: str, is_taken: bool) -> None:
     assert expander.get("takes_plain_text", False) == is_taken
 
 
+def test_a_string_instead_of_a_list_is_a_single_query() -> None:
+    assert queries(written(), '{"texts": " a b "}') == ("a b",)
+    assert queries(written(n_texts=8, joined=True), '{"texts": "a, b"}') == ("a, b",)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_form_of_an_option_is_not_a_query(option: str, language: str) -> None:
+    wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
+    form = wording["instruction"].splitlines()[-1]
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        return [Answer(request.id, AnswerState.OK, form) for request in requests]
+
+    (expansion,) = written(**wording, n_texts=4).write([PLAIN], ask)
+    assert expansion.queries == (PLAIN.question,)
+    assert expansion.unread
+
+
+def test_texts_beside_a_placeholder_are_read() -> None:
+    own = written(instruction='{question} {"texts": ["keyword", ...]}', n_texts=3)
+    assert queries(own, '{"texts": ["keyword", "bridge", "..."]}') == ("bridge",)
+
+
 def test_a_reply_that_cannot_be_read_is_requested_again() -> None:
     asked: list[Request] = []
 

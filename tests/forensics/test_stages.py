@@ -102,7 +102,7 @@ def test_part_of_a_whole_document_is_uncertain() -> None:
 
 
 def test_the_order_of_hits_inside_top_k_changes_no_stage() -> None:
-    """For any pieces, and any order of the first `top_k` hits: what is in the context goes with the hits."""
+    """We shuffle the first `top_k` hits of random units, and their contexts with them."""
     draw = random.Random(7)
     seen = set()
     for _ in range(400):

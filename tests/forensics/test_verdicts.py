@@ -63,7 +63,7 @@ def test_stage_and_outcome_make_the_class(
     assert (verdict.stage, verdict.outcome, verdict.failure) == (stage, outcome, failure)
 
 
-def test_what_a_wrong_answer_follows_is_looked_up_in_the_prompt() -> None:
+def test_the_origin_of_a_wrong_answer_is_looked_up_in_the_prompt() -> None:
     examined = examine(ROW, 2, None, None)
     assert examined.needs_texts
     texts = PromptTexts(["Ada Stone built the bridge."], ["Somebody from the north of the town was there."])

@@ -27,12 +27,12 @@ class TestContextualHeader(ComponentContract):
         texts = SpanTexts(DOCUMENTS.texts, CHUNKS)
         assert seen[1] == f"First|{DOCUMENTS.texts[0]}|{texts[1]}"
 
-    def test_what_fails_leaves_a_chunk_without_a_header(self) -> None:
+    def test_a_failed_request_leaves_a_chunk_without_a_header(self) -> None:
         def ask(requests: Sequence[Request]) -> list[Answer]:
             return [Answer(request.id, AnswerState.ERROR, error="broken") for request in requests]
 
         written = HEADER.write_by_asking(DOCUMENTS, CHUNKS, ask)
         assert [(own.text, own.failed) for own in written] == [("", "broken")] * 3
 
-    def test_what_is_wrong_is_reported(self) -> None:
+    def test_an_instruction_without_the_chunk_is_reported(self) -> None:
         assert replace(HEADER, instruction="{document}").check() == ["instruction: has no {chunk}"]

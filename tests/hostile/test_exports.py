@@ -128,7 +128,7 @@ def test_unknown_components_are_refused(folder: Path, evil: Planted) -> None:
         runner.load_pipeline(folder)
 
 
-def test_what_is_trusted_runs(folder: Path, evil: Planted) -> None:
+def test_a_trusted_export_runs_its_program(folder: Path, evil: Planted) -> None:
     change(folder, lambda described: described["components"].update(llm=vllm(evil.program, start_timeout_s=30)))
     pipeline = runner.load_pipeline(folder, trust=True)
     with pytest.raises(ComponentError, match="the server ended before it was healthy"):
@@ -154,7 +154,7 @@ def test_no_array_is_unpickled(folder: Path, evil: Planted) -> None:
             for name in stage["files"]:
                 if name.endswith(".npy"):
                     path = root / stage["folder"] / name
-                    path.unlink()  # it may be a link to the store's
+                    path.unlink()  # the file may be a hard link to the store's file
                     np.save(path, pickled, allow_pickle=True)
                     stage["files"][name] = [sha256(path.read_bytes()).hexdigest(), path.stat().st_size]
 

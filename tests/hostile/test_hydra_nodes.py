@@ -74,7 +74,7 @@ def test_no_composition_accepts_code(form: str, evil: Planted) -> None:
                 hydra.compose_config("config", [*LOGS, override], RunMode.RUN, from_shell=False)
             except (HydraException, OmegaConfBaseException):
                 n_refused += 1
-            else:  # where Hydra builds nothing
+            else:  # Hydra builds no object here
                 assert form in ("class", "object"), override
             assert not evil.has_run, override
     assert n_refused > len(PLACES) / 4
@@ -221,7 +221,7 @@ class TestCodeThatIsNamed:
             ("hydra.job.env_copy=[PATH]",),
         ],
     )
-    def test_what_hydra_ships_stays(self, overrides: tuple[str, ...]) -> None:
+    def test_overrides_with_hydras_own_classes_are_accepted(self, overrides: tuple[str, ...]) -> None:
         assert compose_config(overrides)["top_k"] == 5
 
     @pytest.mark.parametrize("node", ["hydra/sweeper=basic", "hydra.sweeper._target_=${target}"])

@@ -40,7 +40,7 @@ KNOWN = {
     "runner/launch/preloading.py": {"import_module"},
     "runner/pipeline/building.py": {"importlib.import_module"},  # ours, and what run.plugins names
     "runner/output/logging_process.py": {"importlib.import_module"},
-    "runner/serving/nodes.py": {"import_module"},  # of nodes that were checked
+    "runner/serving/nodes.py": {"import_module"},  # the nodes were checked before
     "runner/engine/plugins/trusted.py": {"import_module"},  # ours
 }
 
@@ -81,7 +81,7 @@ def test_all_that_is_known_is_there() -> None:
         ("map(pickle.loads, parts)", ["pickle.loads"]),
     ],
 )
-def test_what_is_found(text: str, expected: list[str], tmp_path: Path) -> None:
+def test_unsafe_readers_are_found(text: str, expected: list[str], tmp_path: Path) -> None:
     path = tmp_path / "reader.py"
     path.write_text(text)
     assert list(calls(path)) == expected

@@ -55,7 +55,7 @@ def copy_poisoned(sweep: Path, copy: Path) -> None:
         cell = json.loads(path.read_text(encoding="utf-8"))
         cell["config"] = poisoned(cell["config"])
         cell["config"]["run"]["plugins"] = [NAME, "os"]
-        del cell["ranking_metrics"]  # as results of earlier versions
+        del cell["ranking_metrics"]  # results of earlier versions lack it
         path.write_text(json.dumps(cell), encoding="utf-8")
 
 

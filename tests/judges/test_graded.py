@@ -213,7 +213,7 @@ class TestPerPassage:
         assert [request.messages[1].content for request in ask.requests] == ["西湖在哪？|甲", "西湖在哪？|乙"]
         assert [request.id for request in ask.requests] == ["s#1", "s#2"]
 
-    def test_it_reads_no_answers(self) -> None:
+    def test_a_metric_per_passage_reads_no_answers(self) -> None:
         assert not RELEVANCE.reads_answers
         assert ACCURACY.reads_answers
 

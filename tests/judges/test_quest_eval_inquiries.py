@@ -18,6 +18,14 @@ def test_questions_are_asked_about_the_text() -> None:
     assert inquiry.read('{"key_info": ["杭州"], "questions": ["在哪？"]}') == ("在哪？",)
 
 
+def test_the_form_of_a_request_for_questions_is_not_a_reply() -> None:
+    form = '{"key_info": ["first item"], "questions": ["first question", "second question"]}'
+    inquiry = questions_about(SourceText(SAMPLE, "Text"), "", "{text} Print " + form)
+    assert inquiry.read(form) is None
+    assert inquiry.read('{"key_info": [], "questions": []}') == ()
+    assert inquiry.read('{"key_info": ["1932"], "questions": ["..."]}') is None
+
+
 def test_answers_are_asked_by_number() -> None:
     inquiry = answers_from(
         SourceText(SAMPLE, "文字", ("在哪？", "{text}？")), "", "{text}|{questions}|{cannot_infer}", "无法推断"
@@ -67,6 +75,7 @@ def test_answers_are_read_from_replies(text: str) -> None:
         '{"answers": [{"answer": "甲"}, {"answer": "乙"}]}',
         '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": null}]}',
         '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": " "}]}',
+        '{"answers": [{"number": 1, "answer": "..."}, {"number": 2, "answer": "..."}]}',
         "1. 甲\n2. 乙",
         "",
     ],

@@ -53,7 +53,7 @@ def test_the_published_scores(golden: list[dict[str, Any]]) -> None:
         assert [found[name] for name in NAMES[2:]] == pytest.approx(published, abs=1e-9), case["id"]
 
 
-def test_where_plain_and_published_differ(golden: list[dict[str, Any]]) -> None:
+def test_plain_and_published_precision_are_equal_without_white_space(golden: list[dict[str, Any]]) -> None:
     """The two are equal without white space if any question is answered."""
     n_equal = 0
     for case in golden:

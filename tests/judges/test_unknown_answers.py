@@ -37,7 +37,7 @@ def test_words_about_the_text_or_the_question_are_not_an_answer(answer: str) -> 
 
 
 @pytest.mark.parametrize("answer", ["文本", "根据文本是杭州", "信息未提及的人", "具体时间", "答案"])
-def test_they_alone_are_answers(answer: str) -> None:
+def test_parts_of_the_phrases_do_not_mean_unknown(answer: str) -> None:
     assert not PHRASES.mean_unknown(answer)
 
 

@@ -59,7 +59,7 @@ def servers(place: Path) -> list[int]:
         try:
             words = file.read_bytes().decode().split("\0")
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
         if str(FAKE) in words and any(word.startswith(f"{place}{os.sep}") for word in words):
             found.append(int(file.parent.name))
     return found

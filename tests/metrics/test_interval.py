@@ -164,7 +164,7 @@ class TestSharesThatAreNearlyAllAlike:
         for bound in (low, high):
             assert (bound - 0.1) ** 2 == pytest.approx(spread * bound * (1 - bound))
 
-    def test_it_is_forgotten_where_clusters_differ(self) -> None:
+    def test_clusters_that_differ_get_the_plain_interval(self) -> None:
         values = np.random.default_rng(0).random(60)
         low, high = _bounds(_interval(values))
         assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 59) * stats.sem(values), rel=0.03)

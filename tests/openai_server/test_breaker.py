@@ -12,7 +12,7 @@ BUSY, TOO_LONG, NO_KEY = (HttpError(status, "", {}) for status in (503, 400, 401
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Its only number is the time."""
+    """Replace the monotonic clock. The only number in the list is the time."""
     now = [1000.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     return now

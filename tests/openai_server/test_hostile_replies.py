@@ -53,7 +53,10 @@ def test_every_chat_reply_is_an_answer_that_is_kept_and_read_again(
         answers = list(answers_to(kind("m", **settings), bodies))
     assert {answer.request_id for answer in answers} == set(bodies)
     failed = Counter(answer.error_class for answer in answers if answer.state is AnswerState.ERROR)
-    assert failed.keys() <= {ErrorClass.MALFORMED, ErrorClass.TOO_LONG}  # those of Ollama that fill the window
+    assert failed.keys() <= {
+        ErrorClass.MALFORMED,
+        ErrorClass.TOO_LONG,
+    }  # too long: Ollama's replies that fill the window
     assert len(bodies) / 5 < failed[ErrorClass.MALFORMED] < len(bodies) * 0.9
     kept = store.replies("k").add_all(answers)
     whole = {answer.request_id: answer for answer in kept if answer.state is not AnswerState.ERROR}

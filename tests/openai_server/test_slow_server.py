@@ -130,6 +130,20 @@ class TestReport:
         assert "judge.llm.max_requests_per_minute" in lines[1]
         assert all(record.levelno == logging.WARNING for record in caplog.records)
 
+    @pytest.mark.parametrize(
+        ("settings", "said"),
+        [
+            ("embedder", "lower embedder.concurrency or embedder.batch_size"),
+            ("reranker", "lower reranker.concurrency or reranker.batch_size"),
+            ("llm", "lower llm.concurrency"),
+        ],
+    )
+    def test_a_slow_server_of_batches_gets_smaller_ones(
+        self, caplog: pytest.LogCaptureFixture, settings: str, said: str
+    ) -> None:
+        RetryReport().asked_again("m at host", "why; asking again", ErrorClass.TIMEOUT, settings, "")
+        assert caplog.records[0].getMessage().endswith(said)
+
 
 class TestWindow:
     def test_the_window_is_unlimited_until_a_timeout(self) -> None:

@@ -50,7 +50,7 @@ def test_the_next_token_has_another_random_number() -> None:
 
 
 class OnDevice(NamedTuple):
-    """What the size of a batch depends on: a model's configuration, its dtype and its device."""
+    """The properties of a model that determine the batch size: configuration, dtype and device."""
 
     config: object
     dtype: object
@@ -59,7 +59,7 @@ class OnDevice(NamedTuple):
 
 @pytest.fixture
 def config(tmp_path: Path) -> object:
-    """Of a model with 2 layers, 2 heads for keys and values of 16 dimensions each, and 64 inner dimensions."""
+    """Configuration of a model with 2 layers, 2 key-value heads of 16 dimensions each, and 64 inner dimensions."""
     from transformers import AutoConfig
 
     return AutoConfig.from_pretrained(save_qwen2(tmp_path))

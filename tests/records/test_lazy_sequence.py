@@ -46,7 +46,7 @@ def column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> documents.Documen
 
 
 @pytest.mark.parametrize("name", ["spans", "rows", "on_disk", "column"])
-def test_it_is_read_as_a_list_is(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_lazy_sequence_reads_like_a_list(name: str, request: pytest.FixtureRequest) -> None:
     texts: Sequence[str] = request.getfixturevalue(name)
     n = len(TEXTS)
     assert len(texts) == n

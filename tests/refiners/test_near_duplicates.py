@@ -16,7 +16,7 @@ class TestWithoutNearDuplicates(RefinementContract):
         assert list(refined.texts) == [*texts[:2], "", ""]
         assert refined.counts == {"n_near_duplicates_left_out": 2}
 
-    def test_what_is_like_a_document_that_was_left_out_alone_is_kept(self) -> None:
+    def test_a_document_that_only_resembles_a_dropped_one_is_kept(self) -> None:
         """a and b are alike, and so are b and c, but not a and c."""
         letters = "".join(Random(0).choices("abcdefghijklmnopqrstuvwxyz", k=140))
         texts = [letters[first : first + 100] for first in (0, 20, 40)]

@@ -31,7 +31,7 @@ class TestSummaries(ComponentContract):
         assert self.asked == [f"T{n}: {DOCUMENTS.texts[n]}" for n in range(2, 7)], "blank documents are not asked about"
         assert [own.text for own in asked] == list(refined.texts[2:])
 
-    def test_what_fails_or_cannot_be_read_leaves_the_document_as_it_is(self) -> None:
+    def test_a_failed_or_unreadable_summary_leaves_the_document_unchanged(self) -> None:
         for state, told, n_asked in ((AnswerState.ERROR, "failed", 1), (AnswerState.REFUSED, "unread", 2)):
             n_requests = 0
 
@@ -51,7 +51,7 @@ class TestSummaries(ComponentContract):
         refined, asked = SUMMARIES.refine_by_asking(Documents((), (), ()), self.ask)
         assert (list(refined.texts), asked) == ([], [])
 
-    def test_what_is_wrong_is_reported(self) -> None:
+    def test_invalid_settings_are_reported(self) -> None:
         assert replace(SUMMARIES, instruction="{title} {body}").check() == [
             "instruction: has no {text}", "instruction: has {body}, expected only {text} and {title}",
         ]  # fmt: skip

@@ -45,7 +45,7 @@ def test_no_gold_in_the_corpus() -> None:
 
 
 def test_all_of_the_gold_is_covered() -> None:
-    """For many random units: what any retriever could reach at best."""
+    """The oracle covers random units completely: no retriever could do better."""
     rng = np.random.default_rng(0)
     units = [(name, *sorted(rng.choice(101, 2, replace=False).tolist())) for name in rng.choice(["a", "b", "c"], 200)]
     gold = [tuple(Evidence(str(d), s, e) for d, s, e in units[i : i + 2]) for i in range(0, 200, 2)]

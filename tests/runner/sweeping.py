@@ -37,7 +37,7 @@ SMALL = ("dataset.limit=12", "retriever=bm25", "embedder=hashing", "metrics.inte
 """A cell of a second: 12 samples, no model of any kind."""
 
 QUIET = ("tracking=none", "run.progress=false", "run.workers=1")
-"""To start other processes takes longer than cells as small as these."""
+"""A single process, because starting workers takes longer than these small cells."""
 RANKING_ONLY = ("metrics=retrieval",)
 FEW_METRICS = (
     "metrics.scores.trec.measures=[ndcg@10]",

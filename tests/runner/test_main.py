@@ -28,7 +28,7 @@ run()
     "body",
     [
         "press()",
-        "exec('press()', globals())",  # as dataclasses are made when modules are loaded
+        "exec('press()', globals())",  # dataclasses run such code when modules are loaded
         "atexit.register(press)",  # once all is done, while the interpreter ends
     ],
 )

@@ -26,6 +26,7 @@ ENCODINGS = {
     "JSON in JSON": lambda secret: json.dumps({"a": json.dumps({"b": secret})}),
     "JSON with all letters": lambda secret: json.dumps(secret, ensure_ascii=False),
     "repr": lambda secret: repr({"key": secret}),
+    "repr of a repr": lambda secret: repr([repr(secret)]),
     "repr of bytes": lambda secret: repr(secret.encode()),
     "HTML": html.escape,
     "percent twice": lambda secret: quote(quote(secret, safe=""), safe=""),
@@ -115,6 +116,7 @@ def test_text_that_looks_secret_is_hidden_in_messages_but_not_in_answers(text: s
         "export HF_TOKEN=$MY_TOKEN_1234567890",
         '{"key": "id", "token": "word"}',
         "the keyboard, a monkey and the key: 12345678",
+        "Key 'handlers' is not in struct\n    full_key: hydra.job_logging.root.handlers",
     ],
 )
 def test_messages_without_a_secret_stay_as_they_are(text: str) -> None:

@@ -18,6 +18,15 @@ warnings.warn(secret)
 def raising(): raise RuntimeError(secret)
 thread = threading.Thread(target=raising); thread.start(); thread.join()
 logging.error("%d is wrong", "no number")
+logging.error("too many", secret)
+logging.error("%(name)s", {"key": secret})
+class Textless:
+    def __str__(self): raise AttributeError(secret)
+    __repr__ = __str__
+logging.error("%s", Textless())
+class Closing:
+    def __del__(self): raise OSError(secret)
+Closing()
 raise KeyError(secret)
 """
 
@@ -35,3 +44,7 @@ def test_no_output_of_a_process_shows_the_secret() -> None:
     ]
     assert shown == [True] * 4
     assert "KeyError: '***'" in done.stderr
+    assert "Exception ignored in" in done.stderr
+    assert "OSError: ***" in done.stderr
+    assert "too many (a wrong call of logging, with arguments ('***',))" in done.stderr
+    assert "%d is wrong (a wrong call of logging, with arguments ('no number',))" in done.stderr

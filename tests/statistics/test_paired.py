@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from components.statistics import Comparison, PairedTest
+from components.statistics import Comparison, PairedTest, chance, contributions
 from tests.statistics.cells import scores_of
 
 TEST = PairedTest()
@@ -57,7 +57,7 @@ class TestP:
         found = compare(np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1]))
         assert found.p is not None
         assert found.p >= 0.47
-        assert TEST.smallest_p(2) == 0.5
+        assert TEST.smallest_p(2, 2.0) == 0.5
 
     def test_of_a_few_differing_samples_is_mcnemars(self) -> None:
         """Six of 300 answers differ, all to one side: 2 / 2^6, however many agree."""
@@ -93,8 +93,36 @@ class TestP:
         assert (found.p, found.difference) == (1.0, 0.0)
 
     def test_p_is_never_zero(self) -> None:
-        assert compare(np.full(N, 3.0)).p == pytest.approx(TEST.smallest_p(20)) == pytest.approx((2 / 3) ** 20)
-        assert compare(np.ones(N)).p == TEST.smallest_p(20, is_right_or_wrong=True) > 0
+        even = np.repeat(np.arange(20), 3)
+        graded, right = (compare(np.full(60, value), even) for value in (3.0, 1.0))
+        assert graded.n_effective == right.n_effective == pytest.approx(20)
+        assert graded.p == pytest.approx(TEST.smallest_p(20, 20.0)) == pytest.approx((2 / 3) ** 20)
+        assert right.p == TEST.smallest_p(20, 20.0, is_right_or_wrong=True) > 0
+
+    def test_p_of_unequal_groups_is_bounded_by_their_effective_number(self) -> None:
+        """Half of the samples in one group and a quarter in each of two are worth 1 / .375 groups."""
+        clusters, n_effective = np.repeat([0, 1, 2], [4, 2, 2]), 1 / 0.375
+        for difference, base in ((0.3, 2 / 3), (1.0, 1 / 2)):
+            differences = contributions(scores_of([np.zeros(8), np.full(8, difference)], clusters)).against(0, [1])
+            assert chance.floors(differences) == pytest.approx([base**n_effective])
+        assert compare(np.full(8, 0.3), clusters).n_effective == pytest.approx(n_effective)
+        assert TEST.smallest_p(3, n_effective) == pytest.approx((2 / 3) ** n_effective)
+        of_swaps = 2.0**-2  # of two of eight sign patterns, more than (1 / 2) ** n_effective
+        assert TEST.smallest_p(3, n_effective, is_right_or_wrong=True) == pytest.approx(of_swaps)
+
+    def test_a_few_large_groups_of_many_cannot_show_a_difference(self) -> None:
+        """Twenty groups, all with the same right-or-wrong difference: one has half of the samples."""
+        clusters = np.repeat(np.arange(20), [19, *[1] * 19])
+        found = compare(np.ones(38), clusters)
+        assert found.n_effective == pytest.approx(1 / (0.25 + 19 / 38**2))
+        assert found.p == pytest.approx(0.5**found.n_effective)
+        assert TEST.smallest_p(20, found.n_effective, is_right_or_wrong=True) == pytest.approx(found.p)
+
+    def test_only_differing_groups_count(self) -> None:
+        """A large group in which two cells are equal says nothing about their difference."""
+        clusters = np.repeat(np.arange(20), [30, *[1] * 19])
+        found = compare(np.repeat([0.0, 0.5], [40, 9]), clusters)
+        assert found.p == pytest.approx((2 / 3) ** 9, rel=0.01)
 
     def test_p_does_not_depend_on_names_of_clusters_or_the_order_of_samples(self) -> None:
         values = differences(8, 0.3)
@@ -158,7 +186,7 @@ class TestStandardError:
         assert found.df == 7
 
     def test_and_interval_are_withheld_where_a_subset_is_a_single_cluster(self) -> None:
-        """Its own spread is not known, and would count as none."""
+        """The spread of a single cluster is unknown, and would count as 0."""
         values, strata = np.append(differences(7, n=30), 9.0), np.repeat([0, 1], [30, 1])
         (found,) = TEST.compare(scores_of([np.zeros(31), values], np.arange(31), strata), 0.05)
         assert (found.low, found.high, found.standard_error, found.critical) == (None, None, None, None)
@@ -167,12 +195,12 @@ class TestStandardError:
 
 
 class TestSamples:
-    def test_that_do_not_exist_give_no_numbers(self) -> None:
+    def test_comparing_no_samples_gives_no_numbers(self) -> None:
         assert compare(np.zeros(0), np.zeros(0, dtype=np.int64)) == Comparison(0, 0)
 
     def test_of_one_cluster_show_nothing_about_others(self) -> None:
         found = compare(np.array([1.0, 2.0]), np.array([7, 7]))
-        assert found == Comparison(2, 1, 1.5, p=1.0)
+        assert found == Comparison(2, 1, 1.5, p=1.0, n_effective=1.0)
 
     def test_of_large_clusters_weigh_more(self) -> None:
         assert compare(np.array([1.0, 1.0, 1.0, -1.0]), np.array([0, 0, 0, 1])).difference == 0.5

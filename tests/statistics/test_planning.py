@@ -83,11 +83,11 @@ class TestMeasured:
 class TestAssumed:
     def test_independent_samples_have_the_error_of_a_mean(self) -> None:
         found = assumed_precision(np.arange(100), deviation=0.25, correlation=0.1)
-        assert found == Precision((0.025, 0.025), 99, 100)
+        assert found == Precision((0.025, 0.025), 99, 100, 100.0)
 
     def test_samples_of_one_cluster_that_are_alike_count_as_one(self) -> None:
         found = assumed_precision(np.repeat(np.arange(25), 4), deviation=0.25, correlation=1.0)
-        assert found == Precision((0.05, 0.05), 24, 25)
+        assert found == Precision((0.05, 0.05), 24, 25, 25.0)
 
     def test_without_samples_no_difference_is_detectable(self) -> None:
         nothing = assumed_precision(np.zeros(0, dtype=np.int64), deviation=0.25, correlation=0.1)
@@ -95,20 +95,33 @@ class TestAssumed:
 
 
 def test_the_more_cells_the_larger_a_difference_must_be() -> None:
-    precision = Precision((0.01, 0.01), 99, 100)
+    precision = Precision((0.01, 0.01), 99, 100, 100.0)
     sizes = [precision.detectable(n_cells)[0] for n_cells in (2, 6, 40)]
     assert sizes == pytest.approx([0.0283, 0.0375, 0.0486], abs=1e-4)
 
 
 @pytest.mark.parametrize(("n_clusters", "is_enough"), [(7, False), (8, True)])
 def test_with_too_few_clusters_no_difference_is_detectable(n_clusters: int, *, is_enough: bool) -> None:
-    size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters).detectable(2)
+    size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters, n_clusters).detectable(2)
     assert np.isfinite(size) == is_enough
+
+
+@pytest.mark.parametrize(("largest", "is_enough"), [(20, True), (60, False)])
+def test_with_a_few_large_clusters_no_difference_is_detectable(largest: int, *, is_enough: bool) -> None:
+    """Of forty clusters, one to four samples each, one is larger. (2 / 3)^7.39 is .05."""
+    sizes = np.array([largest, *np.resize([1, 2, 3, 4], 39)])
+    clusters = np.repeat(np.arange(40), sizes)
+    values = np.random.default_rng(0).normal(size=(2, len(clusters)))
+    measured = measured_precision(scores_of(list(values), clusters), larger_is_better=True)
+    assert measured is not None
+    for precision in (measured, assumed_precision(clusters, deviation=0.25, correlation=0.1)):
+        assert precision.n_effective == pytest.approx(len(clusters) ** 2 / (sizes**2).sum())
+        assert (precision.n_effective > 7.39) == np.isfinite(precision.detectable(2)).all() == is_enough
 
 
 @pytest.mark.parametrize("n_clusters", [8, 300])
 def test_times_as_many_clusters_make_the_difference_detectable(n_clusters: int) -> None:
-    precision = Precision((0.01, 0.03), n_clusters - 1, n_clusters, excess=1.2)
+    precision = Precision((0.01, 0.03), n_clusters - 1, n_clusters, n_clusters, excess=1.2)
     for error, times in zip(precision.standard_errors, precision.times_as_many(0.02, 6), strict=True):
         alone = replace(precision, standard_errors=(error, error))
         assert alone.detectable(6, times) == pytest.approx([0.02, 0.02], rel=0.03)

@@ -20,13 +20,13 @@ FIRST_TWO = np.array([[-1.0], [1.0], [0.0]])
 
 
 def three_cells() -> list[NDArray[np.float64]]:
-    """Of 20 samples 18, 17 and 10 right; the first two disagree on three."""
+    """Return cells with 18, 17 and 10 of 20 samples right. The first two disagree on three samples."""
     cells = np.zeros((3, 20))
     cells[0, :18] = cells[1, 1:17] = cells[1, 19] = cells[2, :10] = 1.0
     return list(cells)
 
 
-class TestWhatCellsAreLike:
+class TestCellSimilarity:
     def test_two_cells_disagree_on_samples(self) -> None:
         (found,) = right_or_wrong(scores_of(three_cells(), np.arange(20)), FIRST_TWO)
         assert found is not None

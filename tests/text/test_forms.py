@@ -128,7 +128,7 @@ def test_tokens_of_sacrebleu(text: str, language: str, tokenizer: str) -> None:
     ],
 )
 def test_words_that_rouge_chinese_sees(text: str) -> None:
-    """Its own count of words, from its own cutting of the same joined words."""
+    """We compare with the words that rouge_chinese's sentence splitter returns for the same joined words."""
     joined = " ".join(JiebaWords().tokenize([text])[0])
     found = units(RougeChineseWords(), text)
     sentences = [" ".join(line.split()) for line in Rouge().cut_sent(joined) if line]
@@ -140,7 +140,7 @@ def test_an_unknown_language_is_an_error() -> None:
 
 
 def test_chinese_tokens_are_those_of_sacrebleu() -> None:
-    """It is asked about the runs between Chinese characters only: whatever they are next to, it must not matter."""
+    """We tokenize only the runs between Chinese characters with sacreBLEU, so their neighbours must not matter."""
     tokenize = sacrebleu.BLEU(tokenize="zh").tokenizer
     random = Random(0)
     alphabet = "中国一。，、！（）《》…“”·㐀〇 \u3000\u00a0\n\t.,-+%&<>\"'()[]/:a B0 1 2 9é ¥￥😀\u200b"

@@ -61,12 +61,12 @@ def _awkward_texts() -> list[str]:
 @pytest.fixture(scope="module")
 def jiebas_own() -> jieba.Tokenizer:
     segmenter = jieba.Tokenizer()
-    segmenter.initialize()  # for half a second
+    segmenter.initialize()  # takes half a second
     return segmenter
 
 
 def test_the_dictionary_is_jiebas(jiebas_own: jieba.Tokenizer) -> None:
-    """In which beginnings of words stand too, with a frequency of 0."""
+    """The dictionary also contains beginnings of words, with a frequency of 0."""
     assert len(jiebas_own.FREQ) > 400_000
     assert [word for word, n in jiebas_own.FREQ.items() if rjieba.has_word(word) != (n > 0)] == []
 

@@ -17,7 +17,7 @@ import numpy as np
 
 @dataclass
 class Collection:
-    """Its configuration, as it came, and its vectors by id."""
+    """A collection: its configuration as received, and its vectors by id."""
 
     configuration: dict[str, Any]
     points: dict[int, list[float]] = field(default_factory=dict)

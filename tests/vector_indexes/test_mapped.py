@@ -37,7 +37,7 @@ def test_an_index_is_what_faiss_writes_and_is_searched_where_it_lies(tmp_path: P
     assert array.tobytes() == faiss.serialize_index(index).tobytes()
     again = index_over(array)
     del array
-    (tmp_path / "faiss.npy").unlink()  # as if the store were pruned: what was mapped can be read still
+    (tmp_path / "faiss.npy").unlink()  # the store was pruned, but a mapped array stays readable
     gc.collect()
     queries = random_vectors(5, seed=1)
     for found, expected in zip(again.search(queries, 10), index.search(queries, 10), strict=True):

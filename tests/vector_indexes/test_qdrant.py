@@ -88,7 +88,7 @@ def test_a_complete_collection_is_reused_and_a_partial_one_completed(
     index.build(VECTORS, place(tmp_path))
     assert len(points) == 700
     assert server.n_requests("PUT", "/rag-grid-abc") == 1
-    points[700] = points[0]  # by somebody else
+    points[700] = points[0]  # another client overwrites the point
     index.build(VECTORS, place(tmp_path))
     assert len(server.collections["rag-grid-abc"].points) == 700
 

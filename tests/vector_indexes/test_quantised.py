@@ -129,7 +129,7 @@ class TestRescoring:
         np.testing.assert_array_equal(found.chunk, exact.chunk)
         np.testing.assert_allclose(found.score, exact.score, atol=1e-6)
 
-    def test_how_many_are_rescored_leaves_the_index_as_it_is(self, index: Truncated | Int8 | Binary) -> None:
+    def test_rescoring_settings_keep_the_built_index(self, index: Truncated | Int8 | Binary) -> None:
         assert replace(index, rescore=False, oversampling=2.0).as_built == index.as_built
         assert replace(index, dimensions=16).as_built != index.as_built
 

@@ -18,7 +18,7 @@ class Location:
 
     - `quote_not_found`: the evidence is not in the documents;
     - `quote_ambiguous`: it is in several places;
-    - `evidence_unused`: a draft over several texts cites nothing of one of them;
+    - `evidence_unused`: a draft over several texts does not cite one of the texts;
     - `evidence_removed`: the evidence is in a document that the draft removes from the corpus;
     - `cited_elsewhere`: the words are in another sentence than the cited one. This is only a remark.
 

@@ -37,7 +37,7 @@ class _Cited(NamedTuple):
 
 
 def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateVerdict:
-    """Return the draft with its gold, or the reason why it has none.
+    """Return the draft with its gold, or the reason why it lacks gold.
 
     Gold units are sorted by document and start. They do not overlap or touch, and have no white space at their ends.
     `texts` are the documents by id. A draft with gold and without quotes, from a task that knows its places, is

@@ -32,8 +32,8 @@ class WriterWording:
         return missing_places("instruction", self.instruction, ("{documents}", "{topic}"))
 
     def request(self, evidence: EvidenceSet, corpus: SourceCorpus, kind: Kind, schema: Mapping[str, object]) -> Request:
-        """Return a request for one JSON object about an evidence set. A backend knows nothing of the sample beyond the
-        messages.
+        """Return a request for one JSON object about an evidence set. A backend sees only the messages, not the
+        sample.
         """
         about = Sample(evidence.id, "", kind, "", ())
         return Request(evidence.id, self.messages(evidence, corpus), about, (), schema)

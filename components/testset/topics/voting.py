@@ -71,7 +71,7 @@ class TopicVotes:
 class TopicVoting:
     """Each voter chooses the main topic of a text, or none. A choice of two thirds of all voters wins.
 
-    Otherwise the adjudicator chooses among the voted topics. If none of them fits, or if its reply cannot be read, the
+    Otherwise the adjudicator chooses among the voted topics. If no topic fits, or if the reply is unreadable, the
     document has no topic. A vote that cannot be read, or whose request failed, counts for no option.
 
     Options are shuffled for each voter and document by `seed`. Source of the idea, with one classifier: Wang et al.
@@ -82,7 +82,7 @@ class TopicVoting:
     adjudicator: Voter
     seed: int = 0
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return an error without voters, or for a voter with the adjudicator's name."""

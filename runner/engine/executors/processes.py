@@ -18,6 +18,7 @@ from pathlib import Path
 
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
+from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
 from runner.console.endings import TERMINAL_SIGNALS, endings_deferred
 from runner.engine.executors.contexts import WorkerProcess, start_worker, warn_if_crowded
@@ -137,6 +138,7 @@ def _work(start: _Start, tasks: Connection) -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has inherited the parent's handler
     end_with_parent()  # otherwise it would keep sending paid requests
+    mask_output()  # a spawned worker has not inherited it
     if hasattr(os, "register_at_fork"):  # a component's child would hold the pipe open after this process was killed
         os.register_at_fork(after_in_child=tasks.close)
     gc.freeze()  # objects of the parent stay, so the garbage collector can skip them

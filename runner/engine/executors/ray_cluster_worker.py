@@ -53,10 +53,12 @@ class RayWorker:
         """
         import logging
 
+        from components.secrets.output import mask_output
         from components.threads import allot_threads
         from runner.engine.executors.ray_cluster_desk import DeskGate, ToDesk
         from runner.engine.worker import Worker
 
+        mask_output()
         allot_threads(n_threads)
         logging.getLogger().addHandler(ToDesk(desk))
         _, self._stages, store = pickle.loads(pickled_work)  # noqa: S301 - pickled by the command

@@ -169,6 +169,7 @@ def _work(assignment: Assignment) -> None:
     signals: list[int] = []
     signal.signal(signal.SIGUSR2, lambda number, _: signals.append(number))
     end_with_parent()
+    mask_output()  # a spawned worker has not inherited it
     work: tuple[CodeOfUsers, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
     _, stages, store, gate = work
     taker = Taker(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})

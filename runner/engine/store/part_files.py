@@ -66,6 +66,10 @@ def mapped_file(value: Part) -> Path | None:
     return file if is_whole else None
 
 
+UNREADABLE = (OSError, ValueError, EOFError, RecursionError, pa.ArrowException)
+"""Errors raised by reading something else as a part."""
+
+
 def read_part(path: Path) -> Part:
     """Read one part according to the suffix of its file. Arrays are read-only, and large ones are memory-mapped."""
     if path.suffix == ".npy":

@@ -22,7 +22,7 @@ class Mirror(Protocol):
 
 
 class NoMirror:
-    """Mirror of a folder that all processes share: it has nothing to do."""
+    """Mirror that does nothing, for a folder that all processes share."""
 
     def bring(self) -> None: ...
 
@@ -65,10 +65,11 @@ class Remote(Protocol):
     def give_up(self, folder: Path) -> None:
         """Mark a result as damaged: the next published one replaces it, unless it was replaced before."""
 
-    def lock(self, key: str, what: str) -> AbstractContextManager[bool]:
+    def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[bool]:
         """Hold a lock while a result is computed. Yields True if another process held it before.
 
-        Logs a warning if it has to wait, with `what` the other process is doing.
+        Logs a warning if it has to wait, with `what` the other process is doing. If the work `is_paid`, each holder
+        sees everything that earlier holders have stored.
         """
 
     def needing(self, run_id: str, keys: Iterable[str]) -> AbstractContextManager[object]:
@@ -107,7 +108,7 @@ class NoRemote:
 
     def give_up(self, folder: Path) -> None: ...
 
-    def lock(self, key: str, what: str) -> AbstractContextManager[bool]:
+    def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[bool]:
         return nullcontext(False)
 
     def needing(self, run_id: str, keys: Iterable[str]) -> AbstractContextManager[object]:

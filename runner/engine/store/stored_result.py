@@ -8,7 +8,7 @@ from pathlib import Path
 from components.errors import DamagedEntryError
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.manifests import Manifest
-from runner.engine.store.part_files import Part, checksum, part_name, read_part
+from runner.engine.store.part_files import UNREADABLE, Part, checksum, part_name, read_part
 from runner.engine.store.remote import NO_REMOTE, Remote
 
 
@@ -16,13 +16,15 @@ from runner.engine.store.remote import NO_REMOTE, Remote
 class StoredResult:
     """A result in the store.
 
-    Each file is compared with its checksum once per process, when it is first read. `is_new` is true if this process
-    has just written the result. `Store.write` may return the result of another process that was first.
+    Each file is compared with its checksum once per process, when it is first read. `unreadable` says why a part could
+    not be read although its file has the checksum: other versions of libraries may have written it. `is_new` is true if
+    this process has just written the result. `Store.write` may return the result of another process that was first.
     """
 
     folder: Path
     manifest: Manifest
     compared: set[str] = field(default_factory=set)
+    unreadable: dict[str, str] = field(default_factory=dict, compare=False)
     is_new: bool = False
     remote: Remote = field(default=NO_REMOTE, compare=False, repr=False)
 
@@ -63,6 +65,8 @@ class StoredResult:
                 return f"{name} has {n_bytes} bytes, the manifest says {size}"
             if contents and checksum(path) != expected:
                 return f"{name} does not match its checksum"
+            if contents and name in self.unreadable:
+                return self.unreadable[name]
         except FileNotFoundError:  # another process may be pruning the store
             return f"{name} is missing"
         except OSError as error:
@@ -78,8 +82,9 @@ class StoredResult:
         path = self.file(name)
         try:
             return read_part(path)
-        except (OSError, ValueError, EOFError) as error:
-            raise self._damage_error(str(error)) from error
+        except UNREADABLE as error:
+            self.unreadable[path.name] = f"{path.name} cannot be read ({error})"
+            raise self._damage_error(self.unreadable[path.name]) from error
 
     def file(self, name: str) -> Path:
         """Return the file of a part after comparing it with the checksum. Raises DamagedEntryError."""

@@ -308,7 +308,7 @@ class Store:
                     shutil.rmtree(path, ignore_errors=True)
 
     def discard(self, entry: StoredResult) -> None:
-        """Remove a result in one step: other processes find all of it or nothing.
+        """Remove a result atomically: other processes find the complete result or no result.
 
         A result that another process has written there since then stays.
         """
@@ -348,7 +348,7 @@ class Store:
         # First among the processes of this host, so that only one of them at a time asks the remote.
         with (
             leased(path, self.writers, what, from_stopped=from_stopped) as had_holder,
-            self._remote.lock(key, what) as had_holder_elsewhere,
+            self._remote.lock(key, what, is_paid=not from_stopped) as had_holder_elsewhere,
         ):
             yield had_holder or had_holder_elsewhere
 

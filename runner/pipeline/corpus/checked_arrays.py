@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.protocols import Arrays
 from runner.engine.broken_contracts import broken_contract
+
+A = TypeVar("A", bound=Arrays)
 
 _FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
@@ -29,7 +32,7 @@ def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[
     return numbers
 
 
-def checked_arrays(arrays: object, component: object) -> Arrays:
+def checked_arrays(arrays: A, component: object) -> A:
     """Return arrays by name that can be stored. Raises ComponentError, which names the class, for anything else."""
     if not isinstance(arrays, Mapping):
         raise broken_contract(component, f"returned {type(arrays).__name__}, expected a mapping of arrays by name")

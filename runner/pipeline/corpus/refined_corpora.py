@@ -192,7 +192,7 @@ class RefinerReport(StepReport):
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return the counts of all refinements, and `n_samples_without_gold`.
 
-        `n_samples_without_gold` counts samples that had gold in the corpus, until the text of all of it was removed.
+        `n_samples_without_gold` counts samples whose gold was in the corpus before refinement removed all its text.
         Copies of the gold may remain.
         """
         counts: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.console.display import make_console
-from runner.console.written_files import write_lines
+from runner.console.written_files import require_other_files, write_lines
 from runner.pipeline.outside.answer_lines import ScoreLine, clusters_of_lines, read_lines
 from runner.pipeline.outside.metric_names import Scorer, metrics_by_name
 from runner.pipeline.outside.quest_lines import QuestAnswers
@@ -31,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
     """Score the input and return 0. Raises RagGridError if some input cannot be used."""
     names = _names(options.metrics)
     metrics = metrics_by_name(names, options.language)
-    _require_writable(options.input, options.output, options.summary)
+    _require_folders(options.output, options.summary)
+    require_other_files([options.input], options.output, options.summary)
     lines = read_lines(options.input)
     scored = score_lines(lines, names, metrics)
     write_lines(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
@@ -188,12 +189,8 @@ def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
     make_console().print(table)
 
 
-def _require_writable(source: Path, *paths: Path | None) -> None:
-    """Raise DataError for paths without a folder, and for paths that would overwrite `source` or one another."""
-    taken = {source.resolve()}
+def _require_folders(*paths: Path | None) -> None:
+    """Raise DataError for paths without a folder."""
     for path in filter(None, paths):
         if not path.parent.is_dir():
             raise DataError(f"{path}: the folder {path.parent} does not exist. Create it, or choose another path.")
-        if path.resolve() in taken:
-            raise DataError(f"{path}: would overwrite another file of this command. Choose another path.")
-        taken.add(path.resolve())

@@ -42,7 +42,7 @@ class RankedHits:
     """The ranking of a cell, and what its steps report.
 
     `hits` is the ranking that later steps read. `steps` are the rankings of all steps and candidates by name.
-    `reported` are the samples, with a mark on those that count in no aggregate.
+    `reported` are the samples; samples that no aggregate counts are marked.
     """
 
     hits: Stage[Hits]

@@ -33,7 +33,7 @@ class ScoringParts:
 class MetricInputs:
     """Inputs of the metrics of a cell.
 
-    `reported` are the samples, with a mark on those that count in no aggregate. `answerable` are the same samples,
+    `reported` are the samples; samples that no aggregate counts are marked. `answerable` are the same samples,
     marked by what the cell can answer. `places` are hits and contexts in the `original` corpus, None in a closed book.
     """
 

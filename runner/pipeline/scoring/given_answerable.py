@@ -22,7 +22,7 @@ from runner.pipeline.scoring.retrieval_scores import context_spans
 class GivenAnswerable(Stage[SampleSet]):
     """The samples, each marked as answerable or not from the given passages in its prompt.
 
-    A question is unanswerable if it has gold in the corpus and none of it is in the prompt. Questions with
+    A question is unanswerable if it has gold in the corpus, but the prompt lacks all of it. Questions with
     `fake_answers` are not changed: their passages are false on purpose, and the right answer is still expected.
     """
 

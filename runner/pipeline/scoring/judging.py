@@ -163,8 +163,8 @@ def _set_draw(ask: Ask, draw: int) -> Ask:
 class Judging:
     """Inputs that all judges of a cell share.
 
-    `n_passages` is the largest number of passages in a prompt. `reported` are the samples with a mark on those that
-    count in no aggregate.
+    `n_passages` is the largest number of passages in a prompt. `reported` are the samples; samples that no aggregate
+    counts are marked.
     """
 
     interval: Intervals

@@ -12,12 +12,13 @@ from components.records import AllowedDocuments, Hits
 from runner.engine.broken_contracts import broken_contract
 
 
-def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object) -> Hits:
+def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *, by_score: bool = True) -> Hits:
     """Return `hits` if they are valid rankings of `n_queries` queries over `n_chunks` chunks: see the protocols.
 
-    Raises ComponentError, which names the class of the component.
+    With `by_score`, no hit may have a higher score than the one before it. Raises ComponentError, which names the class
+    of the component.
     """
-    if mistake := _mistake(hits, n_queries, n_chunks):
+    if mistake := _mistake(hits, n_queries, n_chunks) or (_mistake_of_order(hits) if by_score else ""):
         raise broken_contract(component, mistake)
     return hits
 
@@ -45,6 +46,17 @@ def _mistake(hits: object, n_queries: int, n_chunks: int) -> str:
     ordered = np.sort(chunk, axis=1)
     for row, column in np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))[:1]:
         return f"query {row} has the chunk {ordered[row, column]} twice, expected each once"
+    return ""
+
+
+def _mistake_of_order(hits: Hits) -> str:
+    """Describe the first hit with a higher score than the one before it; "" without one."""
+    chunk, score = hits.chunk, hits.score
+    for row, column in np.argwhere((chunk[:, 1:] >= 0) & (score[:, 1:] > score[:, :-1]))[:1]:
+        return (
+            f"query {row} has the score {score[row, column + 1]} after {score[row, column]}, expected the best hit "
+            "first and a higher score for a better hit"
+        )
     return ""
 
 

@@ -60,7 +60,7 @@ class DiverseHitsByVectors(Stage[Hits]):
 
 def _check_hits(diversity: object, before: Hits, after: Hits) -> Hits:
     """Raise ComponentError for a hit that was not found, or that occurs twice."""
-    checked_hits(after, len(before), np.iinfo(np.int32).max, diversity)
+    checked_hits(after, len(before), np.iinfo(np.int32).max, diversity, by_score=False)
     for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):
         found = [chunk for chunk in new if chunk >= 0]
         if not set(found) <= set(old):

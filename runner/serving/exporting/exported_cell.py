@@ -158,7 +158,7 @@ def _names(folders: Mapping[str, Path]) -> dict[str, str]:
 
 
 def _history(result: CellResult, plugins: tuple[str, ...]) -> History:
-    """Return the history of the cell. A cell without one has no earlier turns, or those of the benchmark."""
+    """Return the history of the cell. Without one, the pipeline uses the benchmark's earlier turns, if any."""
     if result.axes.get("history") is None:
         return GoldHistory()
     history: History = build_component(result.config["history"], History, "history", plugins)

@@ -65,10 +65,10 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
     A link stays, and the folder that it names is written. Raises DataError if something else exists there, StoreError
     if it cannot be written.
     """
-    out = out.resolve()
-    if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
-        raise DataError(f"--out: {out} exists and is not an exported folder; name a new or empty folder")
     try:
+        out = out.resolve()
+        if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
+            raise DataError(f"--out: {out} exists and is not an exported folder; name a new or empty folder")
         with _in_place_of(out, cell.store) as folder:
             _write(cell, folder)
             return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -3,11 +3,12 @@
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.text.languages import detect_language
 from runner.console.display import make_console
-from runner.console.written_files import write_lines
+from runner.console.written_files import require_other_files, write_lines
 from runner.results.released_set import Testset
 from runner.results.set_files import holds_testset, read_testset, write_testset, write_testsets
 from runner.results.set_lines import line_of
@@ -29,7 +30,19 @@ from runner.testset.annotating.sheet import sheet_of
 def run(options: argparse.Namespace) -> int:
     """Run the chosen command and return its exit code. Raises RagGridError."""
     commands = {"export": _export, "import": _import, "agree": _agree, "accept": _accept, "split": _split}
+    _require_other_files(options)
     return commands[options.command](options, read_testset(options.folder))
+
+
+def _require_other_files(options: argparse.Namespace) -> None:
+    """Raise DataError for a file to write that would replace a file of the set, or annotations of people."""
+    names = {"export": "to", "agree": "json", "accept": "csv"}
+    path: Path | None = getattr(options, names[options.command]) if options.command in names else None
+    if path is None:
+        return
+    require_other_files(getattr(options, "files", ()), path)
+    if path.resolve().parent == options.folder.resolve():
+        raise DataError(f"{path}: {options.folder} holds the set, which is never changed. Choose another folder.")
 
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:

@@ -20,7 +20,7 @@ Report = Callable[[str], None]
 
 
 def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report) -> None:
-    """Write a file of a repository to `target`, from the byte on at which an earlier download of it ended.
+    """Write a file of a repository to `target`. Continue where an interrupted download ended.
 
     Raise DataError if the content is not the expected one, and delete it. Raise DataError or Offline if the connection
     breaks off repeatedly, and keep the part, so that a later call continues.

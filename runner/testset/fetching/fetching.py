@@ -18,6 +18,7 @@ from components.datasets.beir_files import CORPUS, QUERIES
 from components.datasets.named_sets import BY_HAND, MANIFEST, NAMED_SETS, NamedSet, Pin, data_folder, fetched_folder
 from components.errors import DataError
 from components.json_value import Json
+from runner.console.written_files import write_whole
 from runner.testset.fetching.conversion import QRELS, convert
 from runner.testset.fetching.downloads import Report, difference, download, sha256_of, writing
 from runner.testset.fetching.hub import BrokenOff, Hub, HubFile, Offline, Repository
@@ -93,7 +94,7 @@ def _from_hub(named: NamedSet, base: Path, report: Report) -> Path:
 
 
 def _found(named: NamedSet, hub: Hub, partial: Path) -> Parts:
-    """Return the parts at the pinned revisions, or at those of the download that broke off, or of the branch."""
+    """Return the parts at pinned revisions, or at the revisions of an interrupted download or the branch."""
     started = _read_json(partial / _STARTED) if (partial / _STARTED).is_file() else {}
     pinned = {named.repo: named.revision, named.qrels_repo: named.qrels_revision}
     if any(revision and revision != started.get(repo, revision) for repo, revision in pinned.items()):
@@ -239,7 +240,7 @@ def _read_json(path: Path) -> Json:
 
 
 def _write_json(path: Path, value: Json) -> None:
-    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
 def _flush(path: Path) -> None:

@@ -37,7 +37,7 @@ class Tagged:
 class Tried:
     """An evidence set that was tried in wave `wave`. `reason` explains why nothing was accepted, "" otherwise.
 
-    The turns of a conversation are accepted up to the first rejected one. If that one only FAILED, none are accepted
+    The turns of a conversation are accepted up to the first rejected one. If this turn only FAILED, no turn is accepted
     yet.
     """
 

@@ -120,8 +120,8 @@ def _passages(documents: Documents, spans: Spans, terms: TermTable) -> Passages:
 
 
 def is_removable(document_id: str, share: float, seed: int) -> bool:
-    """Return whether samples may remove a document from the corpus; nothing else is made from it then. This depends
-    only on its id and the seed, so that later documents do not change it.
+    """Return whether samples may remove a document from the corpus. Other samples then do not use it. The decision
+    depends only on the document's id and the seed, so later documents do not change it.
     """
     return fraction_of(f"{seed} removable {document_id}") < share
 

@@ -50,7 +50,7 @@ def test_for_each_level_of_a_second_axis(grid: LoadedSweep) -> None:
     assert (found.n_combinations, found.other_axes, found.apart) == (2, ("k",), ())
 
 
-def test_where_a_cell_is_missing_the_others_leave_its_combination_out(grid: LoadedSweep) -> None:
+def test_axis_means_leave_out_combinations_that_lack_a_cell(grid: LoadedSweep) -> None:
     lost = grid.cell("size=4,retriever=dense,k=2")
     partial = replace(grid, cells=tuple(cell for cell in grid.cells if cell is not lost))
     found = axis_means(partial, "rouge_l", "size")

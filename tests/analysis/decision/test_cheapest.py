@@ -18,7 +18,7 @@ def test_noise_makes_none_faster() -> None:
     assert cheapest([slow._replace(noise=2.0), fast]) is None
 
 
-def test_what_says_nothing_is_not_cheap() -> None:
+def test_a_level_that_gives_no_answers_is_not_the_cheapest() -> None:
     assert cheapest([MeanCost(100, 0.1, given=0.0), MeanCost(300, 0.5)]) == 1
     assert cheapest([MeanCost(100, 0.1, given=0.25), MeanCost(300, 0.5)]) == 1, "400 per answer"
     assert cheapest([MeanCost(100, 0.1, given=0.5), MeanCost(300, 0.5)]) == 0

@@ -68,7 +68,7 @@ def test_the_clearest_pair_of_an_interaction_is_a_sentence(planted: Path) -> Non
     } | {f"size=512 instead of 256 gains {found.gain_more:.2g} with k=2 and loses {-found.gain_less:.2g} with 8"}
 
 
-def test_where_smaller_is_better_a_gain_is_a_fall(planted: Path) -> None:
+def test_interactions_count_a_fall_as_a_gain_if_smaller_is_better(planted: Path) -> None:
     found = effects(planted, "hallucination")
     assert [level.value for level in axis(found, "size").levels] == ["64", "256", "512"]
     (one,) = found.interactions

@@ -61,7 +61,7 @@ def test_levels_that_are_truly_the_best_are_named_and_the_others_are_not(planted
     assert found.text() in ("256 or 512; cheapest 512", "512 or 256; cheapest 512")
 
 
-def test_where_nothing_is_shown_the_cheapest_and_the_size_that_would_show_are_reported(planted: Path) -> None:
+def test_an_insignificant_axis_reports_its_cheapest_level_and_the_detectable_size(planted: Path) -> None:
     found = of(planted).of("overall", "k")
     assert found is not None
     assert (found.verdict, found.best, found.cheapest) == (NOT_SHOWN, (), "2")
@@ -94,7 +94,7 @@ def test_one_cell_is_too_few(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["rouge_l", "macro:rouge_l"])
-def test_where_a_cell_failed_levels_are_compared_without_its_combination(tmp_path: Path, metric: str) -> None:
+def test_levels_are_compared_without_the_combination_of_a_failed_cell(tmp_path: Path, metric: str) -> None:
     folder = write(tmp_path / "s", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.1}}, failed=[("64", 2)])
     found = of(folder, metric)
     for axis in ("size", "k"):

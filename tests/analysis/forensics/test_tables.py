@@ -46,7 +46,7 @@ def test_without_evidence_there_is_no_depth() -> None:
     assert evidence_depth(FOUND[FOUND["cell_id"] == "book"]).empty
 
 
-def test_what_changes_between_two_cells() -> None:
+def test_transitions_list_the_changes_between_two_cells() -> None:
     changed = transitions(FOUND, "one", "two")
     assert list(changed.itertuples(index=False, name=None)) == [("ranked_low", "", 2), ("", "distracted", 1)]
     with pytest.raises(DataError, match="no sample in common"):

@@ -76,7 +76,7 @@ class TestCells:
         kinds = tiny.cells.dtypes.astype(str)
         assert (kinds["top_k"], kinds["retriever"], kinds["rouge_l"]) == ("Int64", "string", "float64")
 
-    def test_what_is_not_known_is_missing_and_not_0(self, tmp_path: Path) -> None:
+    def test_unknown_values_are_missing_and_not_0(self, tmp_path: Path) -> None:
         failed = replace(SECOND, facts={"status": "FAILED", "reason": "no", "metrics": {}, "tokens": {"prompt": None}})
         closed_book = replace(FIRST, axes={"retriever": "closed_book"}, facts={"latency_s": {}, "tokens": {}})
         cells = analysis.load(tiny_sweep.write(tmp_path / "s", [failed, closed_book, THIRD, FOURTH])).cells

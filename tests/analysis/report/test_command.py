@@ -56,14 +56,14 @@ def test_every_link_has_its_place_and_every_id_is_there_once(written: Path) -> N
     assert set(parsed.values_of("aria-labelledby")) <= set(ids)
 
 
-def test_it_is_written_into_the_sweep_s_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_is_written_into_the_sweep_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tiny_sweep.write(tmp_path / "tiny")
     assert main(["report", str(folder)]) == 0
     assert {"report.html", "report.md", "report.json"} <= {path.name for path in folder.iterdir()}
     assert f"page:     {folder / 'report.html'}" in capsys.readouterr().out
 
 
-def test_what_cannot_be_used_is_reported(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_arguments_are_reported(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 2
     assert "no sweep here" in capsys.readouterr().err
     assert main(["report", str(sweep), "--metric", "loudness"]) == 2

@@ -78,7 +78,7 @@ def test_hundreds_of_cells_are_cut_with_a_statement(tmp_path: Path) -> None:
     assert "More than 30 values of size" in page.text
 
 
-def test_what_comes_from_data_is_text(tmp_path: Path) -> None:
+def test_hostile_text_in_a_sweep_is_escaped(tmp_path: Path) -> None:
     cells = [replace(CELLS[0], axes={"retriever": NASTY, "top_k": 2}), *failed(CELLS[1:2], NASTY), *CELLS[2:]]
     folder = tiny_sweep.write(tmp_path, cells)
     described = results.read_sweep(folder)

@@ -74,7 +74,7 @@ def with_rows(planted: LoadedSweep, folder: Path, **columns: object) -> Path:
         for name, value in columns.items():
             own = pa.array([value] * len(table), table.schema.field(name).type)
             table = table.set_column(table.schema.get_field_index(name), name, own)
-        file.unlink()  # it may be a link to that of the store
+        file.unlink()  # the file may be a hard link to the store's file
         pq.write_table(table, file)
     return folder
 

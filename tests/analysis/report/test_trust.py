@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from analysis.report.trust_section import whole_gold
 from tests.analysis import tiny_sweep
 from tests.analysis.report.pages import report_on
 from tests.analysis.tiny_sweep import CELLS
@@ -60,3 +61,9 @@ def test_a_scripted_judge_is_a_stand_in(tmp_path: Path, target: str, warns: bool
     cells = [replace(cell, facts=facts) for cell in CELLS]
     heads = {check.head for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
     assert ("The judge is a stand-in" in heads) is warns
+
+
+@pytest.mark.parametrize(("starts", "text"), [([None, None, 5], "2 of 3 samples with gold"), ([None, 5, 5], "")])
+def test_gold_that_is_mostly_whole_documents_is_a_warning(starts: list[int | None], text: str) -> None:
+    found = [*whole_gold([*([{"start": start}] for start in starts), []])]
+    assert [(check.kind, check.text.startswith(text)) for check in found] == ([("warning", True)] if text else [])

@@ -99,7 +99,7 @@ def test_a_page_says_the_same(samples: Command, tmp_path: Path) -> None:
         (("--html", "nowhere/at/all.html"), "cannot be written"),
     ],
 )
-def test_what_cannot_be_shown_is_reported(samples: Command, arguments: tuple[str, ...], told: str) -> None:
+def test_unusable_arguments_are_reported(samples: Command, arguments: tuple[str, ...], told: str) -> None:
     assert told in samples(*arguments, code=2)
 
 
@@ -128,3 +128,10 @@ def test_a_damaged_list_of_documents_is_reported(
     assert re.match(
         r".*documents_\w+\.parquet: cannot be read .*run the sweep's command again", capsys.readouterr().err
     )
+
+
+def test_a_metric_that_is_equal_for_all_samples_orders_nothing(samples: Command) -> None:
+    text = samples("--class", "none", "--metric", "passage_coverage")
+    first, second, *_ = text.splitlines()
+    assert first.endswith("by passage_coverage of all samples, which is the same for all of them"), first
+    assert second == "to see the worst answers first: --metric rouge_l"

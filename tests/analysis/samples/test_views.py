@@ -95,3 +95,10 @@ def test_an_answer_that_did_not_come_says_so() -> None:
     assert "answer      (empty)" in text
     assert "score       rouge_l value" in text
     assert "(the documents do not answer it)" in text
+
+
+def test_a_sample_with_nothing_to_judge_it_by_has_not_succeeded() -> None:
+    verdict = Verdict(EvidenceStage.NO_GOLD, Outcome.NOT_JUDGED, Failure.NONE, None, ())
+    shown = in_terminal(replace(STORY, sides=[replace(SIDE, verdict=verdict)]))
+    assert "unknown: the question has no gold, and no answer was judged" in shown
+    assert "nothing failed" not in shown

@@ -39,7 +39,7 @@ def test_brackets_in_data_are_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "[red]", "[bold]x[/]", "[dim]"])
-def test_what_is_escaped_is_shown_whole(text: str) -> None:
+def test_escaped_text_is_shown_in_full(text: str) -> None:
     assert shown(f"[dim]{escape(text)}[/]").replace("\\", "") == text.replace("\\", "")
 
 

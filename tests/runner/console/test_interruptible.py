@@ -70,7 +70,7 @@ def test_every_command_is_interruptible_while_it_is_loaded() -> None:
         [sys.executable, "-c", INTERRUPTED_WHILE_LOADED, *names], env=environment(), capture_output=True, text=True
     )
     assert done.stdout == f"{[130] * len(names)}\n", done.stderr
-    n_of_sweeps = 2  # they say it themselves, once they run
+    n_of_sweeps = 2  # sweeps report the interrupt themselves once they run
     assert done.stderr.split() == ["Interrupted."] * (len(names) - n_of_sweeps)
 
 

@@ -41,7 +41,7 @@ class Finder:
 
 sys.meta_path.insert(sys.meta_path.index(PathFinder) + 1, Finder)
 """
-"""As setuptools makes some packages importable from where they are: behind all of `sys.path`."""
+"""A finder behind `sys.path`, as setuptools installs it for editable packages."""
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_the_console_script_is_ours_even_beside_a_runner_of_the_users(folder: Pa
     assert load(only_sweep(folder)).cells[0].status == "OK"
 
 
-def test_what_is_loaded_already_is_named(folder: Path) -> None:
+def test_a_package_that_is_already_imported_is_named(folder: Path) -> None:
     (folder / "conf" / "__init__.py").touch()
     done = in_folder(folder, "-c", f"import conf, sys; sys.path.insert(0, {str(REPOSITORY)!r}); import runner")
     assert "ImportError: conf is loaded from" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.table_output import write_text
 from components.errors import DataError
-from runner.console.written_files import write_lines, write_whole
+from runner.console.written_files import require_other_files, write_lines, write_whole
 
 WRITERS: list[Callable[[Path], None]] = [
     lambda path: write_text(path, "new\n"),
@@ -50,11 +50,39 @@ def test_a_full_disk_leaves_the_file_before_and_no_other(tmp_path: Path, write: 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_table_goes_where_a_link_leads(tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", WRITERS[:2])
+def test_a_named_file_goes_where_a_link_leads(tmp_path: Path, write: Callable[[Path], None]) -> None:
     path, link = tmp_path / "table.csv", tmp_path / "link.csv"
     link.symlink_to(path)
-    write_text(link, "new")
-    assert (path.read_text(), link.is_symlink()) == ("new", True)
+    write(link)
+    assert (path.read_text(), link.is_symlink()) == ("new\n", True)
+
+
+@pytest.mark.parametrize("write", WRITERS[:2])
+def test_a_named_device_is_written_to_and_not_replaced(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    pipe = tmp_path / "pipe"  # like /dev/stdout and /dev/null, which only root can replace
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(pipe)
+        assert os.read(reader, 100) == b"new\n"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("write", WRITERS[:2])
+@pytest.mark.parametrize("name", ["", "x" * 300])
+def test_an_impossible_place_is_one_error(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+    with pytest.raises(DataError, match="cannot be written"):
+        write(tmp_path / name)
+
+
+def test_an_output_never_replaces_an_input_or_another_output(tmp_path: Path) -> None:
+    require_other_files([tmp_path / "in"], tmp_path / "out", None)
+    for outputs in ([tmp_path / "sub" / ".." / "in"], [tmp_path / "out", tmp_path / "out"]):
+        with pytest.raises(DataError, match="would overwrite another file of this command"):
+            require_other_files([tmp_path / "in"], *outputs)
 
 
 def test_results_never_follow_a_link(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class Timed(Stage[int]):
 
 @dataclass(frozen=True, eq=False)
 class Mortal(Timed):
-    """Its worker dies twice."""
+    """A stage whose worker dies twice."""
 
     kind: ClassVar[str] = "mortal"
 

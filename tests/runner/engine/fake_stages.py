@@ -60,7 +60,7 @@ def interrupt(stage: "Sum", run: Run) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Sum(Stage[int]):
-    """Its component's amount and the results of other stages."""
+    """The sum of the component's amount and the results of other stages."""
 
     kind: ClassVar[str] = "sum"
     version: ClassVar[int] = 1

@@ -1,5 +1,6 @@
 """Stages that run in worker processes. Separate from the tests, whose modules load far more than a worker needs."""
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -65,6 +66,11 @@ def note_process(stage: Sum, run: Run) -> int:
     return 0
 
 
+def log_the_key(stage: Sum, run: Run) -> int:
+    logging.getLogger("a_library").warning("refused %s", os.environ["MY_API_KEY"])
+    return 0
+
+
 def search(stage: Sum, run: Run) -> int:
     """A parallel loop of OpenMP's."""
     import faiss
@@ -74,7 +80,7 @@ def search(stage: Sum, run: Run) -> int:
 
 
 def search_twice(folder: str) -> None:
-    """In this process, then in two workers; run by a test in a process of its own."""
+    """Search in this process, then in two workers. A test runs this in a separate process."""
     first, *others = (kind(Adder(), compute=search) for kind in (Source, Left, Right))
     for order, n_workers in ((first,), 1), (others, 2):
         ended = run_stages(order, Store(Path(folder) / "store"), Processes(), n_workers)

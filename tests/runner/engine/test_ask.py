@@ -77,7 +77,7 @@ def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
     assert [(reply.request_id, reply.text) for reply in replies] == [("1", "A"), ("2", "A")]
 
 
-class TestWhatTellsRequestsApart:
+class TestReplyKeys:
     def test_keys_for_a_language_model_contain_what_it_reads_and_not_the_sample(self, tmp_path: Path) -> None:
         model = CountingModel()
         asking(model, tmp_path)([request("a", "s1", question="one"), request("a", "s2", question="other")])
@@ -136,7 +136,7 @@ def test_cached_replies_are_not_requested_again_by_anyone(tmp_path: Path) -> Non
     assert [reply.text for reply in replies] == ["B", "C"]
 
 
-def test_what_another_asked_in_the_meantime_is_seen(tmp_path: Path) -> None:
+def test_replies_to_another_process_are_reused(tmp_path: Path) -> None:
     first, second = CountingModel(), CountingModel()
     one, other = asking(first, tmp_path), asking(second, tmp_path)
     one([request("a")])
@@ -146,7 +146,7 @@ def test_what_another_asked_in_the_meantime_is_seen(tmp_path: Path) -> None:
     assert (first.asked, second.asked) == (["a"], ["b"])
 
 
-def test_what_an_interrupted_model_gave_is_kept(tmp_path: Path) -> None:
+def test_replies_before_an_interrupt_are_cached(tmp_path: Path) -> None:
     class Interrupted(CountingModel):
         def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
             yield next(super().generate(requests))
@@ -159,7 +159,7 @@ def test_what_an_interrupted_model_gave_is_kept(tmp_path: Path) -> None:
     assert model.asked == ["a"]
 
 
-class TestHowOftenAFileIsOpened:
+class TestFileOpenings:
     @pytest.fixture
     def opened(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """Files of replies, each time that one is opened to be written."""
@@ -307,7 +307,7 @@ def test_usage_is_that_of_all_calls_together(tmp_path: Path) -> None:
     assert ask.usage == {"n_requests": 3, "n_prompt_tokens": 9, "n_completion_tokens": 6, "n_cached_tokens": 0}
 
 
-def test_what_was_not_counted_is_not_known(tmp_path: Path) -> None:
+def test_uncounted_tokens_are_unknown(tmp_path: Path) -> None:
     class Uncounted(CountingModel):
         def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
             return (replace(answer, n_prompt_tokens=None) for answer in super().generate(requests))
@@ -356,7 +356,7 @@ class TestSeveralProcesses:
             assert [each.get(timeout=60) for each in asked] == [["so"] * 30, ["so"] * 30]
         assert sorted(notes.read_text(encoding="utf-8").split()) == sorted(f"q{n}" for n in range(50))
 
-    def test_what_another_one_failed_at_is_asked_for_here(self, tmp_path: Path) -> None:
+    def test_a_request_that_failed_in_another_process_is_sent_again(self, tmp_path: Path) -> None:
         ask = asking(model := CountingModel(), tmp_path)
         others = Store(tmp_path / "store").replies("a" * 64)
         n_takes = 0

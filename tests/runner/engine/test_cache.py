@@ -39,14 +39,14 @@ def test_a_result_is_decoded_once(store: Store) -> None:
     assert is_cached(cache, stage, entry)
 
 
-def test_what_was_made_is_not_decoded(store: Store) -> None:
+def test_a_result_put_into_the_cache_is_not_decoded(store: Store) -> None:
     cache = Cache()
     stage, entry = kept(store, 7)
     cache.put(stage, 7, entry.n_bytes)
     assert is_cached(cache, stage, entry)
 
 
-def test_what_was_used_longest_ago_goes_first(store: Store) -> None:
+def test_the_least_recently_used_result_is_evicted_first(store: Store) -> None:
     first, second, third, fourth = (kept(store, number) for number in range(1, 5))
     cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
     for stage, entry in (first, second, third, first, fourth):
@@ -64,7 +64,7 @@ def test_the_last_two_stay_however_large(store: Store) -> None:
     assert not is_cached(cache, *first)
 
 
-def test_what_is_put_again_is_counted_once(store: Store) -> None:
+def test_a_result_put_repeatedly_counts_once(store: Store) -> None:
     first, second, third = (kept(store, number) for number in range(1, 4))
     cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
     for _ in range(5):
@@ -74,7 +74,7 @@ def test_what_is_put_again_is_counted_once(store: Store) -> None:
     assert is_cached(cache, *first)
 
 
-def test_what_is_forgotten_is_read_again(store: Store) -> None:
+def test_a_forgotten_result_is_read_again(store: Store) -> None:
     cache = Cache()
     stage, entry = kept(store, 7)
     cache.put(stage, 8, entry.n_bytes)

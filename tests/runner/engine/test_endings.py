@@ -74,7 +74,7 @@ def test_signals_do_not_reach_started_processes() -> None:
 def test_an_interrupt_that_python_drops_is_raised_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As one that comes while a finaliser runs."""
+    """Python drops an interrupt that arrives while a finaliser runs."""
 
     class Finalised:
         def __del__(self) -> None:

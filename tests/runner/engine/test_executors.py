@@ -1,4 +1,5 @@
 import contextlib
+import json
 import multiprocessing
 import os
 import shutil
@@ -7,12 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components.errors import ComponentError, DamagedEntryError
+from components.processes import SpawnWithoutMain
+from runner.engine.executors import contexts
 from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
@@ -43,6 +47,7 @@ from tests.runner.engine.process_stages import (
     die_twice,
     end_this_process,
     leave,
+    log_the_key,
     note_process,
     noted,
 )
@@ -85,7 +90,7 @@ def chain(calls: Path | str = "", **computes: Any) -> list[Sum]:
     return [source, left, right, top]
 
 
-class TestWhereTheyRun:
+class TestPlaceOfStages:
     def test_a_daemonic_process_has_no_workers(
         self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -210,6 +215,21 @@ class TestDamage:
         assert noted(calls) == ["source", "left", "right", "left", "top"]
         assert result(store, order[-1]) == 6
 
+    def test_an_input_of_an_unknown_format_is_repaired(self, store: Store, calls: Path) -> None:
+        order = chain(calls)
+        run(order[:3], store)
+        file = self.file(store, order[1])
+        file.write_bytes(b"of a later version")
+        manifest = json.loads((file.parent / "manifest.json").read_text())
+        manifest["files"][file.name] = [sha256(file.read_bytes()).hexdigest(), file.stat().st_size]
+        (file.parent / "manifest.json").write_text(json.dumps(manifest))
+        ended = run(order, later(store))["top"]
+        assert not ended.failed
+        assert [damage.split(" (")[0] for damage in ended.damaged] == [
+            f"left {order[1].key[:12]}: number.json cannot be read"
+        ]
+        assert result(store, order[-1]) == 6
+
     def test_damage_of_all_inputs_is_repaired(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order[:3], store)
@@ -273,7 +293,7 @@ class TestDamage:
 
 
 class Wordless(Exception):
-    """As one is whose message names what it was not given."""
+    """An error whose message cannot be formatted."""
 
     def __str__(self) -> str:
         raise AttributeError("reason")
@@ -308,6 +328,18 @@ class TestProcesses:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(parent.pid, signal.SIGKILL)
+
+    def test_a_spawned_worker_hides_secrets_in_its_log(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """It has not inherited the masked output of the command."""
+        monkeypatch.setenv("MY_API_KEY", "Quite-Secret-77")
+        monkeypatch.setattr(contexts, "fork_or_spawn", SpawnWithoutMain)
+        order = [Left(Adder(1), compute=log_the_key), Right(Adder(2), compute=log_the_key)]
+        assert not any(ended.failed for ended in run(order, store, n_workers=2).values())
+        errors = capfd.readouterr().err
+        assert "refused ***" in errors
+        assert "Quite-Secret" not in errors
 
     def test_give_the_same_results(self, tmp_path: Path) -> None:
         one, many = Store(tmp_path / "one"), Store(tmp_path / "many")

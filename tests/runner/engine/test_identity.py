@@ -170,7 +170,7 @@ class TestModelFolders:
         assert len({key(chat(model=base)), key(chat(model=lora)), key(chat(model=base, adapter=lora))}) == 3
 
     def test_a_users_class_counts_its_path(self, tmp_path: Path) -> None:
-        """What its content hash covers is for its author to say."""
+        """The author of a class decides what its content hash covers."""
         (tmp_path / "model").mkdir()
 
         @dataclass(frozen=True)

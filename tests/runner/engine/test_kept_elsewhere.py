@@ -68,7 +68,7 @@ def run(store: Store, wanted: Stage[int]) -> list[StageRun]:
     return list(run_stages(make_plan([(wanted, 1)], store).order, store, Local()))
 
 
-def test_what_is_lost_is_made_again_when_it_is_needed(tmp_path: Path, server: Path) -> None:
+def test_a_lost_collection_is_made_again_on_demand(tmp_path: Path, server: Path) -> None:
     store = Store(tmp_path / "store")
     collection = Collection(str(server))
     run(store, Total(collection))
@@ -80,7 +80,7 @@ def test_what_is_lost_is_made_again_when_it_is_needed(tmp_path: Path, server: Pa
     assert store.find("total", again.key) is not None
 
 
-def test_what_is_not_needed_is_not_looked_for(tmp_path: Path, server: Path) -> None:
+def test_an_unneeded_collection_is_not_looked_up(tmp_path: Path, server: Path) -> None:
     store = Store(tmp_path / "store")
     total = Total(Collection(str(server)))
     run(store, total)
@@ -88,7 +88,7 @@ def test_what_is_not_needed_is_not_looked_for(tmp_path: Path, server: Path) -> N
     assert run(store, total) == []
 
 
-def test_what_goes_again_and_again_fails_the_stage_that_needs_it(tmp_path: Path, server: Path) -> None:
+def test_a_collection_that_keeps_disappearing_fails_its_stage(tmp_path: Path, server: Path) -> None:
     @dataclass(frozen=True, eq=False)
     class Forgetful(Collection):
         def make(self, run: Run) -> str:

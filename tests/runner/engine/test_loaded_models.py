@@ -47,7 +47,7 @@ def test_a_model_is_kept_until_a_stage_loads_another(tmp_path: Path, monkeypatch
     assert alive == [[True], [True], [True], [False, True]]
 
 
-def test_what_is_loaded_on_the_way_is_not_part_of_the_time_of_a_stage(tmp_path: Path) -> None:
+def test_loading_time_is_not_part_of_a_stages_time(tmp_path: Path) -> None:
     def load_and_work(stage: Sum, run: Run) -> int:
         with loading():
             time.sleep(0.2)

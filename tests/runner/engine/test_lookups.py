@@ -40,7 +40,7 @@ def chain() -> list[Sum]:
     return [source, left, right, Top(Adder(), {"left": left, "right": right})]
 
 
-def test_what_is_new_is_looked_for_by_the_plan_and_under_its_lock(store: Store, looks: Counter[str]) -> None:
+def test_new_stages_are_looked_up_by_the_plan_and_under_the_lock(store: Store, looks: Counter[str]) -> None:
     plan = make_plan([(chain()[-1], 1)], store)
     assert not any(run.failed for run in run_stages(plan.order, store, Local()))
     assert looks == dict.fromkeys(["source", "left", "right", "top"], 2)
@@ -51,7 +51,7 @@ def test_a_reader_has_no_partial_results_to_look_for(tmp_path: Path, looks: Coun
     assert looks == {"source": 1}
 
 
-def test_what_another_made_since_the_plan_is_found(store: Store, looks: Counter[str]) -> None:
+def test_a_result_made_since_the_plan_is_found(store: Store, looks: Counter[str]) -> None:
     stage = Source(Adder())
     plan = make_plan([(stage, 1)], store)
     Worker(Store(store.root, "another run")).run(stage)
@@ -63,7 +63,7 @@ def test_what_another_made_since_the_plan_is_found(store: Store, looks: Counter[
 
 class TestPartialResults:
     def test_partial_results_of_a_lost_worker_are_used_by_the_next(self, store: Store) -> None:
-        """Its requests that failed are asked again by the next run, not by this one."""
+        """The next run repeats the failed requests of the lost worker; this run does not."""
         stage, again = (Source(Adder(), compute=compute) for compute in (add_some, not_again))
         Worker(store).run(stage)
         lock = store.root / "locks" / f"{stage.key}.lock"

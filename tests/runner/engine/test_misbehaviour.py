@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from components.errors import ComponentError
 from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -63,6 +64,36 @@ def test_an_error_with_half_a_character_can_be_written_to_results(tmp_path: Path
     assert "no file \ufffd.txt" in run.trace.encode().decode()
 
 
+def refuse_within_a_library(stage: Sum, run: Run) -> int:
+    try:
+        try:
+            raise ComponentError("mine.py: not among the files of my_package")
+        except ComponentError as error:
+            raise ImportError("Error loading 'mine'") from error
+    except ImportError:
+        raise ValueError("Unable to configure handler 'mine'")  # noqa: B904 - its context is the cause
+
+
+def test_the_reason_of_a_wrapped_error_of_ours_is_shown(tmp_path: Path) -> None:
+    """Libraries such as Hydra and logging catch what an import raises, and say less."""
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=refuse_within_a_library))
+    assert run.error.startswith(
+        "source: ValueError: Unable to configure handler 'mine' (caused by mine.py: not among the files of my_package)"
+    )
+
+
+def raise_a_book(stage: Sum, run: Run) -> int:
+    raise ValueError("x" * 1_000_000)
+
+
+def test_results_repeat_only_the_start_of_a_very_long_error(tmp_path: Path) -> None:
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=raise_a_book))
+    assert run.error.startswith("source: ValueError: xxx")
+    assert run.error.endswith(" more characters are in error.txt)")
+    assert len(run.error) < 10_100
+    assert "x" * 1_000_000 in run.trace
+
+
 _children: list[int] = []
 
 
@@ -80,13 +111,20 @@ def fork_and_fail(stage: Sum, run: Run) -> int:
     raise ValueError("in the child")
 
 
+def fork_and_fail_with_the_environment(stage: Sum, run: Run) -> int:
+    if child := os.fork():
+        _children.append(child)
+        return 0
+    raise ValueError(os.environ["MY_API_KEY"])
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize(("compute", "exit_code"), [(fork, 0), (fork_and_fail, 1)])
 def test_a_forked_child_that_comes_back_ends(
     compute: Callable[[Sum, Run], int], exit_code: int, tmp_path: Path
 ) -> None:
-    """It would go on with this process's work."""
+    """The child would otherwise continue this process's work."""
     store = Store(tmp_path, "this run")
     stage = Source(Adder(1), compute=compute)
     run = Worker(store).run(stage)
@@ -95,6 +133,48 @@ def test_a_forked_child_that_comes_back_ends(
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     assert entry.part("number") == 0, "the parent's"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_the_traceback_of_a_forked_child_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "in the child, Quite-Secret-77")
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=fork_and_fail_with_the_environment))
+    os.waitpid(_children.pop(), 0)
+    assert run.error == ""
+    assert "ValueError: ***" in capfd.readouterr().err
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A component of a user that reads its key from a variable without a telling name."""
+
+    api_key_env: str
+
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Asked(Stage[int]):
+    kind: ClassVar[str] = "asked"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = SinglePart("number")
+
+    component: Keyed
+
+    def make(self, run: Run) -> int:
+        raise ValueError(f"refused {os.environ[self.component.api_key_env]}")
+
+
+def test_a_worker_hides_the_key_that_a_component_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that was not forked knows nothing of what the command has learnt from the configuration."""
+    monkeypatch.setattr("components.secrets.known._marked", set[str]())
+    monkeypatch.setenv("MY_MODEL", "quite-secret-77")
+    run = Worker(Store(tmp_path, "this run")).run(Asked(Keyed("MY_MODEL")))
+    assert run.error.startswith("asked: ValueError: refused ***")
+    assert "quite-secret" not in run.trace
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def top(calls: Path) -> Top:
 
 
 def run(stages: AnyStage, folder: Path, *fresh: str) -> Plan:
-    """As a process of its own plans and runs them."""
+    """Plan and run the stages like a separate process."""
     store = Store(folder / "store", "this run")
     plan = make_plan([(stages, 1)], store, fresh)
     discard(plan.outdated, store)
@@ -40,7 +40,7 @@ def run(stages: AnyStage, folder: Path, *fresh: str) -> Plan:
 
 @pytest.fixture
 def made_long_ago(top: Top, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Path) -> None:
-    """With another jieba, all but `left`."""
+    """Compute all stages but `left` with another version of jieba."""
     run(top.row[0], tmp_path)  # type: ignore[index]
     with monkeypatch.context() as then:
         then.setattr(environment, "versions_in_use", lambda: {"python": "3.11.1", "jieba": JIEBA, "mlflow": "1"})

@@ -17,7 +17,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def models(plan: Plan) -> list[str]:
-    """Of the stages that have one, in the order in which they run."""
+    """Return the models of the planned stages in the order of the run."""
     return [stage.component.model for stage in plan.order if stage.models]  # type: ignore[attr-defined]
 
 
@@ -34,7 +34,7 @@ class TestCounts:
         found = [(kind.kind, kind.n_asked, kind.n_unique, kind.n_kept, kind.n_to_run) for kind in plan.kinds]
         assert found == [("source", 4, 1, 0, 1), ("left", 4, 1, 0, 1), ("right", 3, 1, 0, 1), ("top", 3, 1, 0, 1)]
 
-    def test_what_is_kept_is_not_run(self, store: Store) -> None:
+    def test_cached_stages_do_not_run(self, store: Store) -> None:
         source = Source(Adder(0))
         run_all(make_plan([(Left(others={"a": source}), 1)], store), store)
         plan = make_plan([(Top(row=(Left(others={"a": source}), Right(others={"a": source}))), 1)], store)
@@ -51,7 +51,7 @@ class TestOrder:
         plan = make_plan([(result, 1) for result in results], store)
         assert models(plan) == [names[0]] * 3 + [names[1]] * 3
 
-    def test_what_needs_no_model_comes_as_soon_as_it_can(self, store: Store) -> None:
+    def test_stages_without_a_model_run_as_early_as_possible(self, store: Store) -> None:
         """A result is there before the next model is loaded, though its inputs needed models."""
         source = Source(Adder(0))
         answers = [Left(Adder(model=model), {"data": source}) for model in ("large", "small")]
@@ -59,7 +59,7 @@ class TestOrder:
         assert [stage.kind for stage in plan.order] == ["source", "left", "top", "left", "top"]
 
     def test_cells_end_one_by_one_whatever_their_depths(self, store: Store) -> None:
-        """What a later cell is ahead in must not come before a shallow stage of an earlier one."""
+        """A stage of a later cell must not run before a shallow stage of an earlier cell."""
         source = Source(Adder(0))
         tops = [
             Top(row=(Left(Adder(n), {"a": Left(Adder(n), {"a": source})}), Right(Adder(n), {"a": source})))

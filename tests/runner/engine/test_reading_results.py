@@ -85,7 +85,7 @@ def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.M
     run_all(first, graph_in(first, fixed_cell(top_k=2)).result)
     for module in (entries, entry):
         monkeypatch.setattr(module, "checksum", counting)
-    later = Store(tmp_path)  # as another process has
+    later = Store(tmp_path)  # another process's view
     for top_k in (1, 2, 3):
         result = graph_in(later, fixed_cell(top_k=top_k)).result
         run_all(later, result)

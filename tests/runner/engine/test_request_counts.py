@@ -100,7 +100,7 @@ def test_a_stage_whose_requests_cannot_be_reported_is_estimated(store: Store) ->
     assert requests(plan) == [("asked", 2, False)]
 
 
-def test_what_is_asked_after_a_reply_is_expected_for_every_first_request(store: Store) -> None:
+def test_follow_up_requests_are_expected_for_every_first_request(store: Store) -> None:
     stage = Asked(texts=("a", "b", "c"), rounds=2)
     assert requests(make_plan([(stage, 1)], store)) == [("asked", 6, False)]
     run_all(make_plan([(Asked(texts=("a", "b")), 1)], store), store)

@@ -89,12 +89,12 @@ class TestOrder:
         errors(workers, store)
         assert workers.begun == ["source", "left", "right", "top"]
 
-    def test_what_needs_no_loading_goes_first_and_the_rest_rather_than_stand_idle(self, store: Store) -> None:
+    def test_stages_without_loading_go_first_and_no_worker_idles(self, store: Store) -> None:
         workers = Scripted(rooms={"left": Room.AGAIN, "source": Room.NEW, "right": Room.READY})
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
 
-    def test_what_is_near_to_others_comes_after_the_rest_and_from_its_end(self, store: Store) -> None:
+    def test_stages_near_other_workers_go_last_in_reverse_order(self, store: Store) -> None:
         workers = Scripted(rooms={"left": Room.FAR, "source": Room.FAR, "right": Room.READY})
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]

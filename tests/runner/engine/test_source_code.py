@@ -180,7 +180,9 @@ class TestReplies:
         assert model_code(load("edited_module")) == sha256(ALONE.encode()).hexdigest()
 
 
-def test_where_the_package_lies_does_not_count(folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_location_of_a_package_does_not_change_the_key(
+    folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = key(load("edited_package.part")())
     (folder / "another_place").mkdir()
     (folder / "edited_package").rename(folder / "another_place" / "edited_package")

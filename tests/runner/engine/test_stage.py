@@ -58,7 +58,7 @@ class TestKey:
     @pytest.mark.parametrize(
         "changes", [{"component": Adder(calls="a file")}, {"compute": fail}], ids=lambda changes: next(iter(changes))
     )
-    def test_what_cannot_change_it_does_not(self, changes: dict[str, Any]) -> None:
+    def test_irrelevant_changes_keep_the_key(self, changes: dict[str, Any]) -> None:
         assert stage(**changes).key == stage().key
 
     @pytest.mark.parametrize("other", [Pair(OTHER_SOURCE, SOURCE), Pair(SOURCE, OTHER_SOURCE, 2), Pair(SOURCE, SOURCE)])

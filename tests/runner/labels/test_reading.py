@@ -56,7 +56,7 @@ class TestJsonLines:
         assert item.labels == {"completeness": -1}
 
     @pytest.mark.parametrize("label", ["good", 1.5, None, True, "", "1.5", "0,5", "1/2", "2x"])
-    def test_what_is_not_a_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
+    def test_an_invalid_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
         records = [{**ITEM, "labels": {"accuracy": 1}}, {**ITEM, "labels": {"accuracy": label}}]
         with pytest.raises(DataError, match=r"line 2: got the label .*, expected a whole number"):
             read_labels(write(tmp_path / "labels.jsonl", *records))
@@ -91,7 +91,7 @@ class TestCsv:
         (item,) = read_labels(path)
         assert len(item.judged.answer) == 200_000
 
-    def test_what_is_not_a_csv_is_an_error(self, tmp_path: Path) -> None:
+    def test_an_invalid_csv_is_an_error(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text('question,label:accuracy\n"Who?"x,1\n', encoding="utf-8")
         with pytest.raises(DataError, match=r"labels\.csv: not CSV"):

@@ -116,6 +116,11 @@ class TestCommandLine:
                 "truncated; sweep it with these options only\n",
             ),
             (
+                ["-m", "reranker=lexical,lexical_terms", "reranker.depth=5"],
+                "reranker.depth: in a sweep over reranker, begin a single value with two plus signs: "
+                "++reranker.depth=...\n",
+            ),
+            (
                 ["executor=processes", "executor.partition=gpu"],
                 "executor.partition: executor=processes has no such field, only slurm has\n",
             ),
@@ -188,7 +193,7 @@ class TestCommandLine:
 
     @pytest.mark.parametrize("how", [["-m"], [], ["-m", "hydra/launcher=basic"]], ids=["grid", "single", "basic"])
     def test_nothing_of_a_refused_configuration_is_kept(self, tmp_path: Path, how: list[str]) -> None:
-        """It may hold a secret where none belongs."""
+        """The configuration may hold a secret in an unexpected place."""
         secret = ["llm=openai", "llm.model=m", "llm.api_key_env=", "llm.base_url='http://host/v1?key=sk-secret'"]
         code, error = self.run(tmp_path, *how, "top_k=3", *secret)
         assert code == EXIT_NOT_RUN
@@ -340,7 +345,7 @@ class TestStoreAndDisk:
         assert error.startswith("run.results_dir: cannot write to")
         assert "No space left on device" in error
 
-    def test_what_is_none_of_the_stores_files_is_put_aside(self, tmp_path: Path) -> None:
+    def test_a_folder_in_place_of_a_store_file_is_replaced(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_OK
         (manifest, *_) = (tmp_path / "results" / "store" / "entries" / "chunks").rglob("manifest.json")
         manifest.unlink()

@@ -36,12 +36,12 @@ def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     assert n_stages(tmp_path / "first") >= 20
     assert len(bucket.requests) <= 6 * n_stages(tmp_path / "first")
 
-    # Again: one listing, and what says that the run is under way.
+    # Again: one listing, whether the service looks at conditions, and what says that the run is under way.
     bucket.forget_requests()
     run(tmp_path / "first", there)
     assert metrics(tmp_path / "first") == metrics(tmp_path / "folder")
     written = [path for method, path in bucket.requests if method == "PUT"]
-    assert {path.split("/")[1] for path in written} == {"writers", "runs"}
+    assert {path.split("/")[1] for path in written} == {"writers", "runs", "store.json"}
     assert len(bucket.requests) <= 8
 
     # Another host makes nothing, and asks for each result that it needs once.

@@ -82,7 +82,7 @@ def test_a_model_without_a_price_is_refused_where_money_is_limited(
     assert server.requests == []
 
 
-def test_what_was_spent_and_what_a_cell_costs_are_two_things(
+def test_spending_and_the_cost_of_a_cell_are_reported_separately(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for sweep_id in (SWEEP_ID, "again"):
@@ -117,7 +117,7 @@ def test_cached_tokens_have_their_own_price_in_both(tmp_path: Path, server: Chat
     assert sweep_in(tmp_path).spent["cost"] == pytest.approx(0.005 * N)
 
 
-def test_what_no_list_prices_is_not_known_and_never_nothing(
+def test_the_cost_of_an_unpriced_model_is_unknown_and_not_0(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_small(tmp_path, asking(server)) == 0
@@ -173,7 +173,7 @@ def test_a_results_folder_removed_on_the_way_loses_no_answer(
 
 
 def test_requests_without_an_answer_are_spent(tmp_path: Path, server: ChatServer) -> None:
-    """They were sent: time-outs, broken connections, and a gateway that gave up."""
+    """The requests were sent, but ended in time-outs, broken connections or gateway errors."""
     kinds = [Reply(delay_s=3.0), Reply(cut=True, text="a reply"), Reply(status=504), Reply(status=500)]
     server.script = lambda request, attempt: kinds[len(server.requests) % len(kinds)]
     assert run_small(tmp_path, asking(server, "llm.max_retries=0", "llm.timeout_s=1", "llm.concurrency=12")) == 1

@@ -57,7 +57,7 @@ def test_parts_of_answers_rank_where_answers_do(overrides: list[str], expected: 
     assert headline_of([small_request(*overrides).cell], has_answer_parts=True) == expected
 
 
-def test_what_was_given_ranks_no_cell() -> None:
+def test_given_passages_get_no_headline_metric() -> None:
     assert headline_of([small_request("llm=extractive", "retriever=given").cell]) == ""
 
 
@@ -158,8 +158,32 @@ GOLD = {"gold": ["a"]}
             "ndcg@10",
             "no language model answers or judges",
         ),
+        ([{"id": "q", "question": "Where?"}], [], "ndcg@10", "no metric can tell which cell is better"),
+        (
+            [{"id": "q", "question": "Where?"}],
+            ["llm=openai", "llm.model=m", "llm.api_key_env=''"],
+            "",
+            "no metric can tell which cell is better",
+        ),
+        (
+            [{"id": "q", "question": "Where?"}],
+            ["judge=omnieval", "judge.llm.model=m", "judge.llm.api_key_env=''"],
+            "",
+            "",
+        ),
+        ([{"id": "q", "question": "Where?", "answerable": False}], [], "ndcg@10", "no language model answers"),
     ],
-    ids=["few have gold", "all have gold", "nothing answers", "named", "no references"],
+    ids=[
+        "few have gold",
+        "all have gold",
+        "nothing answers",
+        "named",
+        "no references",
+        "nothing is known",
+        "a model answers but nothing is known",
+        "a judge grades",
+        "no answer is right",
+    ],
 )
 def test_the_plan_ranks_by_a_metric_that_most_samples_have(
     tmp_path: Path, samples: list[dict[str, object]], overrides: list[str], expected: str, why: str
@@ -194,6 +218,20 @@ def test_coverage_ranks_if_rankings_do_not_see_a_swept_axis(
     assert name == expected
     assert any("ndcg@10 does not see top_k" in line for line in lines) == (expected == "passage_coverage")
     assert any("compare it with context_tokens" in line for line in lines) == (expected == "passage_coverage")
+
+
+@pytest.mark.parametrize(
+    ("gold", "sizes", "warns"),
+    [(GOLD, (32, 64), True), (GOLD, (32, 32), False), (PASSAGES, (32, 64), False)],
+    ids=["whole documents", "one size of chunks", "quotes"],
+)
+def test_chunk_sizes_by_gold_that_is_whole_documents_are_a_warning(
+    tmp_path: Path, gold: dict[str, object], sizes: tuple[int, int], warns: bool
+) -> None:
+    data = own_data(tmp_path, {"a": "It is here.", "b": "It is there."}, [{**own, **gold} for own in QUESTIONS])
+    cells = [[*data, "language=en", f"chunk.size={size}", f"top_k={k}"] for size in sizes for k in (1, 2)]
+    _, lines = planned_headline(plan_small(tmp_path, *cells).cells, store_of(tmp_path))
+    assert any("the gold of 4 of 4 samples is whole documents" in line for line in lines) is warns
 
 
 def test_tokens_stand_beside_coverage_where_it_ranks() -> None:

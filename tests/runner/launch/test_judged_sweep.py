@@ -59,7 +59,7 @@ def test_the_matrices_of_all_five_metrics_are_filled(tmp_path: Path, server: Cha
     assert cell.tokens["judge_prompt"] > 0
 
 
-def test_what_was_judged_is_not_judged_again(tmp_path: Path, server: ChatServer) -> None:
+def test_judged_passages_are_not_judged_again(tmp_path: Path, server: ChatServer) -> None:
     run_small(tmp_path, judge(server, *only_metrics("relevance"), "top_k=2"))
     first = len(server.requests)
     assert run_small(tmp_path, judge(server, *only_metrics("relevance"), "top_k=3"), sweep_id="more") == 0
@@ -117,7 +117,7 @@ def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path, capsys:
 
 
 def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of two samples of 20: no more than a tenth."""
+    """Two of 20 samples are a tenth, which is allowed."""
     unclear: set[str] = set()
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
@@ -147,7 +147,7 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
 def test_a_judges_noise_is_distinguished_from_that_of_the_samples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It grades half of the samples by the toss of a coin, and the others alike each time."""
+    """The judge grades half of the samples at random, and the others consistently."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
         grade = 2 if len(last_message(request)) % 2 else 2 * (attempt % 2)
@@ -191,7 +191,7 @@ class TestPlan:
         assert self.planned(tmp_path, (*overrides, "retriever=closed_book"))["judged_scores"] == 20
         assert self.planned(tmp_path, (*overrides, "retriever=closed_book", "llm=none")) == {}
 
-    def test_what_is_asked_after_a_reply_is_counted_too(self, tmp_path: Path) -> None:
+    def test_follow_up_requests_are_counted(self, tmp_path: Path) -> None:
         with chat_server(quest_eval_script) as server:
             overrides = (*judge(server)[:-1], "judge=quest_eval")
             planned = self.planned(tmp_path, overrides)

@@ -15,7 +15,7 @@ from runner.launch.overrides import readable
         ("+experiment.name=Grüße", "+experiment.name='Grüße'"),
     ],
 )
-def test_what_hydra_has_no_place_for_is_quoted(typed: str, expected: str) -> None:
+def test_values_that_hydra_cannot_parse_are_quoted(typed: str, expected: str) -> None:
     assert readable([typed]) == [expected]
 
 

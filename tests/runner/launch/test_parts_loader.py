@@ -80,7 +80,7 @@ def test_a_file_of_the_user_is_read_again_by_the_next_loader(tmp_path: Path) -> 
         assert OmegaConf.create(text).llm.reply == reply
 
 
-def test_what_a_program_registers_again_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_latest_registration_of_a_component_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     store = ConfigStore.instance()
     monkeypatch.setattr(store, "repo", copy.deepcopy(store.repo))
     with pytest.raises(MissingConfigException):

@@ -98,7 +98,7 @@ def test_an_error_is_raised(override: str, error: type[Exception], message: str,
 
 
 @pytest.mark.parametrize("overrides", ["top_k=5", ["top_k=5", 5]])
-def test_what_is_not_a_list_of_texts(overrides: Any) -> None:
+def test_overrides_that_are_not_a_list_of_strings_are_refused(overrides: Any) -> None:
     with pytest.raises(ConfigError, match=r"overrides: got .*5.*, expected a list of strings, e\.g\."):
         runner.run(overrides)
 

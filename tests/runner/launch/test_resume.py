@@ -137,7 +137,7 @@ class TestInterrupted:
 
     @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
     def test_a_signal_to_the_main_process_alone_ends_the_sweep(self, name: str, tmp_path: Path) -> None:
-        """By a batch system, a container, or a terminal that is closed."""
+        """Batch systems, containers and closed terminals send such a signal."""
         process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
         wait_until(lambda: after_answers(3)(tmp_path), process)
         process.send_signal(getattr(signal, name))
@@ -241,7 +241,7 @@ class TestFailedAnswers:
             return generate(llm, requests)
 
         monkeypatch.setattr(Scripted, "generate", noted)
-        fails = (*self.FAILS, "run.workers=1")  # in this process, where the calls are noted
+        fails = (*self.FAILS, "run.workers=1")  # one process, which records the calls
         run_small(tmp_path, fails)
         assert len(asked) == 12
         assert len(replies(tmp_path)) == 12 - n_failing, "failed ones are not cached"
@@ -280,13 +280,13 @@ class TestPrunedStore:
 
 class TestDamagedStore:
     @pytest.mark.parametrize("kind", ["result", "data", "chunks"])
-    def test_what_is_damaged_is_reported_and_computed_again(self, kind: str, tmp_path: Path) -> None:
+    def test_damaged_results_are_reported_and_computed_again(self, kind: str, tmp_path: Path) -> None:
         overrides: tuple[str, ...] = RANKING_ONLY
         assert run_small(tmp_path, overrides) == EXIT_OK
         (entry,) = entries_by_kind(store_of(tmp_path))[kind]
         for name in entry.manifest.files:
             flip_a_byte(entry.folder / name)
-        if kind == "chunks":  # what is kept behind it is not read
+        if kind == "chunks":  # otherwise the cached result makes the chunks unneeded
             overrides = (*overrides, "top_k=4")
         again = run_command(tmp_path, *SMALL, *QUIET, *overrides)
         assert again.returncode == 0, again.stderr

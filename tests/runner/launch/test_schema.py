@@ -113,6 +113,11 @@ class TestMistakes:
         expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), expected {kind}"
         assert mistakes_of(default, **{path: value}) == (expected,)
 
+    def test_a_whole_number_beyond_all_floats_is_a_mistake(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, chunk__overlap=10**400)
+        assert mistake.startswith("chunk.overlap: got 1000")
+        assert mistake.endswith("expected a number")
+
     def test_a_wrong_item_says_which(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, metrics__scores__trec__measures=["mrr", 3])
         assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), expected a string"

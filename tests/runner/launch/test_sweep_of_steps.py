@@ -58,7 +58,7 @@ def test_all_requests_were_planned_and_the_same_command_makes_none(tmp_path: Pat
         for expander, generator, history in product(EXPANDERS, GENERATORS, HISTORIES)
     ]
     planned = plan_small(tmp_path, *cells).plan.n_requests
-    queries = 2 * len(SAMPLES)  # of two of the expanders, for all cells together
+    queries = 2 * len(SAMPLES)  # two of the expanders ask, once for all cells
     answers = len(EXPANDERS) * len(HISTORIES) * len(SAMPLES) * (1 + TOP_K)  # in one request, and passage after passage
     assert planned == queries + answers
     assert run_small(tmp_path, *cells) == EXIT_OK

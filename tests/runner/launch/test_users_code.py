@@ -188,7 +188,7 @@ class TestClasses:
         assert run_small(importable, job, sweep_id="before") == 0
         parts = importable / "users_code" / "parts.py"
         parts.write_text(CODE.replace("float(bool(text))", "0.25 * float(bool(text))"), encoding="utf-8")
-        for name in ("users_code.parts", "users_code"):  # as in another process
+        for name in ("users_code.parts", "users_code"):  # another process would import them again
             del sys.modules[name]
         assert run_small(importable, job, sweep_id="after") == 0
         values = [cells_in(importable, sweep_id)[0].value("answered") for sweep_id in ("before", "after")]
@@ -204,7 +204,7 @@ class TestClasses:
     def test_classes_are_rebuilt_from_a_result_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("runner.engine.plugins.trusted._named", {})  # by earlier sweeps of this process
+        monkeypatch.setattr("runner.engine.plugins.trusted._named", {})  # earlier sweeps of this process filled it
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         config = compose_config([mine, "run.plugins=[users_code]"])
 
@@ -270,7 +270,7 @@ CLASS = " (your code in this stage: users_code.parts.Spoiling)"
 
 
 class TestMisbehaviour:
-    """Of a user's component: the sweep goes on, or says what is wrong."""
+    """Faults of a user's component: the sweep continues, or reports the fault."""
 
     def run(self, folder: Path, how: str) -> int:
         mine = f"+metrics.scores.mine={{_target_: users_code.parts.Spoiling, how: {how}}}"
@@ -347,7 +347,7 @@ class TestMisbehaviour:
 
 
 class TestFiles:
-    """From `--config-dir`, or a place in `hydra.searchpath`."""
+    """Option files in `--config-dir` or in a folder of `hydra.searchpath`."""
 
     PLAN = (*SMALL, *QUIET, *RANKING_ONLY, "run.plan_only=true")
 

@@ -75,7 +75,7 @@ class TestWorkers:
         assert command.returncode == 0, told
 
     def test_workers_are_copies_of_the_command_where_users_wrote_parts(self, tmp_path: Path) -> None:
-        """These may count on being loaded once."""
+        """Users' modules may rely on being imported once."""
         (tmp_path / "my_parts.py").write_text(PARTS, encoding="utf-8")
         mine = ("tokenizer={_target_: my_parts.NotesProcesses}", "run.plugins=[my_parts]")
         command = start_command(tmp_path, "-m", *CELLS, *mine)

@@ -71,7 +71,7 @@ def test_means_over_common_samples_are_means_over_the_draws_too() -> None:
 
 
 def test_components_of_one_class_with_other_settings_are_not_draws_of_each_other() -> None:
-    """Their axis shows the class alone."""
+    """The axis shows only the class of these components."""
     cells = [
         replace(each, axes={**each.axes, "retriever.sparse_index": "Bm25"}, overrides=(f"index={{k1: {k1}}}", repeat))
         for each, k1, repeat in zip(DRAWS[:2] * 2, [1, 1, 2, 2], ["repeat=0", "repeat=1"] * 2, strict=True)

@@ -23,7 +23,7 @@ from tests.runner.sweeping import REPOSITORY
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Path:
-    """With what MLflow wants to know of a cell."""
+    """Write a sweep whose cells have all facts that MLflow logs."""
     data = {"dataset": {"name": "demo", "key": "0" * 64}}
     cells = [tiny_sweep.TinyCell(c.cell_id, c.axes, c.rouge_l, data) for c in tiny_sweep.CELLS]
     return tiny_sweep.write(tmp_path / "results" / "tiny", cells)
@@ -47,7 +47,7 @@ def lines_of(*orders: list[str]) -> str:
 
 
 def answer_to(orders: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What the process would answer; here, where MLflow is loaded."""
+    """Return the answer of the logging process. We run it in this process, which has loaded MLflow."""
     monkeypatch.setattr(sys, "stdin", StringIO(orders))
     return logging_process._log()
 
@@ -85,7 +85,7 @@ def test_disabled_nothing_is_started(sweep: Path) -> None:
     assert (tracker.error, tracker._logging) == ("", None)
 
 
-def test_what_mlflow_raises_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_mlflow_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = lines_of(["start", "no-such-scheme://nowhere", "tests", str(sweep)], ["finish", "0"])
     answer = answer_to(orders, monkeypatch)
     assert "no-such-scheme" in answer["error"]
@@ -118,8 +118,8 @@ def test_an_interpreter_that_does_not_exist_is_an_error_and_no_more(
     assert tracker.error.startswith("its process did not start")
 
 
-def test_it_ends_when_the_sweep_is_gone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of its input."""
+def test_the_logging_process_ends_with_its_input(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweep's end closes the input of the process."""
     answer = answer_to(lines_of(start_order(sweep)), monkeypatch)
     assert answer == {"page": "", "samples": "", "summary": "", "error": ""}
 

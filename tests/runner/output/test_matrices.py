@@ -136,7 +136,7 @@ class TestPicture:
         assert colours[0] != colours[1]
 
     def test_names_and_labels_are_text(self) -> None:
-        """They come from data: none of them may become a part of the page that shows the picture."""
+        """Names and labels come from data, and must not become markup of the page that shows the picture."""
         bad = "</text><script>alert(1)</script>&\x00\ud800"
         content = draw(bad, self.CELLS, ["funds"], ["extractive"], {"funds": bad, "extractive": "<b>"})
         assert b"<script" not in content

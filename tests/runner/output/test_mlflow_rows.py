@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 
 @pytest.fixture(scope="module")
 def client(tracked_run: Path, tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
-    """Of a database that is there: to make its tables takes MLflow a second."""
+    """Client of an existing database, because MLflow takes a second to create the tables."""
     from mlflow import MlflowClient
 
     return MlflowClient(f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path_factory.mktemp('mlflow'))}")
@@ -136,7 +136,7 @@ def test_files_of_one_run_are_held_at_a_time(client: "MlflowClient", experiment:
 
 
 @pytest.mark.usefixtures("shortcuts")
-def test_it_is_all_or_nothing(client: "MlflowClient", experiment: Any) -> None:
+def test_runs_are_logged_all_or_not_at_all(client: "MlflowClient", experiment: Any) -> None:
     impossible: Any = {"overall/f1": None}
     with pytest.raises(Exception, match="NOT NULL constraint failed"):
         log_runs(client, experiment, [RUN, replace(RUN, metrics=impossible)])

@@ -118,7 +118,7 @@ def test_a_long_leaderboard_is_cut_and_says_so() -> None:
     assert text.count("\n| cell") == 11
 
 
-def test_what_users_write_stays_text() -> None:
+def test_text_from_users_is_escaped() -> None:
     text = described(0.5, command="python -m runner 'name=`x` | <script>alert(1)</script>'")
     assert "<script" not in text
     assert "`python -m runner 'name='x' / &lt;script>alert(1)&lt;/script>'`" in text

@@ -153,7 +153,7 @@ HOSTILE = "<script>alert(1)</script> \u202egnp \x00 \udcff '; drop table runs; -
 
 
 def hostile_trace(sample_id: str) -> SampleTrace:
-    # What content.py has made printable: MLflow is given no character that a database refuses.
+    # content.py made the text printable, so it contains no character that a database refuses.
     text = HOSTILE.replace("\x00", "\\x00").replace("\udcff", "\\udcff")
     return SampleTrace(
         sample_id=sample_id,
@@ -184,7 +184,7 @@ def test_words_from_outside_are_kept_as_they_are(traced: Traced) -> None:
     assert log.existing(run_id) == set()
 
 
-def test_what_a_lost_connection_left_is_removed(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_of_a_lost_connection_are_removed(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = traced.parent().info.run_id
     log = TraceLog(traced.client, traced.experiment_id)
     with monkeypatch.context() as broken:
@@ -200,7 +200,7 @@ def _connection_lost(*_: object, **__: object) -> None:
 
 
 def test_a_cell_that_is_logged_again_loses_its_traces(traced: Traced, tmp_path: Path) -> None:
-    """Its status changed: the run that they were linked to is removed."""
+    """The status of the cell changed, so its earlier run and the run's traces are removed."""
     folder = tmp_path / "run"
     shutil.copytree(traced.sweep.parent.parent, folder)
     own = Traced(folder)
@@ -222,7 +222,7 @@ def test_a_sweep_without_a_ranked_cell_has_no_traces_and_says_so(
     (sweep / "sweep.json").write_text(json.dumps(raw), encoding="utf-8")
     for path in sweep.glob("*/cell.json"):
         content = path.read_text(encoding="utf-8").replace('"status": "OK"', '"status": "FAILED"')
-        path.unlink()  # it may be another name of the same file
+        path.unlink()  # the file may be a hard link
         path.write_text(content, encoding="utf-8")
     before = traced.by_run()
     assert track.main([str(sweep), "--uri", traced.uri, "--traces", "all"]) == 0

@@ -21,7 +21,7 @@ def plan(folder: Path, texts: dict[str, str], question: str, *overrides: str) ->
     return output.getvalue()
 
 
-def test_what_does_not_fit_is_named_with_the_switch_that_mends_it(tmp_path: Path) -> None:
+def test_parts_for_another_language_are_named_with_the_fix(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "llm=scripted")
     assert "jsonl: 1 document, 1 sample in English" in shown
     assert "the texts look English, and these are made for others:" in shown
@@ -60,7 +60,7 @@ def test_several_languages_that_a_user_names_are_not_taken_for_the_commonest_of_
     texts = {**{f"{i}": ENGLISH["a"] for i in range(9)}, "zh": "大桥于1932年通车，是全国最古老的桥之一。"}
     assert "Add language=en" in plan(tmp_path, texts, "When was the bridge opened?")
     shown = plan(tmp_path, texts, "When was the bridge opened?", "language=multi")
-    assert "in English" in shown
+    assert "in English" not in shown
     assert "made for" not in shown
 
 

@@ -39,7 +39,7 @@ class TestNowAndThen:
         return now
 
     def lines(self, console: SafeConsole, order: tuple[AnyStage, ...], clock: list[float], enabled: bool) -> list[str]:
-        """Of a first stage that is done in a moment, and a second that is half done after 30 and after 75 seconds."""
+        """Return the progress of a short stage, and of a second one that is half done after 30 and after 75 seconds."""
         with StageProgress(console, order, 1, enabled=enabled) as progress:
             progress.finished(order[0].key, order[0].kind, 0.0)
             for elapsed in (30.0, 75.0):

@@ -1,10 +1,17 @@
 """The line below a leaderboard about its first row."""
 
+from pathlib import Path
+
 import pytest
 
-from runner.output.standings import MOST_TESTED, Standings, first_row_line
+from components.errors import DataError
+from runner import results
+from runner.output.standings import MOST_TESTED, Standings, find_standings, first_row_line
 from runner.results import CellResult
+from runner.results.cell_choice import Choice
+from tests.analysis.report.pages import rendered, report_on
 from tests.runner.output.test_terminal import cell
+from tests.runner.sweeping import SWEEP_ID, own_data, run_small
 
 
 @pytest.mark.parametrize(("n_cells", "is_untested"), [(MOST_TESTED, False), (MOST_TESTED + 1, True)])
@@ -12,3 +19,54 @@ def test_a_large_sweep_says_that_best_may_be_another_cell(n_cells: int, is_untes
     cells: list[CellResult] = [cell(f"cell{n}", n / 100) for n in range(n_cells)]
     line = first_row_line(Standings(cells, ["accuracy"]))
     assert ("First row: the best accuracy." in line and "`best` and the report, which may take" in line) is is_untested
+
+
+def result(retriever: str, top_k: int) -> CellResult:
+    return CellResult(f"{retriever}{top_k}", "OK", {"retriever": retriever, "top_k": top_k}, (), {}, {})
+
+
+def test_the_cell_to_take_is_named_if_the_first_row_stands_for_several() -> None:
+    few, many, other = result("bm25", 2), result("bm25", 8), result("dense", 2)
+    means = {"bm252": 0.9, "bm258": 0.9, "dense2": 0.4}
+    cells = (few, many, other)
+    line = first_row_line(Standings(cells, ["f1"], choice=Choice(few, ((few, many),), cells, means, False)))
+    assert line.startswith("First row: the cell to take (retriever=bm25,top_k=2). 2 of 3 cells may have the best f1")
+    line = first_row_line(Standings(cells, ["f1"], choice=Choice(few, ((few,), (other,)), cells, means, False)))
+    assert line.startswith("First row: the cell to take. 2 of 3 cells")
+
+
+def test_a_much_lower_mean_of_the_cell_to_take_is_pointed_out() -> None:
+    best, cheap = result("bm25", 8), result("bm25", 2)
+    choice = Choice(cheap, ((best,), (cheap,)), (best, cheap), {"bm258": 1.0, "bm252": 0.71}, False)
+    line = first_row_line(Standings((cheap, best), ["f1"], choice=choice))
+    assert line.endswith("Its mean is 29% worse than that of top_k=8: see the report.")
+
+
+TEXTS = {"a": "The bridge is here.", "b": "No bridge is there."}
+QUESTIONS = [{"id": f"q{place}", "question": "Where is the bridge?"} for place in range(6)]
+
+
+def test_the_fewest_tokens_recommend_no_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = (*own_data(tmp_path, TEXTS, QUESTIONS), "language=en", "llm=none")
+    cells = ([*data, "metrics=retrieval", f"top_k={top_k}"] for top_k in (1, 2))
+    assert run_small(tmp_path, *cells) == 0
+    shown = capsys.readouterr().out
+    assert "no question has gold or a reference, and no judge grades" in " ".join(shown.split())
+    assert "No cell to take: context_tokens does not measure quality" in " ".join(shown.split())
+    sweep = results.load(tmp_path / "results" / SWEEP_ID)
+    standings = find_standings(sweep.cells, sweep.folder, sweep.headline)
+    assert (standings.best, standings.leaders, standings.lacks_quality) == (None, [], True)
+    with pytest.raises(DataError, match="no cell is the best"):
+        sweep.cell("best")
+    assert sweep.cell("best:context_tokens").axes["top_k"] == 1
+    page, text, _ = rendered(report_on(sweep.folder))
+    assert "No cell can be recommended: context_tokens does not measure quality" in page.text
+    assert "python -m analysis samples shows any of them" in page.text
+    assert "Take " not in text
+
+
+def test_tokens_rank_cells_if_the_user_says_so(tmp_path: Path) -> None:
+    data = (*own_data(tmp_path, TEXTS, QUESTIONS), "language=en", "llm=none")
+    cells = ([*data, "metrics=retrieval", "run.headline=context_tokens", f"top_k={top_k}"] for top_k in (1, 2))
+    assert run_small(tmp_path, *cells) == 0
+    assert results.load(tmp_path / "results" / SWEEP_ID).cell("best").axes["top_k"] == 1

@@ -93,7 +93,7 @@ def test_markup_in_axes_is_shown_as_plain_text() -> None:
 
 
 def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
-    """By their own means the first would be the better one: it leaves out what is hard."""
+    """The first cell has the higher mean of its own samples, because it leaves out hard ones."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
     show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS, common=common), common)
@@ -105,7 +105,7 @@ def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
 
 
 def subsets_shown(second: float | None) -> list[str]:
-    """Of a cell with a value in each of two subsets, and one with `second` in the latter."""
+    """Return the subset table of a cell with values in two subsets, and of one with `second` in the second subset."""
     name = HEADLINES[0]
     cells = [
         cell(cell_id, 0.5, metrics={s: {name: entry(v)} for s, v in values.items()})
@@ -120,7 +120,7 @@ def subsets_shown(second: float | None) -> list[str]:
 
 
 def test_a_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
-    """It was the highest of the column, as it left out what is hard."""
+    """Such a mean would be the highest of its column, because the cell left out the hard subset."""
     lines = subsets_shown(second=None)
     assert lines[2].split() == ["hybrid", "0.7000", "–", "–"]
     assert lines[3].split() == ["bm25", "0.8000", "0.2000", "0.5000"]
@@ -144,7 +144,7 @@ def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
     assert "120.4 98.1–144.0" in shown([cell("bm25", 0.5, metrics=metrics)])
 
 
-def test_what_is_left_out_is_reported_once() -> None:
+def test_left_out_samples_are_reported_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
     text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
     assert text.count("mrr: over 1 of 4 samples; left out: 3 no_gold_in_corpus") == 1
@@ -177,7 +177,7 @@ class TestDirection:
         assert metrics == ["hallucination", "a_length"]
         assert [each.cell_id for each in ordered] == ["better", "between", "worse"]
 
-    def test_where_larger_is_better_more_is_above_less(self) -> None:
+    def test_larger_values_come_first_if_larger_is_better(self) -> None:
         _, ordered = ranked(replace(each, larger_is_better={"hallucination": True}) for each in self.CELLS)
         assert [each.cell_id for each in ordered] == ["worse", "between", "better"]
 
@@ -198,7 +198,7 @@ class TestDirection:
 SAME = {"llm": "extractive", "judge": "none", "chunk.size": 128}
 
 
-def test_what_is_the_same_in_all_names_models_and_not_their_classes_alone() -> None:
+def test_the_line_of_shared_settings_names_models() -> None:
     axes = {"embedder": "sentence_transformers", "embedder.model": "owner/name", "llm": "transformers"}
     cells = [replace(each, axes={**each.axes, **axes, "llm.model": f"of {each.cell_id}"}) for each in CELLS]
     lines = shown(cells).splitlines()

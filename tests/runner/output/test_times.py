@@ -15,7 +15,7 @@ from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
 
 
 def test_work_is_of_the_sort_that_its_inputs_tell(tmp_path: Path) -> None:
-    """What a corpus takes once needs no question, and what each question takes needs the questions."""
+    """Work that is done once per corpus has no questions among its inputs; work per question does."""
     store = Store(tmp_path)
     seen = set()
     for fields in CELLS.values():

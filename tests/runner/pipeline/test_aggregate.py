@@ -74,7 +74,7 @@ def test_means_by_subset() -> None:
     }  # fmt: skip
 
 
-def test_what_is_left_out_is_counted_by_reason_and_is_not_a_zero() -> None:
+def test_left_out_samples_are_counted_by_reason_and_are_not_zeros() -> None:
     outcomes = (0.5, ScoreState.NO_GOLD, ScoreState.ANSWER_ERROR, 1.0, ScoreState.NO_GOLD, 0.0)
     metrics = aggregate(scored(*outcomes), SAMPLES, INTERVAL)
     overall, read = metrics["overall"]["length"], metrics["read"]["length"]

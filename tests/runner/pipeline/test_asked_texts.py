@@ -43,7 +43,7 @@ def test_summaries_are_searched_and_told_in_the_original_texts(tmp_path: Path) -
     assert "asked_corpus" not in plan_small(tmp_path, own).plan.summary()["requests"], "kept"
 
 
-def test_what_a_refiner_costs_is_the_price_of_the_models_that_its_steps_ask() -> None:
+def test_a_refiners_cost_is_the_price_of_the_models_of_its_steps() -> None:
     prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
     usage = {"refiner": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
     for models, cost in (("m", 2.0), ("mm", 2.0), ("mo", None)):
@@ -87,7 +87,7 @@ def test_failed_requests_fail_the_cell_and_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["refiner", "header"])
-def test_what_is_not_a_language_model_is_reported_before_work(step: str) -> None:
+def test_a_writer_that_is_no_language_model_is_reported_before_work(step: str) -> None:
     own = {"refiner": ["refiner=combined", "refiner.use=[dedupe,summary]"], "header": ["header=contextual"]}[step]
     with pytest.raises(ConfigError) as raised:
         small_request(*own, "llm=extractive")

@@ -104,7 +104,7 @@ def _break_off(store: Store, with_error: type[BaseException]) -> None:
 
 
 @pytest.mark.parametrize("with_error", [KeyboardInterrupt, RuntimeError])
-def test_what_was_embedded_before_a_kill_is_not_embedded_again(tmp_path: Path, with_error: type[BaseException]) -> None:
+def test_chunks_embedded_before_a_kill_are_not_embedded_again(tmp_path: Path, with_error: type[BaseException]) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     _break_off(store, with_error)
     assert len(Breakable.calls) == 2
@@ -120,7 +120,7 @@ def test_what_was_embedded_before_a_kill_is_not_embedded_again(tmp_path: Path, w
 def test_blocks_of_another_size_are_not_mistaken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     _break_off(store, KeyboardInterrupt)
-    monkeypatch.setattr(dense, "BLOCK_CHUNKS", 3)  # as another version of this project may have it
+    monkeypatch.setattr(dense, "BLOCK_CHUNKS", 3)  # another version of this project may use another size
     run_all(store, vectors_in(store))
     run_all(whole, vectors_in(whole))
     assert kept_bytes(store) == kept_bytes(whole)

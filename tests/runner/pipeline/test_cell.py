@@ -256,12 +256,12 @@ def test_the_axes_that_count_are_named() -> None:
 
 
 @pytest.mark.parametrize("override", ["repeat=1", "judge_repeat=1"])
-def test_what_draws_nothing_is_not_repeated(override: str) -> None:
+def test_a_deterministic_model_is_not_repeated(override: str) -> None:
     assert changed_kinds(("llm=extractive",), ("llm=extractive", override)) == set()
     assert graph("llm=extractive", override).used.isdisjoint({"repeat", "judge_repeat"})
 
 
-def test_what_concerns_the_search_alone_shares_the_index() -> None:
+def test_search_settings_share_the_index() -> None:
     dense = ("retriever=dense", "vector_index=hnsw")
     assert "vector_index" not in changed_kinds(dense, (*dense, "vector_index.ef_search=64"))
     assert "dense_hits" in changed_kinds(dense, (*dense, "vector_index.ef_search=64"))

@@ -38,12 +38,18 @@ def test_sound_hits_pass() -> None:
         (changed([[0, 1], [2, -2]]), "query 1 has the chunk -2, expected 0 to 2, or -1 for no hit"),
         (changed([[0, 1], [2, 0]], [[1.0, np.nan], [1.0, 0.5]]), "query 0 has the score nan for chunk 1"),
         (changed([[0, 1], [-1, 2]]), "query 1 has no hit at rank 1 but one after it"),
+        (changed([[0, 1], [2, 0]], [[1.0, 1.0], [0.5, 1.0]]), "query 1 has the score 1.0 after 0.5, expected the best"),
         (changed([[0, 1], [2, 2]]), "query 1 has the chunk 2 twice, expected each once"),
     ],
 )  # fmt: skip
 def test_other_hits_are_errors(wrong: Hits, message: str) -> None:
     with pytest.raises(ComponentError, match=rf"^components\.fusions\.rrf\.ReciprocalRank: .*{re.escape(message)}"):
         checked_hits(wrong, 2, 3, FUSION)
+
+
+def test_diverse_hits_need_no_order_by_score() -> None:
+    hits = changed([[0, 1], [2, 0]], [[0.5, 1.0], [1.0, 0.5]])
+    assert checked_hits(hits, 2, 3, FUSION, by_score=False) is hits
 
 
 def test_positions_in_rankings_are_counted() -> None:

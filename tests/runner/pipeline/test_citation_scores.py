@@ -74,13 +74,13 @@ def test_other_metrics_read_answers_without_citations(tmp_path: Path) -> None:
         ({"llm": Scripted(error_on="?")}, "answer_error"),
     ],
 )
-def test_what_has_no_citations_to_score_says_why(tmp_path: Path, fields: dict[str, Any], state: str) -> None:
+def test_cells_without_citations_report_the_reason(tmp_path: Path, fields: dict[str, Any], state: str) -> None:
     table = samples_of(tmp_path, **{"retriever": bm25(), **fields})
     assert scores(table, "precision") == scores(table, "recall") == [state] * 4
 
 
 def test_passages_that_are_shown_alone_keep_their_numbers(tmp_path: Path) -> None:
-    """In the prompt of the last request: its passage, by the number that it has among all."""
+    """The last request's prompt shows its passage with the number that the passage has among all."""
     table = samples_of(tmp_path, retriever=bm25(), generator=Refine("{prompt} {answer}"))
     for prompt, path in zip(table["prompt"].to_pylist(), table["generation"].to_pylist(), strict=True):
         assert f"Sources:\n[{path.split()[0]}] " in prompt

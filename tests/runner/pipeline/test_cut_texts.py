@@ -53,7 +53,7 @@ def test_longer_texts_are_counted_with_their_tokens(tmp_path: Path) -> None:
     assert queries["texts"] == "queries"
 
 
-def test_what_stands_before_a_query_counts(tmp_path: Path) -> None:
+def test_the_prefix_of_a_query_counts_as_text(tmp_path: Path) -> None:
     with_it, without = (
         counted(tmp_path / str(limit), retriever=Dense(FirstLetters(limit), Flat(), depth=6))[1]
         for limit in (1, 10_000)

@@ -44,7 +44,7 @@ def run(folder: Path, *overrides: str) -> list[list[str]]:
     return documents_found(folder, sweep_id)
 
 
-def test_what_says_the_same_is_left_out_counted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_redundant_hits_are_dropped_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path) == [["a", "b", "c"], ["c"]]
     (plain,) = cells_in(tmp_path, "plain")
     assert plain.steps == {}

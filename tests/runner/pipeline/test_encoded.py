@@ -97,7 +97,7 @@ def test_blocks_are_to_the_byte_what_one_block_is(tmp_path: Path, monkeypatch: p
     assert kept_bytes(several) == kept_bytes(single)
 
 
-def test_what_was_encoded_before_a_kill_is_not_encoded_again(tmp_path: Path) -> None:
+def test_chunks_encoded_before_a_kill_are_not_encoded_again(tmp_path: Path) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
     with pytest.raises(KeyboardInterrupt):

@@ -87,7 +87,7 @@ def test_a_sweep_asks_what_its_plan_says_and_nothing_twice(
     assert len(server.requests) == 8
 
 
-def test_what_an_expander_costs_is_reported_unless_it_asks_several_models() -> None:
+def test_an_expanders_cost_is_known_only_for_a_single_model() -> None:
     prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
     usage = {"expander": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
     for models, cost in (("mm", 2.0), ("mo", None)):
@@ -143,7 +143,7 @@ def test_without_a_language_model_what_to_do_is_reported_before_work() -> None:
 
 
 @pytest.mark.parametrize("name", ["closed book", "oracle", "given passages"])
-def test_where_nothing_is_searched_for_nothing_is_written(tmp_path: Path, name: str) -> None:
+def test_an_expander_writes_nothing_without_a_search(tmp_path: Path, name: str) -> None:
     extractive = replace(written(), llm=Extractive())
     assert combination_mistakes(2, fixed_cell(**CELLS[name]).retriever, extractive) == []
     graph, plain = (cell_graph(tmp_path, **CELLS[name], expander=own) for own in (extractive, NoExpander()))

@@ -50,7 +50,7 @@ class AskedOfPlaces(FixedData):
 
 
 def hits_and_all(store: Store, **fields: Any) -> list[tuple[Hits, Hits, Sequence[int]]]:
-    """For every search its filtered hits, and all hits there are, and the place of each chunk's document."""
+    """Return, for every search: filtered hits, hits without the filter, and the row of each chunk's document."""
     graph = graph_in(store, fixed_cell(**fields))
     run_all(store, graph.result)
     found = []
@@ -88,7 +88,7 @@ def test_the_hits_are_the_first_allowed_of_all(retriever: Retriever, side_by_sid
 
 
 def test_candidates_are_searched_deeper_too(tmp_path: Path) -> None:
-    """What ranks the hits of other searches finds no more than they do."""
+    """A retriever that ranks the hits of other searches finds no other hits."""
     retriever = three_way(LetterHeads(), depth=2)
     for hits, _, document in hits_and_all(Store(tmp_path), retriever=retriever, filter=WEST, chunk=SMALL_CHUNKS):
         assert all(document[chunk] >= 2 for chunk in hits.chunk.ravel().tolist())
@@ -125,7 +125,7 @@ class TestInASweep:
         (tmp_path / "documents.jsonl").write_text("".join(with_facts), encoding="utf-8")
         return (*options, "llm=none", "tokenizer=bigrams", "retriever.depth=1", "top_k=1", *RANKING_ONLY)
 
-    def test_what_it_left_is_reported(
+    def test_the_effect_of_the_filter_is_reported(
         self, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, (*options, "filter=metadata")) == EXIT_OK
@@ -167,7 +167,7 @@ class TestInASweep:
 
 
 def test_a_search_reads_nothing_that_is_not_said(tmp_path: Path) -> None:
-    """What a deeper search reads must be there when it is made, whatever else is pruned."""
+    """The inputs of a deeper search must exist when it runs, even if other results were pruned."""
     graph = graph_in(Store(tmp_path), fixed_cell(retriever=three_way(LetterHeads()), filter=WEST))
     for stage in graph.result.upstream():
         if isinstance(stage, FilteredHits):

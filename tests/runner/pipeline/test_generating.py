@@ -45,7 +45,7 @@ def options(tmp_path: Path, server: ChatServer) -> list[str]:
 SPLIT = ("generator=split_fuse", "generator.max_tokens=1")
 DRAWN = ("generator=self_consistency", "generator.n_draws=3", "llm.temperature=1.0")
 GENERATORS = {("generator=refine",): TOP_K, SPLIT: 2 * TOP_K - 1, DRAWN: 3}
-"""With their requests for each sample."""
+"""Generators by their overrides, with the number of requests per sample."""
 
 
 def test_as_many_requests_as_planned_each_once(tmp_path: Path, options: list[str], server: ChatServer) -> None:
@@ -62,7 +62,7 @@ def test_as_many_requests_as_planned_each_once(tmp_path: Path, options: list[str
     assert len(server.requests) == n_asked, "all replies are kept"
 
 
-def test_how_each_answer_came_about_is_in_the_table(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+def test_the_table_shows_how_each_answer_was_made(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     assert run_small(tmp_path, [*options, *SPLIT]) == EXIT_OK
     for row in samples_in(tmp_path):
         system, _, shown = row["prompt"].partition("\n\n")
@@ -83,7 +83,7 @@ def test_draws_are_shared_with_repeats_of_a_single_prompt(
 def test_draws_that_are_asked_for_together_are_kept_one_by_one(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
-    """What they have cost is the prompt once, and every completion."""
+    """The cost is one prompt and every completion."""
     server.script = lambda request, _: Reply("yes", others=("yes", "no!")[: request.get("n", 1) - 1])
     together = [*options, *DRAWN, "llm.completions_per_request=3"]
     assert run_small(tmp_path, together) == EXIT_OK

@@ -34,7 +34,7 @@ class EveryOther:
         return ["" if number % 2 else f"zebra {number}" for number in range(len(chunks) - self.n_lacking)]
 
 
-def test_what_is_searched_is_every_chunk_below_its_headers(tmp_path: Path) -> None:
+def test_every_chunk_is_searched_with_its_headers(tmp_path: Path) -> None:
     store = Store(tmp_path)
     cell = fixed_cell(retriever=bm25(), header=EveryOther())
     graph = graph_in(store, cell)

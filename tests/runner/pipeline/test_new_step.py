@@ -124,7 +124,7 @@ EDITS = {
         "    hits = newer_hits(cell.hit_filter, texts.corpus, texts.chunks, hits)\n"
     ),
 }
-"""Of the room: an import, the field, and the line that joins the step."""
+"""Edits of `ROOM`: an import, the field, and the lines that add the step."""
 
 DOCUMENTS = [
     {"id": "new", "text": "The new bridge is long and red.", "metadata": {"date": "2024-06-01"}},
@@ -191,7 +191,7 @@ class Cell:
 
 
 def _all_but_code(folder: str, names: list[str]) -> list[str]:
-    """With what is compiled of it, which holds for a copy too."""
+    """Return the names that a copy leaves out. Compiled files stay, because they are valid for a copy too."""
     return [name for name in names if not (name.endswith((".py", ".pyc", ".yaml")) or Path(folder, name).is_dir())]
 
 

@@ -118,7 +118,7 @@ def test_own_history_changes_only_stages_after_the_context(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("fields", [{}, {"dataset": FixedTalk(), "llm": Extractive()}])
-def test_where_there_is_no_history_or_nobody_reads_it_the_axis_is_not_used(tmp_path: Path, fields: Any) -> None:
+def test_the_history_axis_is_unused_without_history_or_its_reader(tmp_path: Path, fields: Any) -> None:
     gold, own = (
         graph_in(Store(tmp_path), fixed_cell(history=history, **fields)) for history in (GoldHistory(), OwnHistory())
     )

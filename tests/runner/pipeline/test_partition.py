@@ -47,7 +47,7 @@ def test_no_block_lies_in_two_corpora() -> None:
     assert found.of_prefix == [[0, 1], [2]]
 
 
-def test_what_stayed_is_in_the_blocks_where_it_was() -> None:
+def test_unchanged_documents_keep_their_blocks() -> None:
     before = part([10, 20, 30, 40, 50, 60], 2)
     # Documents came in between and at the end, 60 changed and 30 is gone.
     after = part([10, 15, 20, 40, 50, 61, 70], 2, before)
@@ -56,7 +56,7 @@ def test_what_stayed_is_in_the_blocks_where_it_was() -> None:
     assert before.contents == part([10, 20, 30, 40, 50, 60], 2).contents
 
 
-def test_what_was_known_to_be_elsewhere_lies_in_no_two_corpora() -> None:
+def test_an_earlier_block_is_split_at_the_bounds_of_corpora() -> None:
     before = part([1, 2, 3, 4], 4)
     assert rows(part([1, 2, 3, 4], 4, before, bounds=[2])) == [[0, 1], [2, 3]]
 
@@ -65,8 +65,8 @@ def test_what_was_known_to_be_elsewhere_lies_in_no_two_corpora() -> None:
     ("n_numbers", "block"),
     [(4, [0, 0, -1, 1]), (4, [0, 0, 1, 10**9]), (2, [0, 0, 1, 1]), (4, [0.0, 0.0, 1.0, 1.0]), (4, [[0, 0], [1, 1]])],
 )
-def test_what_is_not_a_partition_is_not_gone_on_from(n_numbers: int, block: Sequence[float]) -> None:
-    """It may be of another version, and its checksums right."""
+def test_an_invalid_partition_is_not_reused(n_numbers: int, block: Sequence[float]) -> None:
+    """A partition of another version may have correct checksums."""
     sound = part([1, 2, 3, 4], 2)
     kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)
     assert list(kept_blocks([{"numbers": sound.numbers, "block": sound.block}])) == [(sound.numbers, sound.block)]

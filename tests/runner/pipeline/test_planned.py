@@ -40,7 +40,7 @@ class TestCounts:
         assert {kind.kind for kind in plan.plan.kinds if kind.n_just_made} == {"data", "partition"}
         assert "reranked_hits" not in found
 
-    def test_what_is_kept_is_counted_and_not_to_be_done(self, tmp_path: Path) -> None:
+    def test_cached_results_are_counted_and_not_planned(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval", "llm=scripted")) == 0
         same = plan_small(tmp_path, ("metrics=retrieval", "llm=scripted")).plan
         assert (same.order, same.n_requests) == ((), 0)
@@ -52,7 +52,7 @@ class TestCounts:
         }  # fmt: skip
         assert more.plan.n_requests == 12
 
-    def test_what_lies_behind_a_kept_result_is_not_needed(self, tmp_path: Path) -> None:
+    def test_inputs_of_a_cached_result_are_not_needed(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == 0
         store = store_of(tmp_path)
         for entry in list(store.entries()):

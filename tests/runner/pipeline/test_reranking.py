@@ -97,7 +97,7 @@ def _nothing_scored() -> None:
 
 
 def hits_of(folder: Path, kind: type[Stage[Hits]], **fields: Any) -> Hits:
-    """What a stage of the fixed cell finds."""
+    """Return the hits of a stage of the fixed cell."""
     store = Store(folder)
     (stage,) = [stage for stage in graph_in(store, fixed_cell(**fields)).result.upstream() if isinstance(stage, kind)]
     run_all(store, stage)

@@ -34,7 +34,7 @@ def test_gold_keeps_which_units_are_alternatives(tmp_path: Path) -> None:
     assert either["score/recall@5"] == 1.0
 
 
-def test_what_an_answer_must_contain_is_kept_and_whether_there_is_one(tmp_path: Path) -> None:
+def test_required_answer_parts_and_answerability_are_stored(tmp_path: Path) -> None:
     samples = [
         {**SAMPLES[0], "answer_parts": [["a", "the first"], "red"]},
         {**SAMPLES[1], "answerable": False},

@@ -5,7 +5,7 @@ from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
 
 def test_samples_without_alternatives_are_encoded_as_before() -> None:
-    """Their encoding is hashed into keys of stages."""
+    """The encoding of samples is hashed into stage keys."""
     (encoded,) = encode_samples([Sample("1", "qa", Kind.QA, "?", (), (Evidence("a"),))])
     assert encoded["gold"] == ({"document_id": "a", "start": None, "end": None, "grade": 1},)
 

@@ -55,7 +55,7 @@ def test_every_metric_counts_what_the_sweep_counts(tmp_path: Path, overrides: Se
     assert left_out == {name: Counter(overall[name]["n_excluded"]) for name in left_out}
 
 
-def test_what_only_the_sweep_can_tell_counts(tmp_path: Path) -> None:
+def test_samples_whose_scores_depend_on_the_sweep_are_counted(tmp_path: Path) -> None:
     """Answers may cite, and judges' replies may be readable: the plan counts these samples."""
     own = (*own_data(tmp_path, TEXTS, SAMPLES), "language=en", "llm=scripted")
     _, cited = planned(tmp_path, *own, "metrics=cited")

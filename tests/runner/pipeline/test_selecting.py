@@ -172,7 +172,7 @@ def test_a_metric_that_is_not_computed_is_reported_before_work_begins() -> None:
         small_request(*SELECTED, "reranker.metric=ndcg@7")
 
 
-def test_what_a_selection_reports_does_not_depend_on_being_made_or_read(tmp_path: Path) -> None:
+def test_a_selection_reports_the_same_when_made_and_when_read(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(**CELLS["the best of two rerankers"]))
     made = read_or_make(graph.result, store).summary["steps"]["reranker"]
@@ -204,7 +204,7 @@ def test_samples_that_chose_count_in_no_aggregate(tmp_path: Path) -> None:
     assert found.summary["steps"]["reranker"]["sets"]["west"]["n"] == 0
 
 
-def test_what_was_chosen_is_reported_with_its_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chosen_rerankers_are_reported_with_their_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = {f"{color}{i}": f"The {color} bridge number {i} is long." for i in range(8) for color in ("red", "blue")}
     samples = [
         {

@@ -14,7 +14,7 @@ from tests.runner.pipeline.fixed import LetterCounts, fixed_cell, graph_in, run_
 
 
 def kept_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
-    """How many results of each kind are kept after cells with these indexes."""
+    """Return the number of stored results of each kind after cells with these indexes."""
     for index in indexes:
         graph = graph_in(store, fixed_cell(retriever=Dense(LetterCounts(), index, depth=6)))
         run_all(store, *(stage for stage in graph.result.upstream() if isinstance(stage, DenseHits)))

@@ -154,7 +154,7 @@ def test_numbers_become_float32() -> None:
         {"": np.ones(1)},
     ],
 )
-def test_what_a_component_learned_and_cannot_be_stored_is_refused(arrays: Any) -> None:
+def test_learned_values_that_cannot_be_stored_are_refused(arrays: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_arrays(arrays, Mine())
 

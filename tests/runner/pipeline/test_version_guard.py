@@ -21,7 +21,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
-    """Of the kinds of `HYBRID`."""
+    """Return the rows of the kinds of `HYBRID`."""
     return computed(tmp_path_factory.mktemp("hybrid"), HYBRID)
 
 

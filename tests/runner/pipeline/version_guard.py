@@ -82,7 +82,7 @@ def _computed(store: Store, names: Collection[str]) -> dict[str, Row]:
 
 
 def _row(stages: Mapping[str, Stage[Any]], store: Store) -> Row:
-    """Of all stages of one kind, in the order of their keys."""
+    """Return the row of all stages of one kind, in the order of their keys."""
     results = []
     for key in sorted(stages):
         entry = store.find(stages[key].kind, key)
@@ -108,7 +108,7 @@ def stable(part: Any) -> Any:
 
 
 def disagreements(table: Mapping[str, Row], found: Mapping[str, Row], known: Mapping[str, object]) -> list[str]:
-    """What is wrong, and what to do about it: first what `--write` does not mend."""
+    """Return the disagreements and how to resolve them, beginning with those that `--write` does not resolve."""
     stale, outdated = stale_results(table, found), []
     for kind in sorted(known.keys() | table.keys()):
         if kind not in known:

@@ -158,3 +158,15 @@ def test_the_easiest_of_several_conditions_is_not_a_recommendation() -> None:
         "Compare cells at one retriever.noise_rate, which sets how hard the test is. By f1 over all samples, easy2 "
         "has the best mean (1.0000) and hard2 the worst (0.2000)."
     )
+
+
+def test_a_much_lower_mean_for_fewer_tokens_is_pointed_out() -> None:
+    cheap, large = cell("cheap", 0.71, tokens=48), cell("large", 1.0, tokens=769)
+    choice = chosen([[large, cell("small", 1.0, tokens=209)], [cheap]])
+    assert (choice.cell, choice.best.cell_id) == (cheap, "small2"), "the cheapest of the best cells is the rival"
+    assert said(choice).endswith(
+        "Its f1 is 0.7100; the best mean is 1.0000 (small2). It takes 48 instead of 209 tokens of passages per prompt. "
+        "Its mean is 29% worse, and the samples cannot rule out that this is real: unless cost matters "
+        "most, add samples or take small2."
+    )
+    assert "rule out" not in said(chosen([[large], [cell("cheap", 0.95, tokens=48)]]))

@@ -30,7 +30,7 @@ def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu"])
 def test_samples_of_another_cell_are_noticed(tmp_path: Path, metric: str) -> None:
-    """By the mean, and by the number of values."""
+    """The mean and the number of values reveal them."""
     sweep = load(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[2], tiny_sweep.CELLS[3]])))
     one, other = (sweep.folder_of(cell) / "samples.parquet" for cell in sweep.cells)
     other.write_bytes(one.read_bytes())
@@ -68,7 +68,7 @@ def test_a_subset_holds_its_samples(tmp_path: Path, subset: str, n: int) -> None
     assert len(set(found.strata.tolist())) == (3 if subset == "macro" else 1)
 
 
-class TestWhatSomeCellsLack:
+class TestMissingSamples:
     """The first cell lacks two answers, the second another one and the last sample."""
 
     cells = (
@@ -78,12 +78,12 @@ class TestWhatSomeCellsLack:
         ),
     )
 
-    def test_what_some_cells_lack_is_in_no_mean(self, tmp_path: Path) -> None:
+    def test_samples_that_some_cells_lack_are_in_no_mean(self, tmp_path: Path) -> None:
         found = joined(tmp_path, self.cells)
         assert found.statistics[:, :, 0].T.tolist() == [[0.3, 0.4, 0.5, 0.2], [0.7, 0.9, 0.9, 0.7]]
         assert found.means().tolist() == pytest.approx([0.35, 0.8])
 
-    def test_what_some_cells_lack_is_counted_by_reason(self, tmp_path: Path) -> None:
+    def test_samples_that_some_cells_lack_are_counted_by_reason(self, tmp_path: Path) -> None:
         found = joined(tmp_path, self.cells)
         assert found.n_known == 9
         assert found.left_out == (
@@ -93,7 +93,7 @@ class TestWhatSomeCellsLack:
         assert [found.n_own(0), found.n_own(1)] == [6, 5]
         assert found.left_out_differ
 
-    def test_what_some_cells_lack_does_not_differ_where_all_lack_the_same(self, tmp_path: Path) -> None:
+    def test_samples_that_all_cells_lack_make_no_difference(self, tmp_path: Path) -> None:
         cells = [replace(cell, rouge_l=[None, *cell.rouge_l[1:]]) for cell in tiny_sweep.CELLS[:2]]
         found = joined(tmp_path, cells)
         assert (found.n, found.n_known, found.left_out_differ) == (7, 8, False)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
 
@@ -21,6 +23,8 @@ from runner.results import (
     open_samples,
     read_cell,
     read_cells,
+    read_rows,
+    read_samples,
     read_sweep,
     write_cell,
     write_sweep,
@@ -219,6 +223,20 @@ def test_samples_that_are_a_fifo_are_refused(tmp_path: Path) -> None:
         open_samples(tmp_path),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("answers", "problem"),
+    [
+        (pa.array([b"a", b"b"]), "its column answer is of type binary, not strings"),
+        (pa.array(["a", None]), "its column answer lacks 1 of 2 texts"),
+    ],
+)
+def test_samples_without_readable_answers_are_refused(answers: pa.Array, problem: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": ["1", "2"], "answer": answers}), tmp_path / "samples.parquet")
+    for read in (read_samples, lambda folder, columns: read_rows(folder, columns, [0])):
+        with pytest.raises(DataError, match=f"cannot be read .{problem}"):
+            read(tmp_path, ["id", "answer"])
 
 
 def test_a_result_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_rank_that_would_be_needed_is_reported(planted: LoadedSweep) -> None
     ]
 
 
-def test_what_arrived_is_what_passage_coverage_counts(planted: LoadedSweep) -> None:
+def test_arrived_evidence_equals_passage_coverage(planted: LoadedSweep) -> None:
     cell = planted.cells[0]
     n_seen = 0
     for row in read_samples(planted.folder_of(cell), ["gold", "score/passage_coverage"]):
@@ -58,7 +58,7 @@ def test_what_arrived_is_what_passage_coverage_counts(planted: LoadedSweep) -> N
     assert n_seen, "a unit that arrived in part is among them"
 
 
-def test_how_much_is_enough_can_be_chosen(planted: LoadedSweep) -> None:
+def test_the_share_of_evidence_that_suffices_is_configurable(planted: LoadedSweep) -> None:
     half = {own.id: own.verdict for own in sample_verdicts(planted, planted.cells[0], theta=0.4)}
     assert half["cut"].stage is EvidenceStage.IN_CONTEXT
 

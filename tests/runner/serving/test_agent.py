@@ -1,4 +1,4 @@
-"""From requests of the Responses API to questions."""
+"""Conversion of requests of the Responses API into questions."""
 
 from typing import Any
 

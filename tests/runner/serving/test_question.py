@@ -20,7 +20,7 @@ from runner.serving.asked_question import Choices, Defaults, Question, as_sample
         ({"where": [1]}, r"where: got \[1\], expected an object"),
     ],
 )
-def test_what_is_of_another_type_is_reported(asked: dict[str, Any], message: str) -> None:
+def test_question_fields_of_a_wrong_type_are_reported(asked: dict[str, Any], message: str) -> None:
     question = Question(**{"text": "Who?", **asked})
     with pytest.raises(DataError, match=message):
         as_sample(question, Defaults(Kind.QA.value, Kind.CONVERSATION.value), Choices((), (), has_filter=True))

@@ -15,7 +15,7 @@ from runner.results.set_files import UNFINISHED, read_testset, require_replaceab
 from tests.runner.testset.small import SAMPLES, small_set
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_written_test_set_is_read(tmp_path: Path) -> None:
     edit = Edit("s1", "question", "Why?", "When was the bridge opened?", ("ann", "bo"), "0" * 64)
     written = replace(small_set(), parent="0" * 64, edits=(edit,))
     write_testset(tmp_path / "set", written, {"omnieval/a.txt": b"a"})
@@ -27,7 +27,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
-def test_it_is_a_data_set_of_a_sweep(tmp_path: Path) -> None:
+def test_a_test_set_is_a_data_set_of_a_sweep(tmp_path: Path) -> None:
     write_testset(tmp_path / "set", small_set())
     loaded = Jsonl(str(tmp_path / "set/documents.jsonl"), str(tmp_path / "set/samples.jsonl")).load()
     assert [(each.id, each.gold, each.topic) for each in loaded.samples] == [(s.id, s.gold, s.topic) for s in SAMPLES]
@@ -134,7 +134,7 @@ def test_an_empty_set_has_a_key(tmp_path: Path) -> None:
 ABOUT = {"configuration": {"corpus": {"path": "docs"}}}
 
 
-def test_what_a_killed_process_left_is_in_no_ones_way(tmp_path: Path) -> None:
+def test_files_of_a_killed_process_do_not_block_writing(tmp_path: Path) -> None:
     new, there = tmp_path / "new", tmp_path / "there"
     for left in (tmp_path / f".new{UNFINISHED}", there / UNFINISHED):
         left.mkdir(parents=True)
@@ -154,7 +154,7 @@ def test_the_folder_in_which_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert read_testset(tmp_path).key == small_set().key
 
 
-def test_what_may_be_written_over(tmp_path: Path) -> None:
+def test_a_set_of_the_same_corpus_may_be_replaced(tmp_path: Path) -> None:
     require_replaceable(tmp_path / "new" / "set", ABOUT)
     write_testset(tmp_path / "set", replace(small_set(), about=ABOUT))
     require_replaceable(tmp_path / "set", ABOUT)
@@ -168,7 +168,7 @@ def test_what_may_be_written_over(tmp_path: Path) -> None:
         ({"edits": (Edit("s1", "topic", None, "roads", ("ann",), "0" * 64),)}, "people corrected"),
     ],
 )
-def test_what_no_run_would_make_again_is_not_written_over(
+def test_a_set_that_no_run_can_reproduce_is_not_replaced(
     change: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     write_testset(tmp_path / "set", replace(small_set(), **{"about": ABOUT, **change}))  # type: ignore[arg-type]

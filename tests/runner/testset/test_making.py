@@ -238,7 +238,7 @@ def test_a_turn_that_is_corrected_after_another_was_is_out(tmp_path: Path) -> No
     assert [own.verdict.reason for own in tried.rejected] == [NEEDS_SECOND_CORRECTION]
 
 
-def test_what_takes_its_source_out_uses_documents_of_its_own(tmp_path: Path) -> None:
+def test_tasks_that_remove_their_source_use_separate_documents(tmp_path: Path) -> None:
     tasks = {"lamps": AskOnce(), "gone": AskOnce(removes_source=True)}
     made = make(generation(tmp_path, texts(80), tasks=tasks, per_cell=200, removable_share=0.3))
     used: dict[str, set[str]] = {name: set() for name in tasks}

@@ -20,7 +20,7 @@ class SmallCorpus:
 
 
 def ask_nobody(requests: Sequence[Request]) -> list[Answer]:
-    """For gates that must not ask."""
+    """Fail, for gates that must not ask."""
     raise AssertionError(f"{len(requests)} requests of a gate that asks no model")
 
 

@@ -27,7 +27,7 @@ class TestContainment(SilentGateContract):
     bad = _draft(TRAM + SCHOOL, SCHOOL)
 
 
-def test_how_much_is_contained_has_two_reasons() -> None:
+def test_full_and_half_containment_have_different_reasons() -> None:
     drafts = [_draft(TRAM, SCHOOL, f"{TRAM[:20]} {TRAM[20:]}"), _draft(TRAM + SCHOOL, TRAM, "另一篇没有人读过的文章。")]
     half = _draft(TRAM[:25] + "其余部分与别处不同，写的是另一件事情了。", TRAM)
     verdicts = GATE.verdicts([*drafts, half], SmallCorpus({}), ask_nobody)

@@ -50,7 +50,7 @@ def test_another_or_none(answer: str, reference: str) -> None:
 
 
 @pytest.mark.parametrize(("answer", "reference"), OPEN)
-def test_what_a_model_must_decide(answer: str, reference: str) -> None:
+def test_open_cases_are_left_to_a_model(answer: str, reference: str) -> None:
     assert matches_by_rule(answer, [reference]) is None
 
 

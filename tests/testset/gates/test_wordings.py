@@ -27,7 +27,7 @@ def test_questions_are_recognised(question: str) -> None:
     "statement", ["公司营收为3亿元。", "The company earned 3 million.", "", "。", "Show business is hard."]
 )
 def test_other_texts_are_not_questions(statement: str) -> None:
-    assert is_asking(statement) is (statement == "Show business is hard.")  # it begins like "Show the risks."
+    assert is_asking(statement) is (statement == "Show business is hard.")  # begins like "Show the risks."
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_harmless_changes_of_real_tables_and_english(shared_data: Path) -> None:
 @pytest.mark.parametrize(
     ("quote", "text", "found"),
     [
-        ("营收为3亿元", "公司营收为3亿元。", "营收为3亿元"),  # as it is
+        ("营收为3亿元", "公司营收为3亿元。", "营收为3亿元"),  # unchanged
         ("营收 为3 亿元", "公司营收为3\n亿元。", "营收为3\n亿元"),  # without white space
         ("ＲＯＥ为１２％", "该公司RoE为12%，上升", "RoE为12%"),  # width and case
         ("the ﬁrst half of 2020", "In the first half of 2020 it", "the first half of 2020"),  # compatibility
@@ -165,7 +165,7 @@ def test_each_way_finds_its_quotes(quote: str, text: str, found: str) -> None:
         ("营收3", "营收3.5亿元"),
         ("营收3", "营收3万元"),
         (f"公司在第三季度{PURCHASE}", f"公司在第四季度{PURCHASE}"),
-        ("有利润", "公司没有利润"),  # what negates is left out
+        ("有利润", "公司没有利润"),  # the negation is left out
         ("increase its dividend", "The company did not increase its dividend"),
         ("profitable", "It was unprofitable"),
         (

@@ -21,7 +21,7 @@ def question(name: str, language: str = "en") -> Question:
 class TestQuestion(AskingTaskContract):
     component = question("extractive")
 
-    def test_what_the_reply_says_is_in_the_draft(self) -> None:
+    def test_the_draft_holds_the_fields_of_the_reply(self) -> None:
         reply = (
             '```json\n{"reasoning": "I cannot tell which is best.", "question": "How many?", "answer": 12, '
             '"evidence": [{"sentences": ["[2-4]", 3], "quote": "we cannot say"}, {"sentence": 5}, 4, {}], '

@@ -19,7 +19,7 @@ class TestSummary(AskingTaskContract):
             assert cited == {1, 2, 3}
             assert draft.evidence.near == tuple(extract.document_id for extract in draft.evidence.extracts[1:])
 
-    def test_what_is_cited_of_the_source_is_dropped(self) -> None:
+    def test_citations_of_the_source_are_dropped(self) -> None:
         (own, _) = self.evidence()
         n_of_source = sum(shown.extract == 0 for shown in numbered_sentences(own.extracts))
         cited = f'[{{"sentences": [1, {n_of_source + 1}], "quote": "q"}}, {n_of_source}, {{"quote": "alone"}}]'

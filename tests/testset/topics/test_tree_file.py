@@ -132,7 +132,7 @@ def test_errors_of_json_and_of_files(tmp_path: Path) -> None:
     assert given(tmp_path, "[A]", depth=0).check() == ["depth: got 0, expected at least 1"]
 
 
-def test_its_content_stands_for_it(tmp_path: Path) -> None:
+def test_a_tree_file_is_identified_by_its_content(tmp_path: Path) -> None:
     one, other = given(tmp_path, "[A]").content_hash(), given(tmp_path, "[B]").content_hash()
     assert one != other == given(tmp_path, "[B]", ".yml").content_hash()
 

@@ -23,7 +23,7 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
     """
     if mistakes := address_mistakes(address):
         raise ConfigError([f"run.store_dir: {mistake}" for mistake in mistakes])
-    name = _store_name(Objects(address, _FIRST_PATIENCE_S))
+    name = _store_name(Objects(address, _FIRST_PATIENCE_S), will_write=bool(run_id))
     root = cache_dir.absolute() / name
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -34,18 +34,21 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
     return Store(root, run_id, BucketRemote(address, root, patience_s=PATIENCE_S))
 
 
-def _store_name(objects: Objects) -> str:
-    """Return the name of the store, which is assigned when it is created."""
+def _store_name(objects: Objects, *, will_write: bool) -> str:
+    """Return the name of the store, which is assigned when it is created.
+
+    A service that ignores conditions is refused to every writer, because the store may have been created before.
+    """
     found = objects.get(_DESCRIPTION)
     if found is None:
         description = json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode()
         objects.create(_DESCRIPTION, description)
-        found = objects.get(_DESCRIPTION)
-        if found and objects.create(_DESCRIPTION, found.contents) is not None:
-            raise StoreError(
-                f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers "
-                "would overwrite each other's results; choose another service, or a newer version of it"
-            )
+        found, will_write = objects.get(_DESCRIPTION), True
+    if will_write and found and objects.create(_DESCRIPTION, found.contents) is not None:
+        raise StoreError(
+            f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers would "
+            "overwrite each other's results; choose another service, or a newer version of it"
+        )
     try:
         described = json.loads(found.contents) if found else {}
         found_format, name = int(described["format"]), str(described["name"])

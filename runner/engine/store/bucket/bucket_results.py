@@ -34,7 +34,9 @@ _TAG = ".tag"
 """File beside a cached result with the tag of its object in the bucket."""
 
 _ABSENT_S = 5.0
-"""Seconds before a missing result is looked up again. Two hosts may therefore do this much work twice."""
+"""Seconds before a missing result is looked up again. Two hosts may therefore do this much work twice, but none that is
+paid.
+"""
 
 _LOOK_EVERY_S = 2.0
 
@@ -58,7 +60,7 @@ class BucketRemote:
         self._damaged: dict[str, str] = {}
         self._partial: frozenset[str] = frozenset()
         self._looked_for_partial = float("-inf")
-        self._mirrors: dict[Path, Mirror] = {}
+        self._mirrors: dict[Path, SentReplies | SentBlocks] = {}
 
     def __reduce__(self) -> tuple[Callable[..., "BucketRemote"], tuple[str, Path, float, float]]:
         """Pickle the constructor arguments. They contain no credentials, which the environment of the other process
@@ -165,8 +167,7 @@ class BucketRemote:
 
     def _upload(self, kind: str, name: str, folder: Path) -> str | None:
         """Upload a result and return its tag. None if another process was first. Sends replies of models before it."""
-        for mirror in list(self._mirrors.values()):
-            mirror.send_now()
+        self._send_mirrors()
         manifest = (folder / MANIFEST).read_bytes()
         files = files_of(manifest) or {}
         large = {part_path(kind, name, files[file][0]): file for file in large_files(files)}
@@ -190,6 +191,10 @@ class BucketRemote:
                 self._objects.delete([path for path in large if path not in kept])
                 return None
             damaged = first.tag
+
+    def _send_mirrors(self) -> None:
+        for mirror in list(self._mirrors.values()):
+            mirror.send_now()
 
     def _set_aside(self, kind: str, name: str, folder: Path) -> None:
         """Keep a result that could not be sent. The next process that needs it sends it instead of computing it."""
@@ -219,12 +224,21 @@ class BucketRemote:
                 self._damaged[path] = listed.tag
 
     @contextmanager
-    def lock(self, key: str, what: str) -> Iterator[bool]:
+    def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[bool]:
         with held(self._objects, self._writers, key, what) as has_waited:
-            if has_waited:
+            if has_waited or is_paid:  # another host may have held and released it since the last look
                 self._absent.clear()
                 self._asked_for_all = float("-inf")
-            yield has_waited
+            if not is_paid:
+                yield has_waited
+                return
+            for mirror in list(self._mirrors.values()):
+                mirror.look_again()
+            try:
+                yield has_waited
+            finally:  # the next holder must find what was paid for, even if the stage failed
+                with suppress(StoreError):
+                    self._send_mirrors()
 
     @contextmanager
     def needing(self, run_id: str, keys: Iterable[str]) -> Iterator[None]:

@@ -46,6 +46,10 @@ class SyncState:
         self._looked = now
         return True
 
+    def look_again(self) -> None:
+        """Make it time to list the bucket again."""
+        self._looked = float("-inf")
+
     def soon(self, in_background: Callable[[], None]) -> None:
         """Schedule an upload within a few seconds. `in_background` is the bound method that uploads."""
         self._is_due = True
@@ -129,6 +133,10 @@ class SentReplies:
         """Return the new lines of an object. Empty if it was deleted or emptied."""
         listed, start = part_to_read
         return self._objects.get_range(listed.path, start, listed.n_bytes) or b""
+
+    def look_again(self) -> None:
+        """Have the next `bring` list the bucket, even if it was listed a moment ago."""
+        self._state.look_again()
 
     def send(self) -> None:
         """Schedule an upload within a few seconds."""
@@ -228,6 +236,10 @@ class SentBlocks:
         listed = {each.path.rpartition("/")[2]: each for each in self._objects.listed(self._prefix)}
         self._in_bucket = set(listed)
         return listed
+
+    def look_again(self) -> None:
+        """Have the next `bring` list the bucket, even if it was listed a moment ago."""
+        self._state.look_again()
 
     def send(self) -> None:
         """Schedule an upload within a few seconds."""

@@ -28,7 +28,7 @@ def together(folder: Path) -> Json:
     """Two workers: stages of two models, then some that end their worker."""
     import ray
 
-    ray.init(log_to_driver=False, logging_level=logging.ERROR)  # as a notebook may have done
+    ray.init(log_to_driver=False, logging_level=logging.ERROR)  # a notebook may have done so
     pair: tuple[Sum, ...] = ()
     models: list[Sum] = []
     for n in range(4):  # stages of both models become ready at the same time
@@ -49,8 +49,8 @@ def together(folder: Path) -> Json:
 
 
 def coming_and_going(folder: Path) -> Json:
-    """As many stages at once as there are cores; each ends when there is a file "go". Then more requests are made than
-    the budget allows.
+    """Run as many stages in parallel as there are cores. Each ends when a file "go" exists. Then request more than the
+    budget allows.
     """
     stages = [_noting(folder, n, ray_stages.note_and_wait) for n in range(12)]
     total = Sum(Adder(1), row=tuple(stages))

@@ -53,12 +53,12 @@ def be_preempted(stage: Sum, run: Run) -> int:
 
 
 def be_cancelled(stage: Sum, run: Run) -> int:
-    """By Slurm itself, the first time."""
+    """Cancel the own job with scancel at the first attempt."""
     return end_by_slurm(stage, ["scancel", os.environ["SLURM_JOB_ID"]])
 
 
 def be_preempted_by_another(stage: Sum, run: Run) -> int:
-    """By a job in a partition that goes first, and wants all that there is."""
+    """Submit a job in a partition of higher priority that needs all nodes."""
     wanted = ["--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 1"]
     return end_by_slurm(stage, ["sbatch", *wanted])
 
@@ -73,7 +73,7 @@ def end_by_slurm(stage: Sum, command: list[str]) -> int:
 
 
 def run_out_of_time(stage: Sum, run: Run) -> int:
-    """As Slurm says it, a while before it ends the job: this stage may still end."""
+    """Send the signal by which Slurm announces the time limit. The stage may still finish."""
     nth_time(stage)
     os.kill(os.getppid(), signal.SIGUSR2)
     return 5
@@ -85,7 +85,7 @@ def beat_in_a_job(folder: str) -> None:
 
 
 def beat_on_slurm(folder: str) -> None:
-    """As `beat_in_a_job`, in a job of Slurm's; SIGTERM ends it as Ctrl-C does, as in the command."""
+    """Do the same as `beat_in_a_job` in a Slurm job. SIGTERM interrupts it like Ctrl-C, as in the command."""
     signal.signal(signal.SIGTERM, Interrupt())
     beat_until_interrupted(folder, Slurm(cpus_per_worker=1, mem_gb=0.5, silence_s=5.0))
 

@@ -89,8 +89,8 @@ def early() -> Iterator[ForkServer]:
 
 
 class TestForkServer:
-    def test_its_workers_inherit_its_loaded_modules(self, server: ForkServer) -> None:
-        """Of what it could not load they find out themselves."""
+    def test_workers_inherit_the_loaded_modules(self, server: ForkServer) -> None:
+        """Workers notice themselves which modules the server could not load."""
         workers = [server.start(tell, str(n)) for n in range(2)]
         told = [pipe.recv() for _, pipe in workers]
         assert [(one["question"], one["loaded"]) for one in told] == [("0", ["it"]), ("1", ["it"])]
@@ -113,7 +113,7 @@ class TestForkServer:
         assert pipe.recv()["loaded"] in ([], ["it"])
         server.end()
 
-    def test_its_workers_start_in_the_current_directory_of_the_command(
+    def test_workers_start_in_the_directory_of_the_command(
         self, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SET_LATER", "yes")
@@ -122,7 +122,7 @@ class TestForkServer:
         _, pipe = server.start(tell_surroundings, "SET_LATER")
         assert pipe.recv() == ("yes", tmp_path, sys.path)
 
-    def test_its_workers_end_with_it(self, server: ForkServer) -> None:
+    def test_workers_end_with_the_server(self, server: ForkServer) -> None:
         worker, pipe = server.start(wait_for_the_end, None)
         pid = pipe.recv()
         server.end()

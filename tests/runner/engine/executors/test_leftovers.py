@@ -21,7 +21,7 @@ LONG_AGO = 1_700_000_000
 
 
 def keep_some(folder: str) -> None:
-    """What a driver keeps for two sweeps; run by a test in a process of its own."""
+    """Create the files that a driver keeps for two sweeps. A test runs this in a separate process."""
     results, store = Path(folder) / "results", Store(Path(folder) / "store")
     drivers = drivers_in(results)
     for sweep in SWEEPS:
@@ -81,7 +81,7 @@ def test_files_of_other_users_are_left_alone(tmp_path: Path, monkeypatch: pytest
 
     results, drivers = tmp_path / "results", drivers_in(tmp_path / "results")
     (results / "one" / "logs").mkdir(parents=True)
-    results.chmod(0o1777)  # as where several users have their results side by side
+    results.chmod(0o1777)  # several users share the folder
     pickled = results / "one" / "logs" / "1_submitted.pkl"
     pickled.touch()
     (results / "one" / ".slurm-killed-1-abc.0123").mkdir()
@@ -96,7 +96,7 @@ def test_files_of_other_users_are_left_alone(tmp_path: Path, monkeypatch: pytest
 
 
 def test_files_of_linked_sweep_folders_are_left_alone(tmp_path: Path) -> None:
-    """Their drivers give their signs of life there."""
+    """The drivers of these sweeps write their heartbeats there."""
     queue = new_queue(tmp_path / "elsewhere" / "one", drivers := drivers_in(tmp_path / "elsewhere"))
     queue.mkdir(parents=True)
     (drivers.own_path.with_name("killed-1-abc")).touch()

@@ -58,7 +58,7 @@ def _folder(cluster: Bed, name: str) -> Path:
 
 
 def _notes(folder: Path) -> list[list[str]]:
-    """Of each stage that was begun: its number, its model, the process, the node."""
+    """Return the number, model, process and node of each started stage."""
     return sorted(path.name.split(".") for path in (folder / "notes").glob("*.*"))
 
 

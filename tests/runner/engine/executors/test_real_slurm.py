@@ -41,7 +41,7 @@ def bed() -> Iterator[SlurmBed]:
 @pytest.fixture
 def slurm(bed: SlurmBed, monkeypatch: pytest.MonkeyPatch) -> SlurmBed:
     monkeypatch.setenv("SLURM_CONF", bed.environment["SLURM_CONF"])
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))  # for what a stage starts in its job
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))  # for processes that a stage starts in its job
     return bed
 
 

@@ -92,7 +92,7 @@ class TestOrder:
         own = taker(folder)
         assert [task.key for task in iter(lambda: own.take(0.0), None)] == ["2", "0", "1"]
 
-    def test_what_needs_the_models_that_are_here_goes_before_what_needs_others(self, folder: Path) -> None:
+    def test_tasks_for_loaded_models_go_first(self, folder: Path) -> None:
         offers = offer(folder, "x1")
         own = taker(folder, x1=X, x2=X, y=Y)
         assert own.take(0.0)

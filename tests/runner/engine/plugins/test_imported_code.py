@@ -110,7 +110,7 @@ def _indented(text: str) -> str:
 
 
 def test_a_library_may_search_for_a_module_of_that_name(place: Path) -> None:
-    """As libraries do for optional packages: a file of the user may have that name."""
+    """Libraries look for optional packages, and a file of the user may have such a name."""
     (place / "imported.py").write_text(IMPORTED)
     (place / "importing" / "model.py").write_text(
         "import importlib.util\nFOUND = importlib.util.find_spec('imp' + 'orted')\n"

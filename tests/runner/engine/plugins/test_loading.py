@@ -41,7 +41,7 @@ def part() -> Any:
 
 
 def write(path: Path, text: str) -> None:
-    """Of equal size and time, as an edit within the second that bytecode caches tell apart."""
+    """Replace a file, but keep its size and time, like an edit within the resolution of bytecode caches."""
     before = path.stat()
     path.write_text(text)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -225,7 +225,7 @@ def test_packages_that_import_each_other_are_loaded_together(package: Path) -> N
 
 
 class TestHandedOver:
-    """To a process that unpickles the code before the components."""
+    """Code that another process unpickles before the components."""
 
     CODE = "import pickle, sys; code, part = pickle.load(sys.stdin.buffer); print(part.value, type(part)().value)"
 

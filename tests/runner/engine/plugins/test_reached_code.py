@@ -118,7 +118,7 @@ def test_a_package_that_holds_names_of_an_edited_one_is_loaded_again(
 def test_another_package_of_the_same_name_takes_the_place_of_the_first(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of two sweeps in one notebook, each with a folder of its own."""
+    """Two sweeps in one notebook may have separate folders."""
     write(place, "reaching/model.py", "WORD = 'first'\n")
     load_plugins(["reaching"])
     assert import_module("reaching.model").WORD == "first"

@@ -60,7 +60,7 @@ class OpenGate:
     ],
     ids=["counted", "not counted", "half counted", "failed", "too long"],
 )
-def test_what_was_not_counted_is_taken_to_be_the_most(answer: Answer, used: Tokens | None) -> None:
+def test_uncounted_tokens_are_assumed_to_be_the_maximum(answer: Answer, used: Tokens | None) -> None:
     gate, request = OpenGate(), Request("q", (Message("user", "a" * 30),), Sample("s", "qa", Kind.QA, "?", ()), ())
     assert list(admitted(Model(answer), [request], gate)) == [answer]
     assert gate.used == [used]

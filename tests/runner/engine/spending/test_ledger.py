@@ -28,7 +28,7 @@ def test_nothing_is_spent_yet(path: Path) -> None:
     assert Ledger(path, Budget()).spent == Spent()
 
 
-def test_what_a_server_counted_is_spent(path: Path) -> None:
+def test_tokens_that_the_server_counted_are_spent(path: Path) -> None:
     ledger = Ledger(path, Budget())
     for used in (Tokens(10, 5, 4), Tokens(7, 3)):
         assert admitted(ledger)
@@ -38,7 +38,7 @@ def test_what_a_server_counted_is_spent(path: Path) -> None:
     assert ledger.spent.n_tokens == 25
 
 
-def test_what_is_not_known_is_counted_by_itself(path: Path) -> None:
+def test_unpriced_and_unanswered_requests_are_counted_separately(path: Path) -> None:
     ledger = Ledger(path, Budget())
     for used in (Tokens(10, 5), Tokens(), None):
         ledger.admit(MOST, None, 60.0)
@@ -62,7 +62,7 @@ def test_a_file_removed_during_a_sweep_is_an_error_and_no_new_count(path: Path, 
     assert not path.exists()
 
 
-def test_what_was_spent_is_unknown_once_the_file_is_removed(path: Path) -> None:
+def test_spending_is_unknown_after_its_file_was_removed(path: Path) -> None:
     ledger = Ledger(path, Budget())
     assert ledger.spent == Spent()
     ledger.begin()
@@ -103,7 +103,7 @@ def test_attempts_without_an_answer_overdraw_no_budget(path: Path, budget: Budge
     assert (spent.n_requests, spent.n_tokens, spent.cost, spent.n_unanswered) == (2, 0, 0.0, 2), "nobody knows"
 
 
-def test_what_those_under_way_may_take_is_set_aside_until_they_end(path: Path) -> None:
+def test_running_requests_reserve_their_maximum_until_they_end(path: Path) -> None:
     ledger = Ledger(path, Budget(max_tokens=200))
     assert admitted(ledger)
     assert not admitted(ledger), "it would fit alone, but not beside the other"
@@ -111,13 +111,13 @@ def test_what_those_under_way_may_take_is_set_aside_until_they_end(path: Path) -
     assert admitted(ledger)
 
 
-def test_what_can_never_fit_is_not_waited_for(path: Path) -> None:
+def test_a_request_that_can_never_fit_fails_immediately(path: Path) -> None:
     ledger = Ledger(path, Budget(max_tokens=100))
     with pytest.raises(BudgetReached):
         ledger.admit(MOST, PRICE, 60.0)
 
 
-def test_what_a_killed_process_set_aside_is_waited_for_no_longer_than_an_attempt_takes(path: Path) -> None:
+def test_the_reservation_of_a_killed_process_expires_after_one_attempt(path: Path) -> None:
     killed = Ledger(path, Budget(max_tokens=200))
     assert admitted(killed)
     with killed._numbers.changed() as numbers:
@@ -141,7 +141,7 @@ def test_processes_count_together(path: Path) -> None:
     assert (Ledger(path, Budget()).spent.n_requests, Ledger(path, Budget()).spent.n_tokens) == (1000, 2000)
 
 
-def test_what_was_never_sent_is_given_back(path: Path) -> None:
+def test_withdrawn_requests_release_their_reservation(path: Path) -> None:
     ledger = Ledger(path, Budget(max_requests=2, max_tokens=300))
     for _ in range(5):
         assert admitted(ledger)

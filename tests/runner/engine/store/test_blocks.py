@@ -14,7 +14,7 @@ from runner.engine.store.stored_blocks import joined_blocks, read_block, read_bl
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_written_block_is_read(tmp_path: Path) -> None:
     assert read_block(tmp_path / "none", "0-2") is None
     path = write_block(tmp_path, "0-2", VALUE)
     np.testing.assert_array_equal(read_block(tmp_path, "0-2"), VALUE)
@@ -87,7 +87,7 @@ class TestJoined:
     def test_a_mapped_file_does_not_change_when_another_process_writes_it(self, tmp_path: Path, how: str) -> None:
         path, kept = tmp_path / "vectors.npy", tmp_path / "kept.npy"
         first = getattr(self, how)(path, [VALUE, VALUE])
-        os.link(path, kept)  # as the store keeps it
+        os.link(path, kept)  # the store links it too
         second = getattr(self, how)(path, [VALUE + 1])
         np.testing.assert_array_equal(first, np.concatenate([VALUE, VALUE]))
         np.testing.assert_array_equal(np.load(kept), np.concatenate([VALUE, VALUE]))

@@ -41,7 +41,7 @@ def another_process(path: Path, *keys: str) -> Iterator["subprocess.Popen[str]"]
         process.kill()
 
 
-def test_what_another_process_has_claimed_is_not_ours_until_it_ends(tmp_path: Path) -> None:
+def test_claims_of_another_process_hold_until_it_ends(tmp_path: Path) -> None:
     path = tmp_path / "claims"
     claims = Claims(path)
     with another_process(path, "a", "b") as process:

@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> No
 
 
 class TestMappedArrays:
-    """Those that take up most of a disk are made in a workspace, or passed on from another result."""
+    """Arrays that are too large to copy: a stage makes them in a workspace, or passes them on from another result."""
 
     def written(self, store: Store, array: np.ndarray) -> StoredResult:
         return store.write(KIND, KEY, {"vectors": array}, seconds=1.5, made_from={})
@@ -68,7 +69,7 @@ class TestMappedArrays:
         assert found(store).parts()["vectors"].tolist() == list(range(8))
 
     def test_an_array_mapped_from_a_file_outside_the_store_is_copied(self, store: Store, tmp_path: Path) -> None:
-        """He may write into it later."""
+        """The owner of the file may write into it later."""
         np.save(tmp_path / "own.npy", np.arange(8))
         entry = self.written(store, np.load(tmp_path / "own.npy", mmap_mode="r"))
         np.save(tmp_path / "own.npy", np.zeros(8))
@@ -121,7 +122,7 @@ class TestPuttingAFileElsewhere:
         store.discard(found(store))
         np.testing.assert_array_equal(np.load(path), PAYLOAD["vectors"])
 
-    def test_what_is_damaged_or_gone_is_not_put_anywhere(self, store: Store, tmp_path: Path) -> None:
+    def test_a_damaged_or_missing_file_is_not_put_anywhere(self, store: Store, tmp_path: Path) -> None:
         write(store)
         entry = found(store)
         flip_a_byte(entry.folder / "vectors.npy")
@@ -142,7 +143,7 @@ class TestPuttingAFileElsewhere:
             found(store).put_file("vectors.npy", tmp_path / "nowhere" / "vectors.npy")
 
 
-def test_what_a_result_was_made_from_is_on_the_disk_and_not_held(store: Store) -> None:
+def test_the_origin_of_a_result_is_on_disk_and_not_in_memory(store: Store) -> None:
     """A sweep holds thousands of manifests, and most of each was this."""
     made_from = {"stage": KIND, "fields": ["x" * 10_000]}
     entries_held = [store.write(KIND, KEY, PAYLOAD, seconds=0, made_from=made_from), found(store)]
@@ -160,7 +161,7 @@ def test_equal_versions_of_many_results_are_held_once(store: Store) -> None:
 
 
 class TestWriting:
-    def test_what_is_written_is_read(self, store: Store) -> None:
+    def test_a_written_result_is_read(self, store: Store) -> None:
         write(store)
         entry = store.find(KIND, KEY)
         assert entry is not None
@@ -397,6 +398,23 @@ class TestDamage:
         with pytest.raises(DamagedEntryError, match="vectors abababababab"):
             entry.parts()["facts"]
 
+    @pytest.mark.parametrize(
+        ("file", "content"), [("vectors.npy", b"of a later version"), ("facts.json", b"[" * 100_000)]
+    )
+    def test_a_sound_file_of_an_unknown_format_is_damage(self, store: Store, file: str, content: bytes) -> None:
+        write(store)
+        folder = found(store).folder
+        (folder / file).unlink()
+        (folder / file).write_bytes(content)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["files"][file] = [sha256(content).hexdigest(), len(content)]
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        entry = Store(store.root).find(KIND, KEY)
+        assert entry is not None
+        with pytest.raises(DamagedEntryError, match=f"{file} cannot be read"):
+            entry.parts()[Path(file).stem]
+        assert [damage.startswith(f"{file} cannot be read") for damage in entry.damages()] == [True]
+
     def test_sizes_can_be_compared_alone(self, store: Store) -> None:
         entry = write(store)
         flip_a_byte(entry.folder / "vectors.npy")
@@ -449,7 +467,7 @@ class TestDamage:
         assert entry is not None
         assert entry.damages() == []
 
-    def test_what_a_killed_writer_left_is_not_a_result(self, store: Store) -> None:
+    def test_files_of_a_killed_writer_are_not_a_result(self, store: Store) -> None:
         half = store.root / "tmp" / "left-behind"
         half.mkdir()
         (half / "vectors.npy").write_bytes(b"half")
@@ -539,7 +557,7 @@ class TestDisk:
         with pytest.raises(StoreError, match="Input/output error"):
             write(store)
 
-    def test_what_cost_a_moment_is_not_synced(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_cheap_result_is_not_synced(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         synced: list[int] = []
         monkeypatch.setattr("os.fsync", synced.append)
         store.write(KIND, KEY, PAYLOAD, seconds=0.1, made_from={}, synced=False)
@@ -588,7 +606,7 @@ class TestLocks:
         assert not (tmp_path / "calls.txt").exists()
 
 
-def test_what_a_killed_worker_of_a_run_left_half_written_goes_with_the_run(tmp_path: Path) -> None:
+def test_half_written_files_of_a_killed_worker_are_removed_with_the_run(tmp_path: Path) -> None:
     store, other = Store(tmp_path, "a-run"), tmp_path / "tmp" / "another-run-1"
     for folder in (tmp_path / "tmp" / "a-run-1", other):
         folder.mkdir()
@@ -598,4 +616,4 @@ def test_what_a_killed_worker_of_a_run_left_half_written_goes_with_the_run(tmp_p
     Store(tmp_path).discard_temporary()
     assert other.exists(), "a reader is no run"
     shutil.rmtree(tmp_path / "tmp")
-    store.discard_temporary()  # its caller is about to say what happened
+    store.discard_temporary()  # must not raise: the caller is about to report an error

@@ -39,7 +39,7 @@ def test_nothing_is_kept_at_first(tmp_path: Path) -> None:
     assert not (tmp_path / "scores").exists()
 
 
-def test_what_is_kept_stands_in_the_order_of_the_pairs(kept: PairScores) -> None:
+def test_scores_come_in_the_order_of_the_pairs(kept: PairScores) -> None:
     assert looked_up(kept, QUERIES, (0, 3), (2, 5), (1, 5), (0, 7), (0, 8)) == [3, 1, None, 2, None]
     assert looked_up(kept, QUERIES) == []
 

@@ -56,7 +56,7 @@ def path(folder: Path) -> Path:
 
 
 def opened(path: Path) -> Replies:
-    """As a process opens them that has no memory of what was read, and the file to itself."""
+    """Open the replies like a new process that is the only writer of the file."""
     return Replies(
         path.parent, Claims(path.parent.with_suffix(".lock")), Process(path.parents[1] / "writers", path.stem)
     )
@@ -73,7 +73,7 @@ def test_replies_are_passed_on_and_kept(path: Path) -> None:
     assert opened(path).get_all(["3", "1", "9", "2", "1"]) == {key: answer(key) for key in "312"}
 
 
-def test_they_are_kept_under_their_key(path: Path) -> None:
+def test_replies_are_stored_under_their_key(path: Path) -> None:
     opened(path).add("a key", answer("an id"))
     assert kept(opened(path), "an id") is None
     assert kept(opened(path), "a key") == answer("a key")
@@ -97,7 +97,7 @@ def test_nothing_is_kept_yet(path: Path) -> None:
     assert opened(path).get_all(["1"]) == {}
 
 
-def test_what_others_append_is_seen(path: Path) -> None:
+def test_replies_of_other_writers_are_seen(path: Path) -> None:
     own = opened(path)
     assert kept(own, "1") is None
     opened(path).add("1", answer("1"))
@@ -106,7 +106,7 @@ def test_what_others_append_is_seen(path: Path) -> None:
     assert own.get_all(["1", "2"]) == {"1": answer("1"), "2": answer("2")}
 
 
-def test_what_was_pruned_is_gone_and_what_comes_behind_it_is_seen(path: Path) -> None:
+def test_pruned_replies_disappear_and_later_ones_are_found(path: Path) -> None:
     own = opened(path)
     own.add("1", answer("1", "long " * 100))
     assert kept(own, "1") is not None
@@ -118,7 +118,7 @@ def test_what_was_pruned_is_gone_and_what_comes_behind_it_is_seen(path: Path) ->
     assert own.get_all(["1", "2"]) == {}
 
 
-def test_what_is_still_being_written_is_read_when_it_is_whole(path: Path) -> None:
+def test_an_unfinished_line_is_read_once_it_is_complete(path: Path) -> None:
     opened(path).add("1", answer("1"))
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
@@ -128,7 +128,7 @@ def test_what_is_still_being_written_is_read_when_it_is_whole(path: Path) -> Non
     assert kept(own, "1") == answer("1")
 
 
-def test_what_another_process_left_of_a_line_takes_no_other_with_it(path: Path) -> None:
+def test_an_unfinished_line_of_another_process_damages_no_other(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
     with path.open("ab") as killed:
@@ -226,7 +226,7 @@ def no_room() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_what_cannot_be_written_stops_whoever_asks(path: Path) -> None:
+def test_a_reply_that_cannot_be_written_is_an_error(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
     with no_room(), pytest.raises(StoreError, match=r"cannot write a reply: a file would exceed .* Raise"):
@@ -244,7 +244,7 @@ class TestSeveralProcesses:
             assert replies.get_all(["one", "two", "three"]) == {name: answer(name) for name in processes}
 
     def test_a_writer_presumed_dead_continues_in_a_new_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It stood still between opening its file and writing, and the file was merged meanwhile."""
+        """The writer paused between opening its file and writing, and the file was merged meanwhile."""
         writer = opened(path)
         writer.add("1", answer("1"))
         open_file, n_merged = os.open, 0
@@ -285,7 +285,7 @@ class TestMerging:
             assert reader.get_all([*written, "x"]) == {**written, "x": answer("x")}
 
     def test_merging_keeps_what_another_version_of_the_project_wrote_and_nothing_damaged(self, folder: Path) -> None:
-        """It was paid for, though only that version can read it."""
+        """The reply was paid for, though only the newer version can read it."""
         body = b'"request_id": "newer", "state": "ok", "text": "so", "of_a_later_version": 1}'
         newer = b'{"crc32": "%08x", %s\n' % (crc32(body), body)
         folder.mkdir()

@@ -20,7 +20,7 @@ def test_a_process_stopped_during_a_stage_reports_the_result_of_another(tmp_path
     assert 1.0 < stop_a_holder(Impatient(tmp_path)) < 20
 
 
-def test_what_was_done_before_a_kill_is_there(tmp_path: Path) -> None:
+def test_finished_work_survives_repeated_kills(tmp_path: Path) -> None:
     killed = kill_repeatedly(tmp_path, n_rounds=12)
     assert killed.errors == []
     assert killed.n_done > 12

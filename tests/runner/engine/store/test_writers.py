@@ -96,7 +96,7 @@ def test_a_process_of_this_host_is_alive_after_the_machine_slept(writers: Writer
         os.kill(child, signal.SIGSTOP)
         os.utime(writers.own_path.with_name(name), (long_ago, long_ago))
         assert not writers.is_gone(name)
-        while not writers.is_gone(name):  # it was stopped
+        while not writers.is_gone(name):  # the process was stopped
             time.sleep(0.02)
     finally:
         os.kill(child, signal.SIGKILL)
@@ -106,9 +106,7 @@ def test_a_process_of_this_host_is_alive_after_the_machine_slept(writers: Writer
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no such locks")
-def test_where_there_are_no_locks_the_dead_are_reported_by_their_silence(
-    writers: Writers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writers_without_locks_are_presumed_dead_when_silent(writers: Writers, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 

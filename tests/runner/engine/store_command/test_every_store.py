@@ -49,7 +49,7 @@ def swept(folder: Path, *overrides: str) -> None:
 
 
 def generated(folder: Path, *overrides: str) -> None:
-    """With the lock of its set, which stays as an empty file."""
+    """Generate a test set. Its lock remains as an empty file."""
     where = [f"out={folder / 'set'}", *(overrides or [f"run.store_dir={store_of(folder).root}"])]
     few = ["tasks=[extractive]", "gates=[form,location]", "per_cell=1"]
     assert generate(["corpus=demo", "topics=demo", "llm=rehearsal", *few, *where]) in (0, 1)
@@ -188,7 +188,7 @@ def test_every_command_on_what_every_other_one_wrote_in_a_bucket(
         arguments = [word.replace("STAGE", "chunks") for word in COMMANDS[name]]
         code = main(["--store-dir", address, *arguments])
         told = capsys.readouterr()
-        # What was pruned before is no kind any more, and the message says which there are.
+        # A kind that was pruned completely is unknown, and the message lists the known kinds.
         assert code == 0 or (code == 2 and "expected one of" in told.err), (name, told)
     assert main(["--store-dir", address, "verify"]) == 0
     assert "0 results" in capsys.readouterr().out

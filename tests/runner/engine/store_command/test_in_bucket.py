@@ -68,7 +68,7 @@ def test_verify_finds_damage_in_a_bucket(
     assert objects.listed("parts") == []
 
 
-def test_what_others_put_there_is_passed_over(run: Run, address: str, store: Store) -> None:
+def test_foreign_objects_in_the_bucket_are_ignored(run: Run, address: str, store: Store) -> None:
     """Folders, as consoles make them, and what a broken tool left."""
     objects = Objects(address)
     for path in (
@@ -111,7 +111,7 @@ def test_prune_removes_results_in_a_bucket(
     assert run("prune", "--older-than-days", "0", "--stage", "promts") == 2
     assert run("prune", "--older-than-days", "0") == 0
     assert objects.listed("entries") == objects.listed("parts") == objects.listed("partial") == []
-    assert len(objects.listed("replies")) == 1  # they were paid for
+    assert len(objects.listed("replies")) == 1  # paid for
     assert run("prune", "--older-than-days", "0", "--stage", "replies") == 0
     assert objects.listed("replies") == []
 

@@ -46,7 +46,7 @@ def store(tmp_path: Path) -> Store:
     store.replies("bb" * 32).add("1", Answer("1", AnswerState.OK, "so"))
     write_block(store.root / "pair_scores" / ("cc" * 32), "block", b"x")
     store.workspace("dd" * 32)
-    heartbeat.end()  # this process is no writer of the store any more
+    heartbeat.end()  # end this process's registration as a writer
     return store
 
 

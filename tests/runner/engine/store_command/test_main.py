@@ -82,7 +82,7 @@ class TestVerify:
     ) -> None:
         (chunks.folder / "manifest.json").unlink()
         assert run(store, "verify") == 1
-        assert f"no manifest: {chunks.folder}" in capsys.readouterr().out
+        assert f"no manifest, or that of another result: {chunks.folder}" in capsys.readouterr().out
 
     def test_half_done_work_and_scores_of_pairs_are_compared_too(
         self, store: Store, capsys: pytest.CaptureFixture[str]
@@ -140,7 +140,7 @@ class TestPrune:
             ("replies", ["workspaces", "pair_scores"]),
         ],
     )
-    def test_what_was_paid_goes_by_its_own_name_alone(
+    def test_paid_replies_are_pruned_only_by_name(
         self, store: Store, chunks: StoredResult, answers: StoredResult, stage: str, left: list[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
@@ -164,7 +164,7 @@ class TestPrune:
         assert "would remove 1 results, 2.0 KiB" in capsys.readouterr().out
         assert chunks.folder.exists()
 
-    def test_what_killed_runs_left_goes_after_a_day(self, store: Store) -> None:
+    def test_files_of_killed_runs_are_removed_after_a_day(self, store: Store) -> None:
         old, young = store.root / "tmp" / "old", store.root / "tmp" / "young"
         for folder in (old, young):
             folder.mkdir()
@@ -211,7 +211,7 @@ class TestMissingStore:
         assert "format 4" in capsys.readouterr().err
 
 
-def test_what_cannot_be_removed_is_named(
+def test_results_that_cannot_be_removed_are_named(
     store: Store, chunks: StoredResult, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A result of another user."""
@@ -228,7 +228,7 @@ def test_what_cannot_be_removed_is_named(
 
 
 class TestBesideRunningSweeps:
-    def test_what_they_need_is_kept_and_all_that_does_not_say_whose_it_is(
+    def test_prune_keeps_needed_results_replies_and_workspaces(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
@@ -245,7 +245,7 @@ class TestBesideRunningSweeps:
         assert not list((store.root / "workspaces").iterdir())
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"process": "a"}', '{"process": "a", "keys": 1}'])
-    def test_what_a_power_cut_left_of_a_run_needs_nothing(self, store: Store, chunks: StoredResult, text: str) -> None:
+    def test_an_unreadable_lease_protects_no_result(self, store: Store, chunks: StoredResult, text: str) -> None:
         (store.root / "runs").mkdir()
         (store.root / "runs" / "cut.json").write_text(text)
         assert run(store, "prune", "--older-than-days", "0") == 0

@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
     (store.root / "writers" / "silent").write_text("another kernel")
     os.utime(store.root / "writers" / "silent", (0, 0))
     (store.root / "runs" / "silent.json").write_text(json.dumps({"process": "silent", "keys": []}))
-    heartbeat.end()  # this process is no writer of the store any more
+    heartbeat.end()  # end this process's registration as a writer
     return store.root
 
 

@@ -64,7 +64,7 @@ def test_labels_of_dependent_samples_are_worth_less() -> None:
     assert four == pytest.approx(alone, abs=0.01)
 
 
-def test_where_all_agree_nothing_is_certain() -> None:
+def test_full_agreement_does_not_make_the_estimate_certain() -> None:
     judged = np.ones(200)
     labels = labelled(np.ones(200), 20)
     found = prediction_powered(judged, labels, np.arange(200))

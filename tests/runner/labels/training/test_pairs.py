@@ -94,7 +94,7 @@ def test_a_metric_that_applies_is_asked_about_once_per_question(graders: Mapping
     assert [pair.says for pair in pairs_of([grader], items).pairs] == ["applies", "0", "1", "2"]
 
 
-def test_what_the_judge_settles_alone_is_counted(graders: Mapping[str, Graded]) -> None:
+def test_answers_that_the_judge_settles_itself_are_counted(graders: Mapping[str, Graded]) -> None:
     found = pairs_of([graders["accuracy"]], [labelled(graders["accuracy"], 0, "says nothing", answer=" ")])
     assert (found.pairs, found.n_left_out) == ((), {SETTLED: 1})
 

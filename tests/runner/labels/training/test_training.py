@@ -32,7 +32,7 @@ SHORT_WORDING = [
 ]
 ANSWERS = ("no", "half", "yes")
 LONG = (12, 30)
-"""Of the questions: one learned, and one held out."""
+"""Numbers of two long questions: one of the training part, one held out."""
 
 
 class Prepared(NamedTuple):

@@ -168,7 +168,7 @@ def test_an_answer_that_failed_is_an_error() -> None:
     assert trace.error == trace.spans[-1].error == "timed out"
 
 
-def test_what_is_expected() -> None:
+def test_expectations_hold_the_references_and_the_gold() -> None:
     assert sample_trace(ROW, CELL, None, None).expectations == {"expected_response": "this", "gold": ["d1[8:12]"]}
     several = sample_trace({**ROW, "references": ["a", "b"], "gold": [], "answerable": False}, CELL, None, None)
     assert several.expectations == {"expected_response": ["a", "b"], "answerable": False}

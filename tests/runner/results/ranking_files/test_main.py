@@ -25,7 +25,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """What is said of arguments that cannot be used; nothing is written."""
+    """Return a function that runs unusable arguments and returns the error. It checks that no file was written."""
 
     def refused(*arguments: object, output: Path = tmp_path / "refused") -> str:
         assert main([*map(str, arguments), "--output", str(output)]) == 2
@@ -107,7 +107,7 @@ def test_a_question_without_hits_is_counted(tmp_path: Path, capsys: pytest.Captu
     assert {line.split()[0] for line in output.read_text(encoding="utf-8").splitlines()} == {"found"}
 
 
-def test_what_cannot_be_exported_is_reported(sweep: Path, refused: Refused) -> None:
+def test_impossible_exports_are_reported(sweep: Path, refused: Refused) -> None:
     assert "has 2 finished cells; choose one by --cell" in (said := refused(sweep, "--format", "trec"))
     assert "chunk.size" in said
     cell = ("--cell", "chunk.size=32")

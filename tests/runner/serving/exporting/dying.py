@@ -39,7 +39,7 @@ def quick_exports() -> Iterator[None]:
 
 
 class Death(BaseException):
-    """In the place of SIGKILL."""
+    """Stands for SIGKILL."""
 
 
 class _NobodyAlive(Writers):

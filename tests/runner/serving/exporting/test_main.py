@@ -135,10 +135,10 @@ def test_a_question_that_finds_little_or_nothing(question: str, folder: Path, pl
     found = pipeline.search(question)
     assert len(pipeline.answer(question).passages) <= len(found)
     assert pipeline.answer(question).state == ("ok" if found else "empty")
-    assert load_pipeline(folder).answer(question).passages  # its vectors find something for everything
+    assert load_pipeline(folder).answer(question).passages  # vectors find passages for any question
 
 
-def test_what_a_question_may_not_be(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_questions_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipeline = load_pipeline(folder)
     with pytest.raises(DataError, match="question: is empty"):
         pipeline.answer(" ")
@@ -195,7 +195,7 @@ def test_a_closed_book_answers_alone(sweep: Path, tmp_path: Path) -> None:
     assert check(pipeline, tmp_path / "out" / CHECK).is_equal
 
 
-def test_what_cannot_be_exported(sweep: Path) -> None:
+def test_failed_cells_and_oracles_cannot_be_exported(sweep: Path) -> None:
     whole = load(sweep / "results" / SWEEP_ID)
     cell = whole.cell(BM25)
     with pytest.raises(DataError, match=r"the cell failed \(all went wrong\); export another"):
@@ -252,7 +252,7 @@ def test_a_broken_off_export_leaves_what_was_there(
     assert texts_in(tmp_path) == before
 
 
-def test_what_cannot_take_its_place_leaves_what_was_there(
+def test_an_export_that_cannot_be_moved_leaves_the_old_one(
     sweep: Path, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(plain, tmp_path / "out")
@@ -344,7 +344,7 @@ def test_the_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
     assert "dataset.limit" not in page
 
 
-def test_what_a_sweep_is_called_is_text(sweep: Path, tmp_path: Path) -> None:
+def test_a_hostile_sweep_name_is_escaped(sweep: Path, tmp_path: Path) -> None:
     name = '"""\nboom = 1\n"""<script>|`\x1b[31m'
     shutil.copytree(sweep / "results" / SWEEP_ID, tmp_path / "results" / name)
     out, store = tmp_path / "out", sweep / "results" / "store"

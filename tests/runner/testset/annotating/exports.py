@@ -32,7 +32,7 @@ def annotation(results: Sequence[Result], who: object = 1, **more: object) -> di
 
 
 def value_of(task: Task, control: str) -> dict[str, Any]:
-    """Of a control of the first annotation, to be changed in place."""
+    """Return the value of a control of the first annotation. Callers change it in place."""
     found: dict[str, Any] = next(own for own in results_of(task) if own["from_name"] == control)["value"]
     return found
 

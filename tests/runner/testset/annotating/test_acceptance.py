@@ -150,7 +150,7 @@ def test_turns_of_a_conversation_stay_together() -> None:
     assert [(len(part.samples), part.n_requested) for part in parts] == [(30, 6.0), (30, 54.0)]
 
 
-def test_what_was_made_of_one_document_that_left_the_corpus_stays_together() -> None:
+def test_samples_from_one_removed_document_stay_together() -> None:
     provenance = {own.id: {"removed": [f"d{number // 30}"]} for number, own in enumerate(SET.samples)}
     parts = split(replace(SET, provenance=provenance), {"a": 1, "b": 9}, seed=0)
     assert [len(part.samples) for part in parts] == [30, 30]

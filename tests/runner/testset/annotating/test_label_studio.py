@@ -65,7 +65,7 @@ def test_a_topic_that_no_xml_holds() -> None:
         labelling_config(odd.samples, odd, WORDINGS[Language.EN])
 
 
-def test_what_nobody_changed_changes_nothing(tmp_path: Path) -> None:
+def test_an_unchanged_export_changes_nothing(tmp_path: Path) -> None:
     found = read(write(tmp_path / "export.json", untouched(SET)))
     assert [own.gold for own in found.annotations] == [sample.gold for sample in SAMPLES]
     assert resolve(SET, found.annotations) == (SAMPLES, (), ())
@@ -150,7 +150,7 @@ def second_question(task: Task) -> None:
         (other_topic, "this set has no topic 'bread'"),
     ],
 )
-def test_what_cannot_be_understood_changes_nothing(
+def test_an_unusable_annotation_is_a_conflict_and_changes_nothing(
     change: Callable[[Task], None], problem: str, tmp_path: Path
 ) -> None:
     tasks = untouched(SET)
@@ -190,7 +190,7 @@ def test_a_relation_is_not_a_control(tmp_path: Path) -> None:
         ([{"data": {"id": "s1"}, "annotations": []}], "no field 'version'"),
     ],
 )
-def test_what_is_not_an_export(tasks: object, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_export_is_refused(tasks: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read(write(tmp_path / "export.json", tasks))
 
@@ -227,7 +227,9 @@ def nobody(tasks: list[Task]) -> None:
         (nobody, "task 2: an annotation lacks its annotator"),
     ],
 )
-def test_what_cannot_be_used(change: Callable[[list[Task]], None], message: str, tmp_path: Path) -> None:
+def test_annotations_that_do_not_fit_the_set_are_refused(
+    change: Callable[[list[Task]], None], message: str, tmp_path: Path
+) -> None:
     tasks = untouched(SET)
     change(tasks)
     with pytest.raises(DataError, match=message):
@@ -279,7 +281,7 @@ for task in json.loads(tasks):
 
 @pytest.mark.parametrize("language", Language)
 def test_the_sdk_of_label_studio_validates_it(language: Language, tmp_path: Path) -> None:
-    """Its package wants another NumPy than ours: it is installed in an environment of its own, which is named here."""
+    """The SDK needs another NumPy than this project, so a separate environment has it. This variable names it."""
     python = os.environ.get(SDK)
     if not python:
         pytest.skip(f"{SDK} names no Python that has label-studio-sdk")

@@ -31,7 +31,7 @@ def annotate(*words: object) -> int:
 
 
 def exported(tmp_path: Path, folder: Path) -> list[Task]:
-    """As Label Studio would export the tasks that were written, if all predictions were submitted."""
+    """Return the written tasks as Label Studio exports them after all predictions were submitted."""
     assert annotate("export", folder, "--to", tmp_path / "tasks.json") == 0
     written = json.loads((tmp_path / "tasks.json").read_text("utf-8"))
     tasks = untouched(SET)
@@ -265,3 +265,15 @@ def test_nothing_is_rated_well_enough(tmp_path: Path, folder: Path, capsys: pyte
     assert annotate("accept", folder, file, "--write", tmp_path / "good", "--csv", tmp_path / "a.csv") == 2
     assert "no sample is rated 4 or more" in capsys.readouterr().err
     assert not (tmp_path / "a.csv").exists()
+
+
+def test_no_output_replaces_the_set_or_an_annotation(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path / "export.json", exported(tmp_path, folder))
+    before = {path: path.read_bytes() for path in (file, *folder.iterdir())}
+    assert annotate("export", folder, "--to", folder / "manifest.json") == 2
+    assert f"{folder} holds the set, which is never changed" in capsys.readouterr().err
+    assert annotate("agree", folder, file, "--json", file) == 2
+    assert f"{file}: would overwrite another file of this command" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in (file, *folder.iterdir())} == before

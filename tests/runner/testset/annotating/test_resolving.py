@@ -32,7 +32,7 @@ def test_all_say_the_same() -> None:
     assert found.samples[1:] == SAMPLES[1:]
 
 
-def test_they_do_not_and_nothing_about_the_sample_is_changed() -> None:
+def test_annotators_who_disagree_leave_the_sample_unchanged() -> None:
     other = Annotation("s1", "bo", question=SAMPLES[0].question, topic="water")
     found = resolve(SET, [edited("ann", "Why?"), other, edited("bo", "How long?", "s2")])
     assert [(own.sample, own.detail) for own in found.conflicts] == [("s1", "question: ann / bo disagree")]
@@ -116,7 +116,7 @@ class NoLongQuestions:
         ]
 
 
-def test_what_was_edited_passes_the_gates_again() -> None:
+def test_edited_samples_pass_the_gates_again() -> None:
     said = [edited("ann", "Why so?"), edited("ann", "Why on earth?", "s2"), edited("ann", "Why is it there?", "s4")]
     found = imported(SET, said, None, {"form": NoLongQuestions()})
     assert [sample.id for sample in found.testset.samples] == ["s1", "s3", "s4", "s5"]

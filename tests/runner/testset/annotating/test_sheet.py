@@ -142,7 +142,7 @@ def test_several_answers_and_one_that_looks_like_a_list(tmp_path: Path) -> None:
         ({"topic": "bread"}, "this set has no topic 'bread'"),
     ],
 )
-def test_what_cannot_be_understood_changes_nothing(cells: dict[str, str], problem: str, tmp_path: Path) -> None:
+def test_an_unusable_row_is_a_conflict_and_changes_nothing(cells: dict[str, str], problem: str, tmp_path: Path) -> None:
     found = resolve(SET, read(tmp_path, changed(0, cells)).annotations)
     assert found.samples == SAMPLES
     (conflict,) = found.conflicts
@@ -164,7 +164,7 @@ def test_what_cannot_be_understood_changes_nothing(cells: dict[str, str], proble
         (lambda: SHEET[:200] + '"x', "not CSV"),
     ],
 )
-def test_what_cannot_be_used(text: Callable[[], str], message: str, tmp_path: Path) -> None:
+def test_a_sheet_that_does_not_fit_the_set_is_refused(text: Callable[[], str], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read(tmp_path, text())
 

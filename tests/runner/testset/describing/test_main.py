@@ -62,7 +62,7 @@ class TestNearDuplicates:
         assert count_near_duplicates(texts) == len(near)
 
     @pytest.mark.parametrize("texts", [[], [""], ["ab", "ab"], ["完全不同的一段文字", "another text entirely"]])
-    def test_what_has_no_near_duplicate(self, texts: list[str]) -> None:
+    def test_short_or_different_texts_are_not_near_duplicates(self, texts: list[str]) -> None:
         assert count_near_duplicates(texts) == 0
 
 
@@ -138,7 +138,7 @@ def test_gold_that_the_loader_added_is_reported() -> None:
 
 
 class TestTables:
-    """What is printed, at a width of 100 columns."""
+    """The printed tables, 100 columns wide."""
 
     def show(self, *samples: Sample) -> str:
         console = Console(file=StringIO(), width=100)
@@ -192,8 +192,17 @@ class TestCommand:
             (["--json", "no/such/folder.json"], "--json: no/such/folder.json cannot be written"),
         ],
     )
-    def test_what_cannot_be_described(
+    def test_data_sets_that_cannot_be_described_are_reported(
         self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
     ) -> None:
         assert main(["describe", *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("own", "is_said"), [(sample(1, "Where?"), True), (sample(1, "Where?", "here"), False)], ids=["neither", "answered"]
+)
+def test_questions_without_gold_and_references_are_pointed_out(own: Sample, is_said: bool) -> None:
+    output = StringIO()
+    show(Console(file=output, width=100), describe_benchmark("mine", benchmark(own, a="It is here.")))
+    assert ("No question has gold or a reference." in output.getvalue()) is is_said

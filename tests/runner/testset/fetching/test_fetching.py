@@ -229,6 +229,23 @@ class TestBrokenOff:
         assert hub.requests[-5][0].endswith(f"/revision/{COMMIT}")
         assert sets(data) == [COMMIT]
 
+    def test_device_that_is_full_at_the_next_attempt_loses_no_download(
+        self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hub.cut["corpus.jsonl.gz"] = [30, *[0] * 5]
+        error_of(capsys)
+
+        def full(path: Path, *_: object, **__: object) -> None:
+            path.open("w").close()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "write_text", full)
+            patched.setattr(Path, "write_bytes", full)
+            assert "no space left on the device" in error_of(capsys)
+        assert fetch("scifact") == 0
+        assert hub.ranges("corpus.jsonl.gz")[-1] == "bytes=30-"
+
     def test_server_without_ranges_sends_the_file_from_its_beginning(
         self, hub: HubServer, data: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

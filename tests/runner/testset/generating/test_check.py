@@ -19,7 +19,7 @@ def _samples(folder: Path, *questions: str) -> list[str]:
     return ["dataset=jsonl", f"dataset.documents={folder}/documents.jsonl", f"dataset.samples={folder}/samples.jsonl"]
 
 
-def test_what_is_found_is_shown_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = _samples(tmp_path, "How long is the tram?", "According to the passage, how long is it?")
     out = tmp_path / "findings.jsonl"
     assert _check(*given, "--out", str(out)) == 1
@@ -73,7 +73,7 @@ def test_an_invalid_setting_is_one_clear_error(
 
 
 def test_published_questions_over_three_documents(shared_data: Path, tmp_path: Path) -> None:
-    """Of 30, 9 have a text half contained in the other two, 2 of these nearly whole."""
+    """In 9 of 30 questions, the other two texts contain half of one text, and in 2 of these nearly all of it."""
     crud = shared_data / "crud_rag"
     out = tmp_path / "findings.jsonl"
     given = ["dataset=crud_rag", f"dataset.root={_small(crud, tmp_path)}", "dataset.subsets=[read/qa_3docs]"]

@@ -75,7 +75,7 @@ def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: Ch
     killed(disturbed, server, 60)
     assert main(arguments(disturbed, server, *FEW)) == 0
     assert content(disturbed / "set") == content(undisturbed / "set")
-    # Of each kill: what was under way, had come, and was being handed on, each as many as may be under way at most.
+    # Each kill loses requests that are sent, received or being passed on: at most CONCURRENCY of each.
     assert n_needed <= len(server.requests) <= n_needed + 2 * 3 * CONCURRENCY
     server.requests.clear()
     assert main(arguments(disturbed, server, *FEW, "near_duplicates.threshold=0.9")) == 0
@@ -130,7 +130,7 @@ def flawed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "set"
 
 
-def test_what_came_of_every_draft_is_in_the_files(flawed: Path) -> None:
+def test_the_files_account_for_every_draft(flawed: Path) -> None:
     made = read_testset(flawed)
     rows = [row.split(",") for row in (flawed / "coverage.csv").read_text(encoding="utf-8").splitlines()]
     coverage = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]

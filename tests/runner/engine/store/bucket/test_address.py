@@ -28,7 +28,7 @@ def test_credentials_are_refused_and_not_repeated(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["http://host/bucket", "s3:///prefix", "s3://bucket/../other", "ftp://host"])
-def test_what_is_not_a_bucket_is_reported(address: str) -> None:
+def test_an_invalid_bucket_address_is_reported(address: str) -> None:
     (mistake,) = address_mistakes(address)
     assert "expected" in mistake
 

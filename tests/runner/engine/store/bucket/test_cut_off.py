@@ -23,7 +23,7 @@ LEASE_S = 2.0
 
 @dataclass(frozen=True)
 class Link:
-    """To a namespace; `address` is this side's."""
+    """A link to a network namespace. `address` is the address on this side."""
 
     namespace: str
     device: str

@@ -156,7 +156,7 @@ def test_a_lock_whose_response_was_lost_is_held(objects: Objects, writers_of: Ma
         assert not has_waited
 
 
-def test_what_a_lock_costs(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
+def test_a_lock_costs_two_requests(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
     own = writers_of("a")
     own.own_name  # noqa: B018 - all locks share one heartbeat
     bucket.forget_requests()

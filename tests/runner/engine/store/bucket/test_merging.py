@@ -34,7 +34,7 @@ def host(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
     yield open_one
     opened.clear()
-    gc.collect()  # who takes leave asks the bucket, which must not be in the thread that serves it
+    gc.collect()  # a finaliser sends requests, which must not run in the server's thread
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def listed(n_bytes: int, number: int = 0) -> Listed:
     return Listed(f"{FOLDER}/one/{number:06}", n_bytes, "tag", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(number))
 
 
-class TestWhatIsWorthIt:
+class TestMergeThresholds:
     def test_few_stay_as_they_are(self) -> None:
         assert mergeable([listed(10, number) for number in range(16)]) == []
 
@@ -102,7 +102,7 @@ class TestMerged:
         assert len(objects.listed(FOLDER)) == 2
         assert found(host("b")) == [1, 2, 3]
 
-    def test_what_is_added_at_the_same_time_stays(
+    def test_an_addition_during_a_merge_is_kept(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(writer := host("a"), 1)
@@ -117,7 +117,7 @@ class TestMerged:
         assert len(objects.listed(FOLDER)) == 2
         assert found(host("b")) == [1, 2]
 
-    def test_what_is_added_between_emptying_and_removing_stays(
+    def test_an_addition_just_before_the_deletion_is_kept(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(writer := host("a"), 1)
@@ -131,7 +131,7 @@ class TestMerged:
         merge_all(objects)
         assert found(host("b")) == [1, 2]
 
-    def test_what_was_merged_since_it_was_listed_is_looked_for_again(
+    def test_a_file_merged_after_its_listing_is_looked_up_again(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(host("a"), 1)

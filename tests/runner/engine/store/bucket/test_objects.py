@@ -32,7 +32,7 @@ def test_of_many_concurrent_creations_one_succeeds(objects: Objects) -> None:
     assert kept.contents == str(won.index(True)).encode()
 
 
-def test_what_changed_in_between_is_not_replaced(objects: Objects) -> None:
+def test_an_object_that_changed_meanwhile_is_not_replaced(objects: Objects) -> None:
     tag = objects.create("one", b"1") or ""
     newer = objects.replace("one", b"2", tag)
     assert newer
@@ -43,7 +43,7 @@ def test_what_changed_in_between_is_not_replaced(objects: Objects) -> None:
     assert kept.contents == b"2"
 
 
-def test_what_is_not_there(objects: Objects, tmp_path: Path) -> None:
+def test_missing_objects_are_not_an_error(objects: Objects, tmp_path: Path) -> None:
     assert objects.get("none") is None
     assert objects.head("none") is None
     assert objects.get_range("none", 0, 1) is None
@@ -53,7 +53,7 @@ def test_what_is_not_there(objects: Objects, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_bytes", [0, 3, 10, 15, 20])
-def test_what_ends_early_is_not_a_fault_of_the_service(
+def test_an_object_that_ends_early_is_not_a_service_failure(
     objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
     """Nobody waits for it to come back."""
@@ -63,9 +63,7 @@ def test_what_ends_early_is_not_a_fault_of_the_service(
     assert b"".join(objects.pieces("cut", 25)) == b"x" * n_bytes
 
 
-def test_what_is_reported_to_be_larger_than_any_disk_is_not_asked_for_piece_by_piece(
-    objects: Objects, bucket: Bucket, tmp_path: Path
-) -> None:
+def test_an_absurd_size_does_not_cause_a_request_per_piece(objects: Objects, bucket: Bucket, tmp_path: Path) -> None:
     objects.put("small", b"x" * 100)
     bucket.forget_requests()
     assert not objects.download("small", 1 << 61, tmp_path / "file")

@@ -23,7 +23,7 @@ def packed(tmp_path: Path) -> bytes:
     return pack(manifest, files_of(manifest) or {}, tmp_path)
 
 
-def test_what_was_packed_is_unpacked(packed: bytes) -> None:
+def test_packed_files_are_unpacked(packed: bytes) -> None:
     unpacked = unpack(packed)
     assert unpacked is not None
     manifest, contents = unpacked
@@ -32,7 +32,7 @@ def test_what_was_packed_is_unpacked(packed: bytes) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "longer", "flipped", "empty", "no manifest"])
-def test_what_is_not_whole_is_nothing(packed: bytes, damage: str) -> None:
+def test_a_damaged_package_is_not_unpacked(packed: bytes, damage: str) -> None:
     damaged = {
         "cut": packed[:-1],
         "longer": packed + b"x",

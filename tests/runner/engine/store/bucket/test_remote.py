@@ -7,12 +7,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from components.errors import ConfigError, DamagedEntryError, StoreError
+from components.fields import runtime_only
+from components.records import Answer, AnswerState
 from runner.engine.store import Store, StoredResult, open_store
 from runner.engine.store.bucket import bucket_opening as opening
 from runner.engine.store.bucket import packing
@@ -111,11 +115,11 @@ class TestOneResult:
         write(host("a"))
         other = open_store(bucket.address("another"), str(tmp_path / "a"))
         assert other.find(KIND, KEY) is None
-        objects.delete([each.path for each in objects.listed("")])  # as one that is emptied, and used again
+        objects.delete([each.path for each in objects.listed("")])  # the bucket is emptied and used again
         assert host("a").find(KIND, KEY) is None
 
 
-class TestWhatIsAskedFor:
+class TestRequests:
     def test_a_plan_lists_once(self, host: Host, bucket: Bucket) -> None:
         write(host("a"))
         store = host("b")
@@ -125,26 +129,61 @@ class TestWhatIsAskedFor:
         listed = [path.removesuffix("%2F").rpartition("%2F")[2] for _, path in bucket.requests]
         assert listed == ["entries"]
 
-    def test_what_is_cached_is_not_asked_for(self, host: Host, bucket: Bucket) -> None:
+    def test_cached_results_cause_no_requests(self, host: Host, bucket: Bucket) -> None:
         write(host("a"))
         again = host("a")
         bucket.forget_requests()
         assert value_of(again.find(KIND, KEY)) == 1.0
         assert bucket.requests == []
 
-    def test_what_is_made(self, host: Host, bucket: Bucket) -> None:
+    def test_making_a_result_takes_four_requests(self, host: Host, bucket: Bucket) -> None:
         worker = Worker(host("a"))
         worker.run(Sum(Adder(1)))
         bucket.forget_requests()
         worker.run(Sum(Adder(2)))
         assert [method for method, _ in bucket.requests] == ["GET", "PUT", "PUT", "POST"]
 
-    def test_what_is_there_is_fetched_in_one(self, host: Host, bucket: Bucket) -> None:
+    def test_an_existing_result_is_fetched_with_one_request(self, host: Host, bucket: Bucket) -> None:
         worker, other = Worker(host("a")), Worker(host("b"))
         worker.run(stage := Sum(Adder(1)))
         bucket.forget_requests()
         assert other.run(stage).reused
         assert [method for method, _ in bucket.requests] == ["GET"]
+
+
+@dataclass(frozen=True)
+class PaidAdder(Adder):
+    api_key_env: str = runtime_only("A_KEY", "a key gives access")
+
+
+class TestPaidWork:
+    def test_a_result_of_another_host_is_not_paid_for_again(self, host: Host, tmp_path: Path) -> None:
+        calls = tmp_path / "calls"
+        stage = Sum(PaidAdder(1, calls=str(calls)))
+        first, second = host("a"), host("b")
+        assert not second.is_kept(stage.kind, stage.key)  # as the plan looks, a moment before
+        assert second.find(stage.kind, stage.key) is None
+        assert not Worker(first).run(stage).reused
+        assert Worker(second).run(stage).reused
+        assert calls.read_text().splitlines() == ["sum"]
+
+    def test_the_next_holder_of_a_lock_finds_replies_of_a_failed_stage(self, host: Host) -> None:
+        first, second = host("a"), host("b")
+        assert second.replies(KEY).get_all(["1"]) == {}
+        with suppress(ValueError), first.lock(KIND, KEY, from_stopped=False):
+            first.replies(KEY).add("1", Answer("", AnswerState.OK, "so", n_prompt_tokens=None))
+            raise ValueError("a stage that fails")
+        with second.lock(KIND, KEY, from_stopped=False):
+            assert list(second.replies(KEY).get_all(["1"])) == ["1"]
+
+    def test_the_next_holder_of_a_lock_finds_scores(self, host: Host) -> None:
+        pairs = np.array([[0, 0]], dtype=np.int32)
+        first, second = host("a"), host("b")
+        assert np.isnan(second.pair_scores(KEY).look_up(["a query"], pairs)).all()
+        with first.lock("scores of pairs", KEY, from_stopped=False):
+            first.pair_scores(KEY).add(["a query"], pairs, np.ones(1, dtype=np.float32))
+        with second.lock("scores of pairs", KEY, from_stopped=False):
+            assert second.pair_scores(KEY).look_up(["a query"], pairs).tolist() == [1.0]
 
 
 class TestDamage:
@@ -171,7 +210,7 @@ class TestDamage:
         assert write(store, 2.0).is_new
         assert value_of(host("c").find(KIND, KEY)) == 2.0
 
-    def test_what_another_made_again_stays(self, host: Host, objects: Objects) -> None:
+    def test_a_result_that_another_host_repaired_is_kept(self, host: Host, objects: Objects) -> None:
         write(host("a"))
         objects.put(OBJECT, b"damaged")
         first, second = host("b"), host("c")
@@ -195,7 +234,7 @@ class TestDamage:
         assert store.find(KIND, other) is None
         assert store.write(KIND, other, {"n": 1}, seconds=0, made_from={}).is_new
 
-    def test_what_was_pruned_goes_from_caches_with_the_next_plan(self, host: Host, objects: Objects) -> None:
+    def test_pruned_results_leave_the_caches_with_the_next_plan(self, host: Host, objects: Objects) -> None:
         write(host("a"))
         objects.delete([OBJECT])
         folder = host("a").folder(KIND, KEY)
@@ -219,7 +258,7 @@ class TestLargeFiles:
     def written(self, store: Store, array: np.ndarray = LARGE) -> StoredResult:
         return store.write(KIND, KEY, {"vectors": array, "facts": {"n": 8}}, seconds=1.5, made_from={})
 
-    def test_they_are_brought_when_they_are_read(self, host: Host, bucket: Bucket) -> None:
+    def test_large_files_are_downloaded_on_access(self, host: Host, bucket: Bucket) -> None:
         self.written(host("a"))
         store = host("b")
         bucket.forget_requests()
@@ -295,7 +334,7 @@ class TestABucketThatGoesAway:
         with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; create it, or"):
             open_store("s3://nobody/prefix", str(tmp_path))
 
-    def test_what_was_computed_is_sent_by_the_next_run(
+    def test_computed_results_are_sent_by_the_next_run(
         self, host: Host, gone: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str
     ) -> None:
         opened = host("a")
@@ -309,7 +348,7 @@ class TestABucketThatGoesAway:
         assert value_of(again.find(KIND, KEY)) == 1.0
         assert value_of(host("b").find(KIND, KEY)) == 1.0
 
-    def test_what_was_computed_elsewhere_since_then_stays(
+    def test_a_result_computed_elsewhere_meanwhile_is_kept(
         self, host: Host, gone: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, address: str
     ) -> None:
         opened = host("a")
@@ -331,8 +370,10 @@ def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Objects, "create", Objects.put)
-    with pytest.raises(StoreError, match="it ignores If-None-Match"):
-        open_store(address, str(tmp_path))
+    for _ in range(2):  # the first attempt created the store
+        with pytest.raises(StoreError, match="it ignores If-None-Match"):
+            open_store(address, str(tmp_path), "a run")
+    open_store(address, str(tmp_path))  # a reader
 
 
 @pytest.mark.parametrize(

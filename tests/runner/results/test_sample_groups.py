@@ -1,0 +1,16 @@
+import pytest
+
+from runner.results import too_few_groups
+
+
+@pytest.mark.parametrize(
+    ("n", "n_effective", "text"),
+    [
+        (4, 4.0, "too few groups of samples (4) to tell"),
+        (20, 19.6, "too few groups of samples (20) to tell"),
+        (20, 5.2, "too few groups of samples (20, worth 5 of equal size) to tell"),
+        (1_200, 6.0, "too few groups of samples (1,200, worth 6 of equal size) to tell"),
+    ],
+)
+def test_too_few_groups_states_what_unequal_groups_are_worth(n: int, n_effective: float, text: str) -> None:
+    assert too_few_groups(n, n_effective) == text
