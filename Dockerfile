@@ -12,7 +12,7 @@ RUN useradd --create-home --uid 1000 rag && mkdir /data && chown rag:rag /data
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 # Before our code, so that a change of ours keeps this layer.
-RUN case ",${EXTRAS}," in *,models,*|*,train,*|*,dev,*) \
+RUN case ",${EXTRAS}," in *,models,*|*,train,*|*,real,*|*,dev,*) \
       python -m pip install -c constraints.txt --extra-index-url "${TORCH_INDEX}" torch ;; \
     esac
 COPY analysis analysis

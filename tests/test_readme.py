@@ -142,6 +142,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "DOCUMENTS" / "history").mkdir(parents=True)
     text = "The bridge was opened in 1932. It was designed by a team of engineers."
     (root / "DOCUMENTS" / "history" / "bridge.md").write_text(text)
+    (root / "DOCUMENTS" / "returns.md").write_text("Customers may return goods. The default is 30 days after delivery.")
     shown = {block for page in PAGES for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)}
     for name, has_passages in (("PASSAGES", True), ("QUESTIONS", False)):
         (root / name).write_text("".join(sorted(block for block in shown if ('"passages"' in block) is has_passages)))

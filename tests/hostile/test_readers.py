@@ -36,6 +36,7 @@ KNOWN = {
     "runner/serving/exporting/exported_folder.py": {"import_module"},  # packages that the reader named
     "runner/launch/axis_naming.py": {"yaml.load"},  # with a safe loader
     "runner/engine/plugins/named_code.py": {"import_module"},  # packages that run.plugins names
+    "runner/launch/config_schema.py": {"importlib.import_module"},  # modules of ours
     "runner/launch/parts_loader.py": {"pickle.loads"},  # what this process made
     "runner/launch/preloading.py": {"import_module"},
     "runner/pipeline/building.py": {"importlib.import_module"},  # ours, and what run.plugins names

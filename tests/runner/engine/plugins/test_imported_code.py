@@ -44,7 +44,7 @@ WAYS = {
     "a configuration of logs": (
         "from logging.config import dictConfig\n"
         "handler = {{'()': '{reversed}'[::-1] + '.Handler'}}\n"
-        "dictConfig({{'version': 1, 'handlers': {{'own': handler}}}})"
+        "dictConfig({{'version': 1, 'disable_existing_loggers': False, 'handlers': {{'own': handler}}}})"
     ),
     "a pickle": "import pickle\npickle.loads(b'c{name}\\nget\\n.')",
     "a pickle read by Python": "import io, pickle\npickle._Unpickler(io.BytesIO(b'c{name}\\nget\\n.')).load()",

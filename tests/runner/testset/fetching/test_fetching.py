@@ -357,7 +357,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("name", ["../scifact", "/etc", "scifact/../nq", "", "SciFact"])
     def test_name_that_is_not_in_the_table(self, name: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert "expected one of arguana" in error_of(capsys, name)
+        assert "expected one of CmedqaRetrieval" in error_of(capsys, name)
         assert not data.exists()
 
 
