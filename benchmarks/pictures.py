@@ -55,7 +55,7 @@ def stable(printed: str) -> list[str]:
     plain = Text.from_ansi(printed).plain.replace("\xa0", " ")
     lines = [re.sub(r"^[0-9a-f]{12}\b", "ID", line.strip()) for line in plain.splitlines()]
     first = next(place for place, line in enumerate(lines) if line.startswith("Leaderboard"))
-    last = next(place for place, line in enumerate(lines) if line.startswith("results:"))
+    last = next(place for place, line in enumerate(lines) if line.startswith(("elapsed:", "results:")))
     return [" ".join(line.split()) for line in lines[first:last] if line]
 
 
