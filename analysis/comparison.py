@@ -196,13 +196,16 @@ def compare_cells(
         n=joined.n,
         n_known=joined.n_known,
         n_clusters=len(np.unique(joined.clusters)),
-        n_effective=contributions(table.scores).n_effective,
+        n_effective=0.0,
         left_out_differ=joined.left_out_differ,
         failed=tuple(cell for cell in sweep.cells if cell.status != OK),
         without_value=tuple(cell for cell in sound if cell not in valued),
         apart=joined.apart,
     )
-    return replace(family, rows=_rows(family, table)) if len(table.standings) > 1 else family
+    if len(table.standings) == 1:
+        return replace(family, n_effective=contributions(table.scores).n_effective)
+    rows = _rows(family, table)
+    return replace(family, rows=rows, n_effective=rows[0].comparison.n_effective)
 
 
 class _Table(NamedTuple):

@@ -7,12 +7,12 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
 
 
 import argparse
-from importlib.resources import files
 from pathlib import Path
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
+from runner.launch.command_help import options_of
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,12 +40,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--metrics", required=True, help="comma-separated names, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
     parser.add_argument(
-        "--language", choices=_languages(), default="zh", help="language whose word segmentation the metrics use"
+        "--language",
+        choices=options_of("language"),
+        default="zh",
+        help="language whose word segmentation the metrics use",
     )
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
     return parser
-
-
-def _languages() -> list[str]:
-    """Return the options of conf/language/."""
-    return sorted(file.name.removesuffix(".yaml") for file in files("conf").joinpath("language").iterdir())

@@ -16,6 +16,7 @@ from runner.results import (
     OK,
     WHOLE_GOLD_ADVICE,
     CellResult,
+    count_whole_gold,
     groups_note,
     read_samples,
     varies_chunks,
@@ -298,10 +299,8 @@ def _whole_gold(source: ReportSource) -> Iterator[TrustCheck]:
 
 def whole_gold(gold: Sequence[Sequence[Mapping[str, Json]]]) -> Iterator[TrustCheck]:
     """Yield a warning if most samples with gold name whole documents. `gold` has the units of each sample."""
-    with_gold = [units for units in gold if units]
-    n_whole = sum(any(unit["start"] is None for unit in units) for units in with_gold)
-    if 2 * n_whole > len(with_gold):
-        text = f"{n_whole:,} of {count(len(with_gold), 'sample')} with gold: {WHOLE_GOLD_ADVICE}."
+    if found := count_whole_gold([unit["start"] for unit in units] for units in gold):
+        text = f"{found[0]:,} of {count(found[1], 'sample')} with gold: {WHOLE_GOLD_ADVICE}."
         yield TrustCheck(WARNING, "The gold is whole documents", text)
 
 

@@ -71,7 +71,7 @@ def _show_in_thread(arguments: threading.ExceptHookArgs) -> None:
 
 
 def _show_ignored(ignored: "sys.UnraisableHookArgs") -> None:
-    """Show an exception that nobody can catch, such as that of a `__del__`."""
+    """Show an exception that Python cannot raise, for example in a `__del__`."""
     with suppress(Exception):  # the object may have no text, and Python may be ending
         place = f"{ignored.err_msg or 'Exception ignored in'}: {ignored.object!r}\n"
         trace = traceback.format_exception(ignored.exc_type, ignored.exc_value, ignored.exc_traceback)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from components.statistics import chance
 from components.statistics.best import best_cells
 from components.statistics.contributions import SampleScores, contributions
+from components.statistics.grouped_mean import n_effective
 from components.statistics.paired import PairedTest
 from components.statistics.power import critical_value_of_any_two, minimum_detectable_difference
 from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
@@ -122,7 +123,7 @@ def assumed_precision(clusters: NDArray[np.int64], *, deviation: float, correlat
     n = int(sizes.sum())
     if not n:
         return Precision((float("inf"), float("inf")), 0, 0, 0.0)
-    squares = float((sizes**2).sum())
-    design_effect = 1 + correlation * (squares / n - 1)
+    worth = n_effective(clusters)
+    design_effect = 1 + correlation * (n / worth - 1)
     error = deviation * (design_effect / n) ** 0.5
-    return Precision((error, error), len(sizes) - 1, len(sizes), n**2 / squares)
+    return Precision((error, error), len(sizes) - 1, len(sizes), worth)

@@ -63,9 +63,9 @@ def times_as_many(
     """Return the factor on the number of clusters with which a test finds this true difference with probability
     `power`; infinite for no difference.
 
-    The arguments are those of `minimum_detectable_difference`: an estimate of the standard error from paired
-    differences, which includes the variance of right-or-wrong scores at the observed difference. Additional clusters
-    have the same sizes. The level of the test stays constant, so `critical` shrinks as the degrees of freedom grow.
+    `standard_error` is estimated from paired differences, as for `minimum_detectable_difference`. It includes the
+    variance of right-or-wrong scores at the observed difference. Additional clusters have the same sizes. The level of
+    the test stays constant, so `critical` shrinks as the degrees of freedom grow.
     Formula: ((critical + t[power]) * standard_error / difference)^2, solved by iteration.
     """
     from scipy.stats import t

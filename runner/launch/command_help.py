@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
+from runner.launch.option_names import option_names
+
 _WIDTH = 80
 _OPTIONS_FROM = 47
 """Column at which the options of a group begin."""
@@ -96,4 +98,4 @@ def _abbreviated(options: Sequence[str], n_columns: int) -> str:
 def options_of(group: str) -> list[str]:
     """Return the names of our options of a group."""
     folder = files("sweeps") if group == "sweeps" else files("conf").joinpath(group)
-    return [file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")]
+    return option_names(folder)

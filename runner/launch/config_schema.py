@@ -30,6 +30,7 @@ from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.executors.protocol import Executor
 from runner.launch.grid_sweeper import SweeperSettings
+from runner.launch.option_names import option_names
 from runner.pipeline.building import members_of
 from runner.pipeline.cell import Cell
 
@@ -130,12 +131,9 @@ def _options(own: Path | None) -> dict[str, list[str]]:
         )
     groups = [name for name in get_type_hints(Cell) if files("conf").joinpath(name).is_dir()]
     folders = [files("conf"), *([own] if own else [])]
-    return {group: sorted({name for folder in folders for name in _stems(folder.joinpath(group))}) for group in groups}
-
-
-def _stems(folder: Any) -> list[str]:
-    found = folder.iterdir() if folder.is_dir() else ()
-    return [file.name.removesuffix(".yaml") for file in found if file.name.endswith(".yaml")]
+    return {
+        group: sorted({name for folder in folders for name in option_names(folder.joinpath(group))}) for group in groups
+    }
 
 
 class _Writer:

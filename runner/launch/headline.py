@@ -11,7 +11,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.scoring.given_answerable import gives_passages
-from runner.results.cell_axes import WHOLE_GOLD_ADVICE, varies_chunks, varying_axes
+from runner.results.cell_axes import WHOLE_GOLD_ADVICE, count_whole_gold, varies_chunks, varying_axes
 from runner.results.leaderboard_order import COVERAGE, HEADLINES, TOKENS_METRIC
 
 _CONTAINS = "contains_all"
@@ -76,11 +76,10 @@ def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[lis
 
 def _whole_gold(cells: Sequence[PlannedCell], samples: Sequence[Sample]) -> list[str]:
     """Return a warning if chunks are compared by how much of whole documents they bring into the prompt."""
-    with_gold = [sample for sample in samples if sample.gold]
-    n_whole = sum(any(unit.start is None for unit in sample.gold) for sample in with_gold)
-    if not varies_chunks(varying_axes([cell.axes for cell in cells])) or 2 * n_whole <= len(with_gold):
+    found = count_whole_gold([unit.start for unit in sample.gold] for sample in samples)
+    if not found or not varies_chunks(varying_axes([cell.axes for cell in cells])):
         return []
-    return [f"the gold of {n_whole:,} of {len(with_gold):,} samples is whole documents: {WHOLE_GOLD_ADVICE}"]
+    return [f"the gold of {found[0]:,} of {found[1]:,} samples is whole documents: {WHOLE_GOLD_ADVICE}"]
 
 
 def _measure_nothing(cells: Sequence[Cell], data: Iterable[Data]) -> bool:

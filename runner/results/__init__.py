@@ -19,6 +19,7 @@ from runner.results.cell_axes import (
     change_name,
     common_base,
     configuration_of,
+    count_whole_gold,
     varies_chunks,
 )
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
@@ -126,6 +127,7 @@ __all__ = [
     "common_samples",
     "configuration_of",
     "corpus_texts",
+    "count_whole_gold",
     "describe",
     "documents_file",
     "equal_groups",

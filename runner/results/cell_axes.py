@@ -28,6 +28,16 @@ def configuration_of(cell: CellResult) -> str:
     return repr([axes, overrides])
 
 
+def count_whole_gold(starts: Iterable[Sequence[int | None]]) -> tuple[int, int] | None:
+    """Return how many samples have a whole document as gold, and how many have gold. None if at most half of those do.
+
+    `starts` are the first characters of the gold units of each sample, None for a whole document.
+    """
+    with_gold = [own for own in starts if own]
+    n_whole = sum(None in own for own in with_gold)
+    return (n_whole, len(with_gold)) if 2 * n_whole > len(with_gold) else None
+
+
 def varies_chunks(axes: Iterable[str]) -> bool:
     """Return True if one of the axes changes how documents are cut into chunks."""
     return any(axis == "chunk" or axis.startswith(("chunk.", "chunk@")) for axis in axes)

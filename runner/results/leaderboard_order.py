@@ -65,7 +65,7 @@ def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
 
 
 def lacks_quality(metrics: Sequence[str], headline: str = "") -> bool:
-    """Return whether tokens are the only one of the headline metrics with a value, and nobody chose them to rank cells.
+    """Return whether tokens are the only headline metric with a value, although the user did not choose them.
 
     The cell with the fewest tokens is the cheapest. It is not the one to take.
     """

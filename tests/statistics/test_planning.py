@@ -108,7 +108,7 @@ def test_with_too_few_clusters_no_difference_is_detectable(n_clusters: int, *, i
 
 @pytest.mark.parametrize(("largest", "is_enough"), [(20, True), (60, False)])
 def test_with_a_few_large_clusters_no_difference_is_detectable(largest: int, *, is_enough: bool) -> None:
-    """Of forty clusters, one to four samples each, one is larger. (2 / 3)^7.39 is .05."""
+    """Forty clusters have one to four samples each, and one of them is larger. (2 / 3)^7.39 is .05."""
     sizes = np.array([largest, *np.resize([1, 2, 3, 4], 39)])
     clusters = np.repeat(np.arange(40), sizes)
     values = np.random.default_rng(0).normal(size=(2, len(clusters)))

@@ -17,6 +17,7 @@ from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.axis_naming import plain_of
 from runner.launch.compose import causes, dotted_names
 from runner.launch.hydra_state import own_hydra
+from runner.launch.option_names import option_names
 from runner.launch.overrides import readable
 from runner.pipeline.building import build_component, plugins_of
 from runner.testset.making.generation_settings import GenerationSettings
@@ -89,9 +90,7 @@ def _advice_on_unknown(key: str, name: str, checker: list[str]) -> str:
 
 def _options(group: str) -> list[str]:
     """Return the options of one of our groups, sorted; [] for a name that is not one."""
-    folder = files("runner.testset.conf").joinpath(group)
-    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+    return option_names(files("runner.testset.conf").joinpath(group))
 
 
 def settings_of(config: dict[str, Json]) -> GenerationSettings:
