@@ -45,7 +45,8 @@ class Lsa:
     def fit(self, documents: Passages) -> EmbedderState:
         """Return `weights` float32[n_vocabulary] (idf; 0 for unused terms) and `projection` float32[n_vocabulary, d].
 
-        d is smaller than `n_dimensions` if the corpus has fewer documents or terms.
+        d is smaller than `n_dimensions` if the corpus has fewer documents or terms. It is 1 if no term is in enough
+        documents. All vectors are zero then.
         """
         with loading():
             from sklearn.utils.extmath import randomized_svd
@@ -58,7 +59,7 @@ class Lsa:
         weights = np.zeros(counts.shape[1], dtype=np.float32)
         weights[kept] = np.log((1 + counts.shape[0]) / (1 + df[kept])) + 1
         n_dimensions = min(self.n_dimensions, counts.shape[0], len(kept))
-        projection = np.zeros((counts.shape[1], n_dimensions), dtype=np.float32)
+        projection = np.zeros((counts.shape[1], max(n_dimensions, 1)), dtype=np.float32)
         if n_dimensions:
             weighted = _tf_idf(counts, weights)[:, kept]
             # For matrices this narrow, several threads take up to ten times as long, and change the last bits.

@@ -35,6 +35,14 @@ def test_terms_that_are_left_out_weigh_nothing(settings: tuple[int, int], kept: 
     assert not state["projection"][state["weights"] == 0].any()
 
 
+def test_vectors_of_a_corpus_that_shares_no_term_are_zero() -> None:
+    texts = ["西湖", "长城"]
+    table = build_term_table(texts, RjiebaWords())
+    embedder = Lsa()
+    vectors = embedder.embed_chunks(passages(texts, table), embedder.fit(passages(texts, table)))
+    assert vectors.tolist() == [[0.0], [0.0]]
+
+
 def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
     """All singular vectors make the projection a rotation, which keeps the cosines of the weighted counts."""
     texts = ["西湖 西湖 故宫", "西湖 长城", "故宫 长城"]
