@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -330,9 +331,10 @@ def test_the_program_of_the_readme_runs(program: str, sweep: Path, one_store: st
     words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL]
     few = ", ".join(f'"{word}"' for word in words)
     check = "\nassert len(sweep.cells) > 1, sweep"
-    file = sweep / f"{tmp_path.name}.py"
+    shutil.copytree(sweep / "results", tmp_path / "results")  # a sweep of the program would be `latest` for others
+    file = tmp_path / "program_of_the_readme.py"
     file.write_text(program.replace('"dataset=demo"', few) + check, encoding="utf-8")
-    done = run([file.stem], sweep)
+    done = run([file.stem], tmp_path)
     assert done.returncode == 0, done.stderr
 
 
