@@ -96,6 +96,11 @@ class ComparisonRow:
         """True if the cell differs significantly from the baseline."""
         return self.verdict in (BETTER, WORSE)
 
+    @property
+    def is_near(self) -> bool:
+        """True if the cell is within one standard error of the baseline: see `within_standard_error`."""
+        return abs(self.comparison.difference or 0.0) <= (self.comparison.standard_error or 0.0)
+
 
 @dataclass(frozen=True)
 class Family:

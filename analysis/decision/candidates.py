@@ -1,14 +1,21 @@
-"""The cells that may be the best in each scenario, and the cheapest of them."""
+"""The cells that may be the best in each scenario, and which of them to take."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
+from analysis.decision.cheapest import MeanCost, mean_costs
 from analysis.decision.scenario_scores import Scenario, ScenarioScores, ScoredCells
-from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
+from components.statistics import (
+    PairedTest,
+    SampleScores,
+    best_cells,
+    equal_cells,
+    p_of_equality,
+    within_standard_error,
+)
 from runner.results import CellResult, LoadedSweep, SubsetMetric, choose, spans_conditions
 
 ALPHA = 0.05
@@ -35,10 +42,8 @@ class Candidates:
     """Cells that may be the best in a scenario, the best mean first.
 
     `n_cells` cells were compared over the `n` samples that all of them have, in `n_clusters` groups. With probability 1
-    - alpha, the truly best cell is among the candidates. This holds for each scenario separately. `cheapest` is the id
-    of the cheapest candidate, or of the fastest if tokens do not count (`weighs_tokens`). It is None if no cost is
-    known, or if all cost about the same. `take` is the id of the cell to take (see `choose`): the cheapest if there is
-    one, the best mean otherwise.
+    - alpha, the truly best cell is among the candidates. This holds for each scenario separately. `take` is the id of
+    the cell to take (see `choose`). Tokens count if `weighs_tokens`.
 
     If `is_enough` is False, there are too few samples to rule out any cell, and all cells are candidates. If
     `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is no choice.
@@ -50,7 +55,6 @@ class Candidates:
     n_cells: int
     is_enough: bool
     cells: tuple[Candidate, ...]
-    cheapest: str | None
     weighs_tokens: bool
     spans_conditions: bool = False
     take: str = ""
@@ -85,7 +89,6 @@ def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: boo
     found = [
         Candidate(cell.cell_id, float(means[place]), cost) for cell, place, cost in zip(cells, places, of, strict=True)
     ]
-    is_alike = cheapest(of) is None
     take = _take(scored, metric, places, means).cell_id
     return Candidates(
         scored.scenario,
@@ -94,7 +97,6 @@ def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: boo
         len(means),
         scored.is_enough,
         tuple(found),
-        None if is_alike else take,
         scored.weighs_tokens,
         spans_conditions(scored.cells),
         take,
@@ -103,11 +105,15 @@ def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: boo
 
 def _take(scored: ScoredCells, metric: str, places: Sequence[int], means: NDArray[np.float64]) -> CellResult:
     """Return the cell to take among the cells that may be the best. See `choose`."""
-    groups: dict[bytes, list[CellResult]] = {}
+    groups: dict[bytes, list[int]] = {}
     for place in places:
-        groups.setdefault(scored.samples.statistics[:, place].tobytes(), []).append(scored.cells[place])
+        groups.setdefault(scored.samples.statistics[:, place].tobytes(), []).append(place)
+    firsts = [group[0] for group in groups.values()]
+    is_near = within_standard_error(replace(scored.scores, statistics=scored.scores.statistics[:, firsts])).tolist()
     by_id = {cell.cell_id: float(mean) for cell, mean in zip(scored.cells, means, strict=True)}
-    return choose(list(groups.values()), scored.cells, metric, by_id).cell
+    return choose(
+        [[scored.cells[place] for place in group] for group in groups.values()], is_near, scored.cells, metric, by_id
+    ).cell
 
 
 def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:

@@ -84,7 +84,8 @@ def choice_of(family: Family) -> Choice:
     tied = [family.baseline, *(row.standing for row in family.not_distinguishable)]
     means = {cell.cell_id: standing.mean for standing in family.standings for cell in standing.cells}
     compared = [cell for standing in family.standings for cell in standing.cells]
-    return choose([standing.cells for standing in tied], compared, family.metric.metric, means)
+    is_near = [True, *(row.is_near for row in family.not_distinguishable)]
+    return choose([standing.cells for standing in tied], is_near, compared, family.metric.metric, means)
 
 
 def with_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAnswer:

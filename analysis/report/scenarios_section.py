@@ -122,9 +122,8 @@ def _best(source: ReportSource, found: Candidates | None) -> tuple[str, str]:
     many = (
         f"all {found.n_cells} may be the best" if len(found.cells) == found.n_cells else f"{more} more may be the best"
     )
-    word = "cheapest" if found.weighs_tokens else "fastest"
-    cheap = f"{word}: {source.names.short(cells[found.cheapest])}" if found.cheapest else ""
-    return best, "; ".join(filter(None, [many, cheap]))
+    is_cheaper = found.take not in [cell.cell_id for cell in equal]
+    return best, f"{many}; take {source.names.short(cells[found.take])}" if is_cheaper else many
 
 
 def _choice(entry: Recommendation) -> ScenarioChoice:

@@ -17,7 +17,7 @@ Functions take arrays, return small records and read no file.
     krippendorff   agreement of raters beyond chance
 """
 
-from components.statistics.best import BestCells, best_cells, p_of_equality
+from components.statistics.best import BestCells, best_cells, p_of_equality, within_standard_error
 from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, share_as_far
 from components.statistics.contributions import Combine, Contributions, SampleScores, contributions, equal_cells
 from components.statistics.front import dominators, pareto_front
@@ -78,4 +78,5 @@ __all__ = [
     "share_as_far",
     "times_as_many",
     "variance_shares",
+    "within_standard_error",
 ]

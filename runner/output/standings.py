@@ -111,11 +111,8 @@ def first_row_line(standings: Standings) -> str:
     may_be = f"{choice.n_tied} of {len(choice.compared)} cells may have the best {metric}"
     if choice.cell is choice.best:
         return f"First row: {take}. {may_be}: docs/decisions.md."
-    rule = f"First row: {take}, the cheapest where {may_be}. The others by {metric}: docs/decisions.md."
-    if not choice.share_lost:
-        return rule
-    best = _values_of(choice.best, choice)
-    return f"{rule} Its mean is {choice.share_lost:.0%} worse than that of {best}: see the report."
+    near = f"the cheapest of the {choice.n_near} within one standard error of the best {metric}"
+    return f"First row: {take}, {near} ({_values_of(choice.best, choice)}). {may_be}: docs/decisions.md."
 
 
 def _single_name(choice: Choice) -> str:

@@ -1,7 +1,7 @@
 """Chooses the recommended cell. The report, MLflow's note and the name `best` all refer to it.
 
-It is the cheapest of the cells that may be the best. Few tokens count first, then time beyond its noise. Among cells of
-about equal cost, it is the one with the best mean.
+It is the cheapest of the cells that may be the best and are within one standard error of the best mean. Few tokens
+count first, then time beyond its noise. Among cells of about equal cost, it is the one with the best mean.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,11 +21,6 @@ CONDITION = "retriever.noise_rate"
 choose.
 """
 
-NOTICEABLE_LOSS = 0.1
-"""A lower mean of the recommended cell is pointed out from this share of the best mean on. "Not significantly worse" of
-few samples is weak evidence that such a cell is as good.
-"""
-
 COMPARE_ALIKE = f"Compare cells at one {CONDITION}, which sets how hard the test is."
 """Advice that replaces a recommendation if cells were tested under different conditions."""
 
@@ -35,13 +30,15 @@ class Choice:
     """The recommended cell among the `compared` ones.
 
     `tied` are the cells that may be the best, best mean first; cells with equal values for every sample form one group.
-    `cell` is one of them, and its group is `equal`. `means` are over the samples that all compared cells have, by cell
-    id. A metric that does not see prompts (`weighs_tokens` False) cannot distinguish the cells of a group. Of these,
-    `cell` brings the most gold into the prompt.
+    `near` are those groups of `tied` that are within one standard error of the first. `cell` is in one of them, and its
+    group is `equal`. `means` are over the samples that all compared cells have, by cell id. A metric that does not see
+    prompts (`weighs_tokens` False) cannot distinguish the cells of a group. Of these, `cell` brings the most gold into
+    the prompt.
     """
 
     cell: CellResult
     tied: tuple[tuple[CellResult, ...], ...]
+    near: tuple[tuple[CellResult, ...], ...]
     compared: tuple[CellResult, ...]
     means: Mapping[str, float]
     weighs_tokens: bool
@@ -55,15 +52,6 @@ class Choice:
             return self.cell
         cost = self.tokens
         return min(self.tied[0], key=lambda cell: cost.of(cell) or 0.0) if cost else self.tied[0][0]
-
-    @property
-    def share_lost(self) -> float:
-        """The distance from the best mean, as a share of the best mean. 0.0 if it is small enough not to matter."""
-        if self.cell is self.best:
-            return 0.0
-        own, best = (self.means[cell.cell_id] for cell in (self.cell, self.best))
-        share = abs(best - own) / abs(best) if best else 0.0
-        return share if share >= NOTICEABLE_LOSS else 0.0
 
     @property
     def equal(self) -> tuple[CellResult, ...]:
@@ -81,6 +69,11 @@ class Choice:
         return sum(map(len, self.tied))
 
     @property
+    def n_near(self) -> int:
+        """Number of these that are within one standard error of the best mean."""
+        return sum(map(len, self.near))
+
+    @property
     def emptiest(self) -> CellResult | None:
         """The equal cell that brings the least gold into the prompt. None if all bring the same, or if this is
         unknown.
@@ -91,7 +84,7 @@ class Choice:
     @property
     def tokens(self) -> Cost | None:
         """The cost by which the tokens of cells were compared. None if tokens do not count or are unknown."""
-        return _tokens([cell for group in self.tied for cell in group], weighs_tokens=self.weighs_tokens)
+        return _tokens([cell for group in self.near for cell in group], weighs_tokens=self.weighs_tokens)
 
     @property
     def saves_tokens(self) -> bool:
@@ -120,24 +113,31 @@ def find_choice(
     samples cannot be read.
     """
     if len(cells) == 1:
-        return Choice(cells[0], ((cells[0],),), (cells[0],), {}, sees_prompts(cells[0], metric))
-    joined, groups = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
+        only = ((cells[0],),)
+        return Choice(cells[0], only, only, (cells[0],), {}, sees_prompts(cells[0], metric))
+    joined, groups, is_near = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
     tied = [[joined.cells[place] for place in places] for places in groups]
     means = dict(zip((cell.cell_id for cell in joined.cells), joined.means().tolist(), strict=True))
-    return choose(tied, joined.cells, metric, means)
+    return choose(tied, is_near, joined.cells, metric, means)
 
 
 def choose(
-    tied: Sequence[Sequence[CellResult]], compared: Sequence[CellResult], metric: str, means: Mapping[str, float]
+    tied: Sequence[Sequence[CellResult]],
+    is_near: Sequence[bool],
+    compared: Sequence[CellResult],
+    metric: str,
+    means: Mapping[str, float],
 ) -> Choice:
-    """Choose among cells that may be the best. See `Choice` for the arguments.
+    """Choose among cells that may be the best. See `Choice` for the arguments; `is_near` has an item for each group.
 
     If cells were tested under different conditions, costs decide nothing, and the cell with the best mean is returned.
     """
     weighs_tokens = sees_prompts(tied[0][0], metric)
+    groups = tuple(map(tuple, tied))
+    near = tuple(group for group, own in zip(groups, is_near, strict=True) if own)
     if spans_conditions(compared):
-        return Choice(tied[0][0], tuple(map(tuple, tied)), tuple(compared), means, weighs_tokens)
-    options = [cell for group in tied for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
+        return Choice(tied[0][0], groups, near, tuple(compared), means, weighs_tokens)
+    options = [cell for group in near for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
     cost = _tokens(options, weighs_tokens=weighs_tokens)
     noise = noise_of_seconds(compared)
     shares = [share_given(cell) if weighs_tokens else 1.0 for cell in options]
@@ -146,7 +146,7 @@ def choose(
         [per_given(cell.latency_s.get("p50"), share) for cell, share in zip(options, shares, strict=True)],
         [noise[cell.cell_id] for cell in options],
     )
-    return Choice(options[places[0]], tuple(map(tuple, tied)), tuple(compared), means, weighs_tokens)
+    return Choice(options[places[0]], groups, near, tuple(compared), means, weighs_tokens)
 
 
 def _tokens(cells: Sequence[CellResult], *, weighs_tokens: bool) -> Cost | None:

@@ -65,10 +65,20 @@ def _recommend_best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     if len(choice.tied) == 1:
         return prose("Take ", name(choice.cell), f"{first}, and ", _worse_cells(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
-    n_tied = choice.n_tied - len(choice.tied[0])
-    which = "which is not" if n_tied == 1 else "none of which is"
-    cheaper = "" if _are_costs_unknown(choice) else f", {which} noticeably {_kind(choice)}er"
-    return head + prose("It does not differ significantly from ", _tied_cells(choice, name), f"{cheaper}.")
+    return head + prose(
+        "It does not differ significantly from ", _tied_cells(choice, name), f"{_why_none_of_them(choice)}."
+    )
+
+
+def _why_none_of_them(choice: Choice) -> str:
+    """Return why no cell that may also be the best is the recommended one."""
+    if choice.n_tied - len(choice.tied[0]) == 1 and len(choice.near) == 1:
+        return ", which is more than one standard error worse"
+    if _are_costs_unknown(choice):
+        return ""
+    if choice.n_tied - len(choice.tied[0]) == 1:
+        return f", which is not noticeably {_kind(choice)}er"
+    return f"; none within one standard error of it is noticeably {_kind(choice)}er"
 
 
 def _context_sentence(context: str) -> str:
@@ -100,24 +110,14 @@ def _single_other(choice: Choice, name: Name) -> str:
 def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     """Recommend a cheaper cell than the one with the best mean."""
     own, best = choice.cell, choice.best
-    many = f"{choice.n_tied} of {count(len(choice.compared), 'cell')}"
-    first = f": {_advantage(choice)} among the cells that do not differ significantly from the best by {by} ({many})."
+    many = f"{choice.n_near} of {count(len(choice.compared), 'cell')}"
+    first = f": {_advantage(choice)} among the cells within one standard error of the best {by} ({many})."
     means = f"Its {metric} is {_value(choice, own)}; the best mean is {_value(choice, best)} ({name(best)})."
-    return prose("Take ", name(own), first) + prose(means) + prose(_saving(choice, name)) + _loss(choice, name)
-
-
-def _loss(choice: Choice, name: Name) -> Prose:
-    """Point out a mean that is much further from the best one than a saving may be worth."""
-    if not choice.share_lost:
-        return prose()
-    return prose(
-        f"Its mean is {choice.share_lost:.0%} worse, and the samples cannot rule out that this is real: "
-        f"unless cost matters most, add samples or take {name(choice.best)}."
-    )
+    return prose("Take ", name(own), first) + prose(means) + prose(_saving(choice, name))
 
 
 def _advantage(choice: Choice) -> str:
-    options = [cell for group in choice.tied for cell in group]
+    options = [cell for group in choice.near for cell in group]
     if choice.saves_tokens and (cost := choice.tokens):
         fewest = min(cost.of(cell) or 0.0 for cell in options)
         return "the fewest tokens" if (cost.of(choice.cell) or 0.0) <= fewest else "nearly the fewest tokens"

@@ -99,7 +99,7 @@ class LoadedSweep:
     def best(self, metric: str = "") -> CellResult:
         """Return the recommended cell by "[subset:]metric", by default by the metric that ranks the leaderboard.
 
-        It is the cheapest of the cells that do not differ significantly from the first of `ranked`, as in the report.
+        It is the cheapest of the cells within one standard error of the first of `ranked`, as in the report.
         Raises DataError.
         """
         wanted = self.metric(metric or self.quality_metric())

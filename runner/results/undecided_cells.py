@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from components.statistics import PairedTest, SampleScores, best_cells
+from components.statistics import PairedTest, SampleScores, best_cells, within_standard_error
 from runner.results.cell_result import CellResult
 from runner.results.joined_samples import CommonSamples, common_samples, most_samples_first
 
@@ -53,8 +53,9 @@ def undecided(
     *,
     larger_is_better: bool,
     test: PairedTest,
-) -> "tuple[CommonSamples, list[list[int]]]":
-    """Return the samples that the cells have in common, and the groups of equal cells that may be the best.
+) -> tuple[CommonSamples, list[list[int]], list[bool]]:
+    """Return the samples that the cells have in common, the groups of equal cells that may be the best, and for each
+    group whether it is within one standard error of the first.
 
     Groups are in the order of their means, best first. All cells have a value of the metric. The first cell of
     `most_samples_first` is complete, with its configuration. Raises DataError if samples cannot be read.
@@ -62,13 +63,16 @@ def undecided(
     joined = common_samples(most_samples_first(cells, metric, subset), folder_of, metric, subset)
     groups = equal_groups(joined, larger_is_better=larger_is_better)
     if not joined.n or len(groups) < 2:
-        return joined, groups
+        return joined, groups, [True] * len(groups)
     alpha = 1 - test.confidence
+    scores = scores_of(joined, groups)
     found = best_cells(
-        scores_of(joined, groups),
+        scores,
         larger_is_better=larger_is_better,
         alpha=alpha,
         n_resamples=test.n_resamples,
         seed=test.seed,
     )
-    return joined, [places for places, p in zip(groups, found.p.tolist(), strict=True) if p > alpha]
+    kept = [place for place, p in enumerate(found.p.tolist()) if p > alpha]
+    near = within_standard_error(scores).tolist()
+    return joined, [groups[place] for place in kept], [near[place] for place in kept]

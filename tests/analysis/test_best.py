@@ -34,7 +34,7 @@ def test_each_scenario_has_its_own_best_cells(planted: Path, capsys: pytest.Capt
     assert rows["create"]["take"] == "256 · 8"
     assert rows["create"]["mark"] == "*"
     assert rows["read"]["may be best"] == "all 4"
-    assert rows["read"]["take"] == "256 · 2"
+    assert rows["read"]["take"] == "64 · 2"
     assert rows["read"]["mark"] == ""
 
 

@@ -52,7 +52,7 @@ def described(
     metrics, ordered = ranked(cells)
     means = {each.cell_id: each.value("accuracy") or 0.0 for each in cells}
     groups = [[each] for each in ordered if each.cell_id in tied]
-    choice = choose(groups, ordered, "accuracy", means) if tied else None
+    choice = choose(groups, [True] * len(groups), ordered, "accuracy", means) if tied else None
     standings = Standings(ordered, metrics if ordered[0].status == "OK" else [], choice=choice)
     return description(sweep, FOLDER, standings, ["retriever", "top_k"], Pages("http://here", samples, report))
 

@@ -26,10 +26,13 @@ def cell(
     return CellResult(f"{retriever}{top_k}", "OK", axes, (), {}, {}, metrics=metrics, **facts)
 
 
-def chosen(tied: Sequence[Sequence[CellResult]], *worse: CellResult, metric: str = "f1") -> Choice:
+def chosen(
+    tied: Sequence[Sequence[CellResult]], *worse: CellResult, metric: str = "f1", near: int | None = None
+) -> Choice:
     compared = [*(cell for group in tied for cell in group), *worse]
     means = {cell.cell_id: cell.value("f1") or 0.0 for cell in compared}
-    return choose(tied, compared, metric, means)
+    n_near = len(tied) if near is None else near
+    return choose(tied, [place < n_near for place in range(len(tied))], compared, metric, means)
 
 
 def said(choice: Choice, metric: str = "f1") -> str:
@@ -102,15 +105,15 @@ def test_by_a_metric_of_rankings_most_of_the_gold_in_the_prompt_decides() -> Non
         (
             [[BM25], [FEW]],
             [cell("none", 0.1)],
-            "Take few2: the fewest tokens among the cells that do not differ significantly from the best by f1 over "
-            "all samples (2 of 3 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 100 instead of "
+            "Take few2: the fewest tokens among the cells within one standard error of the best f1 over all samples (2 "
+            "of 3 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 100 instead of "
             "200 tokens of passages per prompt.",
         ),
         (
             [[BM25], [cell("fast", 0.3, latency_s={"p50": 0.5, "p95": 0.55})]],
             [],
-            "Take fast2: the fastest among the cells that do not differ significantly from the best by f1 over all "
-            "samples (2 of 2 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 500 ms instead of 1 s "
+            "Take fast2: the fastest among the cells within one standard error of the best f1 over all samples (2 of 2 "
+            "cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 500 ms instead of 1 s "
             "per question.",
         ),
         (
@@ -160,13 +163,21 @@ def test_the_easiest_of_several_conditions_is_not_a_recommendation() -> None:
     )
 
 
-def test_a_much_lower_mean_for_fewer_tokens_is_pointed_out() -> None:
+def test_a_saving_does_not_buy_a_mean_more_than_one_standard_error_lower() -> None:
     cheap, large = cell("cheap", 0.71, tokens=48), cell("large", 1.0, tokens=769)
-    choice = chosen([[large, cell("small", 1.0, tokens=209)], [cheap]])
-    assert (choice.cell, choice.best.cell_id) == (cheap, "small2"), "the cheapest of the best cells is the rival"
-    assert said(choice).endswith(
-        "Its f1 is 0.7100; the best mean is 1.0000 (small2). It takes 48 instead of 209 tokens of passages per prompt. "
-        "Its mean is 29% worse, and the samples cannot rule out that this is real: unless cost matters "
-        "most, add samples or take small2."
+    tied = [[large, cell("small", 1.0, tokens=209)], [cheap]]
+    assert chosen(tied, near=2).cell is cheap
+    choice = chosen(tied, near=1)
+    assert choice.cell.cell_id == "small2", "the cheapest of the cells with the best mean"
+    assert said(choice).startswith(
+        "Take small2: it has the best f1 over all samples (1.0000) with 209 tokens of context per question (cheap2 "
+        "has 48). It does not differ significantly from cheap2, which is more than one standard error worse."
     )
-    assert "rule out" not in said(chosen([[large], [cell("cheap", 0.95, tokens=48)]]))
+
+
+def test_no_cheaper_cell_within_one_standard_error_is_a_reason_for_the_best() -> None:
+    text = said(chosen([[BM25], [DENSE], [cell("cheap", 0.1, tokens=10)]], near=2))
+    assert text.endswith(
+        "It does not differ significantly from any of the 2 other cells; none within one standard error of it is "
+        "noticeably cheaper."
+    )

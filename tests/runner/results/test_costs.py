@@ -25,7 +25,7 @@ def cell(cell_id: str, n_context_tokens: float, seconds: float, **facts: object)
 
 def cheapest(cells: list[CellResult], *, weighs_tokens: bool = True) -> CellResult:
     known = [replace(own, ranking_metrics=("mrr",)) for own in cells]
-    return choose([[own] for own in known], known, "f1" if weighs_tokens else "mrr", {}).cell
+    return choose([[own] for own in known], [True] * len(known), known, "f1" if weighs_tokens else "mrr", {}).cell
 
 
 def test_tokens_that_a_model_counted_decide_before_those_of_passages() -> None:

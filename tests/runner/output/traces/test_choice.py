@@ -29,7 +29,7 @@ def ids_of(cells: Sequence[CellResult]) -> list[str]:
 
 def standings(*cells: CellResult, tied: str = "") -> Standings:
     groups = tuple((each,) for each in cells if each.cell_id in f"a{tied}")
-    return Standings(cells, ["f1"], choice=Choice(cells[0], groups, cells, {}, weighs_tokens=True))
+    return Standings(cells, ["f1"], choice=Choice(cells[0], groups, groups, cells, {}, weighs_tokens=True))
 
 
 def test_the_best_the_baseline_and_two_tied_cells_are_traced() -> None:
@@ -41,7 +41,8 @@ def test_the_best_the_baseline_and_two_tied_cells_are_traced() -> None:
 
 def test_the_cell_to_take_comes_first() -> None:
     best, cheap = cell("a", 0.9), cell("b", 0.8)
-    choice = Choice(cheap, ((best,), (cheap,)), (best, cheap), {}, weighs_tokens=True)
+    tied = ((best,), (cheap,))
+    choice = Choice(cheap, tied, tied, (best, cheap), {}, weighs_tokens=True)
     assert ids_of(traced_cells(Standings([best, cheap], ["f1"], choice=choice), "b")) == ["b", "a"]
 
 
