@@ -36,4 +36,4 @@ def test_all_minilm_on_scifact(tmp_path: Path) -> None:
         ]
     )
     (cell,) = sweep.cells
-    assert cell.metrics["overall"]["ndcg@10"]["value"] == pytest.approx(0.6451, abs=0.002)
+    assert cell.metrics["overall"]["ndcg@10_strict"]["value"] == pytest.approx(0.6451, abs=0.002)
