@@ -9,6 +9,7 @@ Disconnected      The connection broke before the reply was complete.
   BrokenProtocol  The reply is not HTTP.
 Malformed         The reply has status 200, but is not what was requested.
   TooLarge        It exceeds the size of any valid reply.
+  WebPage         It is a page of a proxy or a login, which no model wrote.
 TimeoutError      (built in) The reply did not arrive in time.
 """
 
@@ -74,6 +75,10 @@ class Malformed(Exception):
 
     def __init__(self, said: str) -> None:
         super().__init__(shortened(said[:_READ_CHARACTERS], _SHOWN_OF_REPLY))
+
+
+class WebPage(Malformed):
+    """A page of a proxy or a login in place of a reply."""
 
 
 class TooLarge(Malformed):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.openai_server.errors import Malformed, shown
+from components.openai_server.errors import Malformed, WebPage, shown
 from components.text.normalize import whole_characters
 
 _MOST_TOKENS = 10**9
@@ -21,7 +21,7 @@ _MOST_TOKENS = 10**9
 
 def parsed(received: bytes) -> Json:
     """Return the JSON of a body, without unpaired surrogates in its strings. Raises Malformed for a body that is not
-    JSON, or is nested too deeply.
+    JSON (WebPage for HTML), or is nested too deeply.
     """
     try:
         text = received.decode(json.detect_encoding(received), "surrogatepass")
@@ -29,7 +29,8 @@ def parsed(received: bytes) -> Json:
         # Surrogates appear as escapes or as non-ASCII bytes. Vectors, which are long, have neither.
         return _repair_surrogates(value) if "\\u" in text or not text.isascii() else value
     except (ValueError, RecursionError) as error:
-        raise Malformed(shown(received) or "nothing") from error
+        kind = WebPage if received.lstrip().startswith(b"<") else Malformed
+        raise kind(shown(received) or "nothing") from error
 
 
 def _repair_surrogates(value: Json) -> Json:

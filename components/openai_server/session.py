@@ -12,7 +12,7 @@ from components.openai_server.body import MOST_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
-from components.openai_server.errors import HttpError, Malformed, Unreachable, is_too_slow
+from components.openai_server.errors import HttpError, Unreachable, WebPage, is_too_slow
 from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_tokens_at_most
 from components.openai_server.patience import within
 
@@ -68,13 +68,13 @@ class Session:
                 content = await self.connection.post(self.path, sent, most_bytes)
             used = counted_at.used(content, attempt.most)
             window.answered(self.concurrency)
-        except (HttpError, Malformed, TimeoutError, Unreachable) as error:
+        except (HttpError, WebPage, TimeoutError, Unreachable) as error:
             was_sent = not isinstance(error, Unreachable)
             if is_too_slow(error):
                 window.timed_out(self.concurrency, sent_at)
             elif was_sent:
                 used = Tokens()
-            raise
+            raise  # any other unreadable reply may be that of a model, and may have been charged
         finally:
             window.leave()
             if was_sent:

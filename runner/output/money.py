@@ -166,7 +166,7 @@ def spent_text(spent: Spent, prices: Prices) -> str:
     if spent.n_unpriced:
         unknown.append(f"no price list names the model of {spent.n_unpriced:,.0f}")
     if spent.n_unanswered:
-        unknown.append(f"{spent.n_unanswered:,.0f} ended without a reply, and may have been charged")
+        unknown.append(f"{spent.n_unanswered:,.0f} ended without a readable reply, and may have been charged")
     counts = [f"{spent.n_requests:,.0f} requests", f"{spent.n_tokens:,} tokens"]
     if spent.cost:
         counts.append(money(spent.cost, prices.currency))

@@ -29,8 +29,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _LOOK_EVERY_S = 1.0
 _IF_STOPPED = "; if that process was stopped (Ctrl-Z), continue or end it, so that its requests are paid for only once"
 
-_CLAIM = re.compile(r"[^/\0\n]+")
 _LONGEST_CLAIM = 255
+_CLAIM = re.compile(rf"[^/\0\n]{{1,{_LONGEST_CLAIM}}}")
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 """Errors of systems and file systems without symbolic links. Windows also raises one for users without the right."""
@@ -175,8 +175,9 @@ def _break_if_abandoned(path: Path, writers: Writers, *, from_stopped: bool) -> 
     is_gone = writers.is_gone if from_stopped else writers.has_ended
     try:
         claim = _read_claim(path)
-        # No claim: the creator of the file is about to write it, or died before that.
-        is_abandoned = is_gone(_writer(claim)) if claim else writers.is_silent(path, path.stat().st_mtime_ns)
+        # No claim: the creator of the file is about to write it, or died before that, or a power cut left only zeros.
+        is_claim = _CLAIM.fullmatch(claim)
+        is_abandoned = is_gone(_writer(claim)) if is_claim else writers.is_silent(path, path.lstat().st_mtime_ns)
     except FileNotFoundError:
         return True
     if is_abandoned:

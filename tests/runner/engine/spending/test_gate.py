@@ -4,6 +4,7 @@ import multiprocessing
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,7 @@ from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
 from runner.engine.spending import Budget, SharedGate
 from runner.engine.spending.admitted import admitted
+from tests.llms.chat_server import Reply, chat_server
 
 PRICES = Prices("USD", {"own": PriceList("2026-11-22", "a page", {"m": Price(1.0, 2.0)}, "host")})
 
@@ -123,6 +125,24 @@ class TestSharedGate:
         assert gate.admit(self.attempt) == 0.0
         gate.settle(self.attempt, None)
         assert gate.spent.n_requests == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "n_unanswered"),
+    [
+        (b'data: {"choices": []}\n\ndata: [DONE]\n\n', 1),  # events of a gateway that always streams
+        (b'{"choices": [{"message": {"content": "an ans', 1),
+        (b"\n<!doctype html><title>Sign in</title>", 0),
+    ],
+)
+def test_an_unreadable_reply_of_a_model_may_have_been_charged(tmp_path: Path, body: bytes, n_unanswered: int) -> None:
+    with chat_server(lambda *_: Reply(body=body)) as server:
+        llm = OpenAIChat("m", base_url=server.url, api_key_env="", max_retries=5, backoff_s=0.0, max_new_tokens=100)
+        gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=350))
+        with passing(gate), suppress(BudgetReached):
+            list(llm.generate([request("a")]))
+        most = 2 if n_unanswered else 6
+        assert (gate.spent.n_requests, gate.spent.n_unanswered) == (most, n_unanswered * most)
 
 
 @dataclass(frozen=True)

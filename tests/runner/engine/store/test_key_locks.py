@@ -218,6 +218,11 @@ class TestWithoutLinks:
         lock.touch()
         assert seconds_waited(lock, writers) > LEASE_S / 2
 
+    @pytest.mark.parametrize("damage", [b"\0" * 45, b"x" * 5000])
+    def test_a_damaged_lock_is_free_after_the_lease(self, lock: Path, writers: Writers, damage: bytes) -> None:
+        lock.write_bytes(damage)
+        assert seconds_waited(lock, writers) > writers.lease_s * 0.5
+
     def test_a_lock_of_a_dead_process_is_free(self, lock: Path, writers: Writers) -> None:
         lock.write_text("somebody:1", encoding="utf-8")
         assert seconds_waited(lock, writers) < LEASE_S
