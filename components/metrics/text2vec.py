@@ -12,7 +12,7 @@ from components.fields import runtime_only
 from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
-from components.pretrained.model_files import has_safetensors
+from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
@@ -111,7 +111,7 @@ def _load(model: str, revision: str, device: str) -> "SentenceTransformer":
             device="cpu",
             revision=revision or None,
             trust_remote_code=False,
-            model_kwargs={"use_safetensors": has_safetensors(model, revision)},
+            model_kwargs=sentence_transformers_options(model, revision),
         )
     encoder.max_seq_length = _MAX_TOKENS
     return encoder.to(torch_device(device))

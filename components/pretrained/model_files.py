@@ -51,6 +51,14 @@ def has_safetensors(model: str, revision: str) -> bool:
     return found is None or any(True for _ in found.folder.rglob(WEIGHTS[0]))
 
 
+def sentence_transformers_options(model: str, revision: str) -> dict[str, bool]:
+    """Return the options with which sentence-transformers reads the weights of a model.
+
+    They replace options in the model's own files, which could otherwise have its weights unpickled, and so run code.
+    """
+    return {"use_safetensors": has_safetensors(model, revision), "weights_only": True}
+
+
 @cache
 def fetched_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path:
     """Return the folder with the files of a model that match the patterns, downloaded to the hub's cache if necessary.

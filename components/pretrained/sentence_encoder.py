@@ -18,7 +18,7 @@ from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, computed, preprocess, readable_tokens, suitable_batch_tokens
 from components.pretrained.load_once import load_once
-from components.pretrained.model_files import has_safetensors
+from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import loading, missing_packages, torch_device
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _load(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "S
             device="cpu",
             revision=revision or None,
             trust_remote_code=wanted.trust_remote_code,
-            model_kwargs={"use_safetensors": has_safetensors(model, revision)},
+            model_kwargs=sentence_transformers_options(model, revision),
         )
     if encoder.transformers_model is not None:  # static embeddings have no limit
         readable = readable_tokens(encoder.transformers_model, encoder.tokenizer)

@@ -14,7 +14,7 @@ from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, computed, preprocess, suitable_batch_tokens
 from components.pretrained.load_once import load_once
-from components.pretrained.model_files import has_safetensors
+from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import (
     folder_hash,
     loading,
@@ -171,7 +171,7 @@ def _load(
             device="cpu",
             revision=revision or None,
             trust_remote_code=trust_remote_code,
-            model_kwargs={"use_safetensors": has_safetensors(model, revision), "dtype": getattr(torch, dtype)},
+            model_kwargs={**sentence_transformers_options(model, revision), "dtype": getattr(torch, dtype)},
         )
         require_one_score(model, encoder.transformers_model, encoder.num_labels)
     encoder.max_seq_length = max_length
