@@ -37,7 +37,12 @@ def file_name(name: str, value: Part) -> str:
 
 
 def write_part(path: Path, value: Part) -> None:
-    """Write one part. JSON has sorted keys and no NaN, so that equal values give equal bytes."""
+    """Write one part. JSON has sorted keys and no NaN, so that equal values give equal bytes.
+
+    Raises OSError, or TypeError or ValueError for a value without a file format.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array, whose mask no file holds; expected plain numbers, as of .filled(0)")
     if isinstance(value, np.ndarray):
         np.save(path, value, allow_pickle=False)
     elif isinstance(value, pa.Table):
