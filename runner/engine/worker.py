@@ -187,9 +187,13 @@ class Worker:
         entry = self._write(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S)
         if not entry.is_new:  # another process was first, and its result stays: ours does not count
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
-        if not users_code(stage):  # a user's class may return an object that it changes later
-            self._cache.put(stage, result, entry.n_bytes)
+        self._cache_unchangeable(stage, result, entry)
         return StageRun(stage.key, stage.kind, elapsed)
+
+    def _cache_unchangeable(self, stage: Stage[T], result: T, entry: StoredResult) -> None:
+        """Cache a result unless it is of a user's class, which may change the returned object later."""
+        if not users_code(stage):
+            self._cache.put(stage, result, entry.n_bytes)
 
     def _forget_changeable(self, stage: AnyStage) -> None:
         """Forget the inputs that a user's class read: it may have changed their lists, and compiled code, as of FAISS,
