@@ -1,6 +1,6 @@
 """Scores of metrics that are the mean of a value per sample."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,3 +24,10 @@ def combine_mean(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         means: NDArray[np.float64] = sums[..., 0] / sums[..., 1]
     return means
+
+
+def combine_copy(
+    combine: Callable[[str, NDArray[np.float64]], NDArray[np.float64]], name: str, sums: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return `Metric.combine` of a copy of the sums, which a class may change in place. Masked values are NaN."""
+    return np.ma.filled(combine(name, sums.copy()), np.nan)

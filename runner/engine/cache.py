@@ -4,8 +4,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeVar
 
-import numpy as np
-
 from runner.engine.stage import Stage
 from runner.engine.store import StoredResult
 
@@ -40,11 +38,6 @@ class Cache:
         self._n_bytes += n_bytes
         while self._n_bytes > self._max_bytes and len(self._results) > 2:
             self.forget(next(iter(self._results)))
-
-    def forget_array(self, key: str) -> None:
-        """Drop a result that is an array. It is read from its file again, which costs little."""
-        if isinstance(self._results.get(key, (None,))[0], np.ndarray):
-            self.forget(key)
 
     def forget(self, key: str) -> None:
         """Drop a result if it is in the cache."""

@@ -187,14 +187,21 @@ class Worker:
         entry = self._write(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S)
         if not entry.is_new:  # another process was first, and its result stays: ours does not count
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
-        self._cache.put(stage, result, entry.n_bytes)
+        self._cache_unchangeable(stage, result, entry)
         return StageRun(stage.key, stage.kind, elapsed)
 
+    def _cache_unchangeable(self, stage: Stage[T], result: T, entry: StoredResult) -> None:
+        """Cache a result unless it is of a user's class, which may change the returned object later."""
+        if not users_code(stage):
+            self._cache.put(stage, result, entry.n_bytes)
+
     def _forget_changeable(self, stage: AnyStage) -> None:
-        """Forget the arrays that a user's class read: compiled code, as of FAISS, also changes read-only ones."""
+        """Forget the inputs that a user's class read: it may have changed their lists, and compiled code, as of FAISS,
+        also changes read-only arrays.
+        """
         if users_code(stage):
             for before in stage.inputs:
-                self._cache.forget_array(before.key)
+                self._cache.forget(before.key)
 
     def _find_result_of_another(self, stage: AnyStage) -> StageRun | None:
         """Return the outcome if another process, which presumed this one dead, has stored the result. Otherwise None.
@@ -216,7 +223,7 @@ class Worker:
                 partial=partial,
                 synced=synced,
             )
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:
             raise StageFailed(_failure(stage, error)) from error
         self._store.discard_workspace(stage.key)
         return entry

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from components.errors import ConfigError, DataError
 from components.json_value import Json
+from components.means import combine_copy
 from components.protocols import Metric, RankingMetric
 from runner.engine.plugins.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
 from runner.results.cell_result import CellResult
@@ -34,7 +35,7 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
         foreign = [target for _, target in foreign_targets(_score_nodes(cell), "", trusted())]
         hint = f"; {how_to_trust(foreign)}" if foreign else ""
         raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}{hint}")
-    return partial(component.combine, metric)
+    return partial(combine_copy, component.combine, metric)
 
 
 def sees_prompts(cell: CellResult, metric: str) -> bool:

@@ -69,10 +69,10 @@ def open_parquet(path: Path, expected: str) -> Iterator["pq.ParquetFile"]:
     try:
         if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer
             raise OSError("it is not a file")
-        with pq.ParquetFile(path, pre_buffer=False) as file:
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             _require_columns(file.schema_arrow)
             yield file
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(
             f"{path}: cannot be read ({'it does not exist' if isinstance(error, FileNotFoundError) else error}); "
             f"expected {expected}; run the sweep's command again: its stages are cached in the store"

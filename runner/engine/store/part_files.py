@@ -37,13 +37,19 @@ def file_name(name: str, value: Part) -> str:
 
 
 def write_part(path: Path, value: Part) -> None:
-    """Write one part. JSON has sorted keys and no NaN, so that equal values give equal bytes."""
+    """Write one part. JSON has sorted keys and no NaN, so that equal values give equal bytes. Pages of tables
+    have checksums, because links of results outside the store are read without the manifest.
+
+    Raises OSError, or TypeError or ValueError for a value without a file format.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array, whose mask no file holds; expected plain numbers, as of .filled(0)")
     if isinstance(value, np.ndarray):
         np.save(path, value, allow_pickle=False)
     elif isinstance(value, pa.Table):
-        pq.write_table(value, path, compression="zstd")
+        pq.write_table(value, path, compression="zstd", write_page_checksum=True)
     elif isinstance(value, pa.RecordBatchReader):
-        with pq.ParquetWriter(path, value.schema, compression="zstd") as file:
+        with pq.ParquetWriter(path, value.schema, compression="zstd", write_page_checksum=True) as file:
             for batch in value:  # each batch becomes a row group
                 file.write_batch(batch)
     elif isinstance(value, bytes):

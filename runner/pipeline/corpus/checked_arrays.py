@@ -49,6 +49,8 @@ def checked_arrays(arrays: A, component: object) -> A:
 def _check_numbers(
     values: object, shape: tuple[int | None, ...], component: object, expected: str
 ) -> NDArray[np.float32]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise broken_contract(component, "returned a masked array, expected plain numbers, as of .filled(0)")
     try:
         array = np.asarray(values)
     except ValueError as error:  # rows of different lengths

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.clusters import clusters_of
 from components.errors import ComponentError
 from components.json_value import Json
-from components.means import combine_mean
+from components.means import combine_copy, combine_mean
 from components.metrics.interval import Column, Intervals
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
@@ -180,7 +180,7 @@ def _macro(
 
 def _columns(scored: Mapping[str, Scored]) -> list[Column]:
     return [
-        Column(scores.statistics, partial(metric.combine, name), getattr(metric, "is_share", True))
+        Column(scores.statistics, partial(combine_copy, metric.combine, name), getattr(metric, "is_share", True))
         for name, (metric, scores) in scored.items()
     ]
 

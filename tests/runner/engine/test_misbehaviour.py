@@ -263,3 +263,59 @@ def test_a_component_that_changes_its_input_changes_no_other_result(
     entry = Store(tmp_path, "a reader").find(last.kind, last.key)
     assert entry
     assert entry.parts()["number"] == 3
+
+
+def test_a_component_that_changes_a_list_changes_no_other_result(tmp_path: Path) -> None:
+    source = Source(Adder(1), compute=make_list)
+
+    def change_list(stage: Sum, run: Run) -> int:
+        numbers: Any = run.read(source)
+        numbers.reverse()
+        return 0
+
+    worker = Worker(Store(tmp_path, "this run"))
+    worker.run(source)
+    worker.run(Sum(Adder(2), {"source": source}, compute=change_list))
+    assert read_first(worker, source, tmp_path) == 1
+
+
+def test_a_component_that_changes_its_result_later_changes_no_other_result(tmp_path: Path) -> None:
+    returned = [1, 2, 3]
+
+    def return_list(stage: Sum, run: Run) -> Any:
+        return returned
+
+    source = Source(Adder(1), compute=return_list)
+    worker = Worker(Store(tmp_path, "this run"))
+    worker.run(source)
+    returned.reverse()
+    assert read_first(worker, source, tmp_path) == 1
+
+
+def make_list(stage: Sum, run: Run) -> Any:
+    return [1, 2, 3]
+
+
+def read_first(worker: Worker, source: Source, folder: Path) -> object:
+    """The first number of a list, as another stage of the same worker reads it."""
+
+    def first(stage: Sum, run: Run) -> int:
+        numbers: Any = run.read(source)
+        return int(numbers[0])
+
+    last = Sum(Adder(3), {"source": source}, compute=first)
+    assert not worker.run(last).error
+    entry = Store(folder, "a reader").find(last.kind, last.key)
+    assert entry
+    return entry.parts()["number"]
+
+
+def return_masked(stage: Sum, run: Run) -> Any:
+    return np.ma.masked_array([1.0, 2.0], mask=[True, False])
+
+
+def test_a_masked_array_fails_the_stage_and_names_the_class(tmp_path: Path) -> None:
+    """Its mask would be lost in the file, and what it hides would count."""
+    run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=return_masked))
+    assert run.error.startswith("source: TypeError: a masked array, whose mask no file holds")
+    assert "Adder" in run.error

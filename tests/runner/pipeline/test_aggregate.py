@@ -197,6 +197,36 @@ class TestMacro:
         assert "macro" not in aggregate(scored(1, 2), SAMPLES[2:4], INTERVAL)
 
 
+class InPlace(Length):
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums /= sums[..., 1:]
+        return sums[..., 0]
+
+
+class Masked(Length):
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        means = np.ma.masked_array(combine_mean(sums))
+        means[np.asarray(sums[..., 1]) < 10] = np.ma.masked
+        return means
+
+
+def test_a_metric_that_changes_its_sums_has_the_intervals_of_one_that_does_not() -> None:
+    samples = [sample(i, "read" if i % 2 else "write") for i in range(12)]
+    lengths = mean_scores([float(i * i) for i in range(12)])
+    plain, in_place = (
+        aggregate({"length": Scored(metric, lengths)}, samples, Intervals()) for metric in (Length(), InPlace())
+    )
+    assert in_place == plain
+
+
+def test_a_masked_value_is_no_value() -> None:
+    samples = [sample(i, "read" if i else "write") for i in range(12)]
+    lengths = mean_scores([float(i) for i in range(12)])
+    metrics = aggregate({"length": Scored(Masked(), lengths)}, samples, Intervals())
+    assert metrics["read"]["length"]["value"] == 6
+    assert metrics["write"]["length"]["value"] is None
+
+
 class Broken(Length):
     """Combines scores to a value that is no number."""
 

@@ -119,10 +119,11 @@ def test_filters_that_allow_no_documents_of_the_corpus_are_refused(wrong: Any, m
         checked_allowed(wrong, 2, 3, Mine())
 
 
-WRONG_NUMBERS = [None, "ab", [None, 1.0], ["a", "b"], [np.nan, 1.0], [1e300, 1.0], [1.0], (n for n in range(2))]
+MASKED = np.ma.masked_array([[1.0], [2.0]], [[False], [True]])
+WRONG_NUMBERS = [None, "ab", [None, 1.0], ["a", "b"], [np.nan, 1.0], [1e300, 1.0], [1.0], (n for n in range(2)), MASKED]
 
 
-@pytest.mark.parametrize("scores", WRONG_NUMBERS)
+@pytest.mark.parametrize("scores", [*WRONG_NUMBERS, MASKED[:, 0]])
 def test_scores_of_a_reranker_that_are_not_numbers_are_refused(scores: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_scores(scores, 2, Mine())

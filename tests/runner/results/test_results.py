@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from components.errors import DataError
 from runner.engine.store import locks
+from runner.engine.store.part_files import write_part
 from runner.results import (
     CellResult,
     SweepResult,
@@ -333,3 +334,16 @@ def test_a_metric_without_numbers_is_refused(tmp_path: Path, written: str, inste
     file.write_text(file.read_text(encoding="utf-8").replace(written, instead, 1), encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_cell(file.parent)
+
+
+def test_a_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Path) -> None:
+    """Without checksums of pages, most flipped bits of scores would be read as other scores."""
+    path = tmp_path / "samples.parquet"
+    write_part(path, pa.table({"id": ["1", "2"], "score/f1": [0.25, 0.5]}))
+    whole = path.read_bytes()
+    column = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    start = column.dictionary_page_offset
+    for place in range(start + column.total_compressed_size - 4, start + column.total_compressed_size):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(DataError, match="run the sweep's command again"):
+            read_samples(tmp_path, ["score/f1"])
