@@ -28,6 +28,12 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "baseline": Command(
+        "analysis.baseline",
+        "write the scores of a cell to a small file, with which `gate` compares later cells",
+        "latest best --metric rouge_l --out baseline.json",
+        "docs/gate.md",
+    ),
     "best": Command(
         "analysis.best",
         "show the cells that may be the best, for each subset, topic and task",
@@ -45,6 +51,12 @@ COMMANDS = {
         "show how much each axis affects a metric",
         "latest --metric rouge_l",
         "docs/comparing.md",
+    ),
+    "gate": Command(
+        "analysis.gate",
+        "check whether a cell is worse than a baseline, for continuous integration",
+        "latest --baseline baseline.json --margin 0.01",
+        "docs/gate.md",
     ),
     "notebooks": Command(
         "analysis.notebook_files",

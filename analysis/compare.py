@@ -31,14 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
     parser.add_argument("--baseline", default="", metavar="CELL", help=f"{CELL} (default: the best mean)")
     parser.add_argument(
-        "--alpha", type=_share, default=0.05, help="probability of a false verdict (default: %(default)s)"
+        "--alpha", type=share, default=0.05, help="probability of a false verdict (default: %(default)s)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all results to this file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table to this file")
     terminal.add_format(parser)
 
 
-def _share(text: str) -> float:
+def share(text: str) -> float:
+    """Return a number between 0 and 1. Raises ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:

@@ -73,7 +73,7 @@ from runner.results.loaded_sweep import (
     shown,
     varying_axes,
 )
-from runner.results.metric_components import combiner, larger_is_better, sees_prompts
+from runner.results.metric_components import combiner, component_settings, larger_is_better, sees_prompts
 from runner.results.released_set import Testset
 from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
 from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
@@ -125,6 +125,7 @@ __all__ = [
     "common_base",
     "common_means",
     "common_samples",
+    "component_settings",
     "configuration_of",
     "corpus_texts",
     "count_whole_gold",

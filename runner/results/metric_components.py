@@ -38,6 +38,12 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
     return partial(combine_copy, component.combine, metric)
 
 
+def component_settings(cell: CellResult, metric: str) -> Mapping[str, Json] | None:
+    """Return the configuration of the component that computes the metric; None if it is unknown."""
+    found = _component_with_node(cell, metric)
+    return found[0] if found else None
+
+
 def sees_prompts(cell: CellResult, metric: str) -> bool:
     """Return False for a metric of rankings, which does not depend on the prompt or its tokens.
 
@@ -49,7 +55,14 @@ def sees_prompts(cell: CellResult, metric: str) -> bool:
 
 
 def _component(cell: CellResult, metric: str) -> Metric | None:
-    """Return the component of a cell's configuration that computes the metric: one of ours, or of a trusted package."""
+    found = _component_with_node(cell, metric)
+    return found[1] if found else None
+
+
+def _component_with_node(cell: CellResult, metric: str) -> tuple[Mapping[str, Json], Metric] | None:
+    """Return the component of a cell's configuration that computes the metric, one of ours or of a trusted package,
+    behind its configuration.
+    """
     from runner.pipeline.building import build_component
 
     plugins = trusted()
@@ -61,7 +74,7 @@ def _component(cell: CellResult, metric: str) -> Metric | None:
         except ConfigError:
             continue  # of another version of the project, not trusted, or with an extra that is not installed here
         if metric in component.names:
-            return component
+            return node, component
     return None
 
 

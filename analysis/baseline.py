@@ -1,0 +1,210 @@
+"""python -m analysis baseline: the scores of one cell in a small file for version control. `gate` compares with it."""
+
+import argparse
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis import table_output as terminal
+from components.errors import DataError
+from components.records import ScoreState
+from components.subsets import MACRO
+from runner import results
+from runner.console.command_parser import CELL, METRIC, SWEEP
+from runner.results import OK, CellResult, LoadedSweep, ScoredSamples, SubsetMetric, is_of_a_corpus, is_of_turns
+
+FORMAT = 1
+"""Version of the file. Another version cannot be read."""
+
+_N_DIGITS = 12
+"""Hexadecimal digits of a question's hash. With an equal id, they tell an edited question."""
+
+_EXPECTED = "expected a file of `python -m analysis baseline`; write it again"
+
+SampleId = tuple[str, str]
+"""A sample: its id and the hash of its question, because the file holds no texts."""
+
+
+@dataclass(frozen=True)
+class BaselineMetric:
+    """A metric of the baseline, with the scores of the samples that have a value.
+
+    A score is what the metric is computed from: one number, or several sums of a metric of a corpus, such as BLEU.
+    `definition` is the hash of the settings of its component, "" if unknown.
+    """
+
+    larger_is_better: bool
+    definition: str
+    scores: Mapping[SampleId, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The scores of one cell. `metrics` are by "[subset:]metric"."""
+
+    sweep: str
+    cell: str
+    axes: Mapping[str, Any]
+    metrics: Mapping[str, BaselineMetric]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments to the parser."""
+    parser.add_argument("sweep", help=SWEEP)
+    parser.add_argument("cell", nargs="?", default="", help=f"{CELL} (default: the only cell)")
+    parser.add_argument(
+        "--metric", action="append", default=[], metavar="METRIC", help=f"{METRIC}; several: repeat the option"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file. Returns 0. Raises DataError."""
+    sweep = results.load(options.sweep)
+    cell = chosen_cell(sweep, options.cell)
+    baseline = baseline_of(sweep, cell, options.metric or [sweep.headline_metric()])
+    terminal.write_text(options.out, _text(baseline))
+    n_samples = len({sample for metric in baseline.metrics.values() for sample in metric.scores})
+    terminal.make_console().print(
+        f"{options.out}: {', '.join(baseline.metrics)} of {n_samples:,} samples of {cell.cell_id}", markup=False
+    )
+    return 0
+
+
+def chosen_cell(sweep: LoadedSweep, text: str) -> CellResult:
+    """Return the cell that `text` names, or the only cell. Raises DataError if it failed, or without a name if there
+    are several.
+    """
+    if not text and len(sweep.cells) != 1:
+        raise DataError(f"{sweep.name}: it has {len(sweep.cells)} cells, expected the name of one: {CELL}")
+    cell = sweep.cell(text) if text else sweep.cells[0]
+    if cell.status != OK:
+        raise DataError(f"{cell.cell_id}: {cell.status}, expected a cell with results: {cell.reason}")
+    return cell
+
+
+def baseline_of(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) -> Baseline:
+    """Return the scores of a cell by "[subset:]metric". Raises DataError if a metric has no direction or no value."""
+    found = {}
+    for name in metrics:
+        metric = sweep.metric(name)
+        scored = scored_samples(sweep, cell, metric)
+        scores = {
+            sample: tuple(scored.statistics[row].tolist())
+            for sample, row in sample_rows(scored).items()
+            if scored.states[row] == ScoreState.VALUE
+        }
+        if not scores:
+            raise DataError(f"{cell.cell_id}: no sample has a value of {metric}")
+        found[name] = BaselineMetric(metric.direction(), definition_of(cell, metric.metric), scores)
+    return Baseline(sweep.folder.name, cell.cell_id, dict(cell.axes), found)
+
+
+def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
+    """Return the samples of the metric's subset. Raises DataError for a mean of several means."""
+    if metric.subset == MACRO or is_of_turns(metric.subset):
+        raise DataError(f"{metric}: is a mean of means, expected a metric over samples, such as {metric.metric}")
+    folder = sweep.folder_of(cell)
+    of_a_corpus = is_of_a_corpus(folder, metric.metric)
+    return results.read_scored(cell, folder, metric.metric, of_a_corpus=of_a_corpus, with_history=False).within(
+        metric.subset
+    )
+
+
+def sample_rows(scored: ScoredSamples) -> dict[SampleId, int]:
+    """Return the row of each sample."""
+    return {(str(key[-2]), _hash(str(key[-1]))): row for key, row in scored.rows.items()}
+
+
+def definition_of(cell: CellResult, metric: str) -> str:
+    """Return the hash of the settings of the component that computes the metric; "" if it is unknown."""
+    node = results.component_settings(cell, metric)
+    return _hash(json.dumps(node, sort_keys=True)) if node is not None else ""
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_N_DIGITS]
+
+
+def _text(baseline: Baseline) -> str:
+    """Return the JSON with one line per sample, so that version control shows which scores changed."""
+    metrics = {
+        name: {"larger_is_better": metric.larger_is_better, "definition": metric.definition}
+        for name, metric in baseline.metrics.items()
+    }
+    head = {
+        "format": FORMAT,
+        "sweep": baseline.sweep,
+        "cell": baseline.cell,
+        "axes": dict(baseline.axes),
+        "metrics": metrics,
+    }
+    samples = dict.fromkeys(sample for metric in baseline.metrics.values() for sample in metric.scores)
+    rows = [
+        {
+            "id": sample[0],
+            "question": sample[1],
+            "scores": {
+                name: list(metric.scores[sample])
+                for name, metric in baseline.metrics.items()
+                if sample in metric.scores
+            },
+        }
+        for sample in samples
+    ]
+    lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
+    body = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    return "\n".join(["{", *lines, f' "samples": [\n{body}\n ]', "}"]) + "\n"
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read a file of `python -m analysis baseline`. Raises DataError."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); {_EXPECTED}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: is not JSON ({error}); {_EXPECTED}") from error
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        found = value.get("format") if isinstance(value, dict) else type(value).__name__
+        raise DataError(f"{path}: got format {found}, expected {FORMAT}; write it again")
+    try:
+        return _baseline(value)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DataError(f"{path}: {type(error).__name__}: {error}; {_EXPECTED}") from error
+
+
+def _baseline(value: Mapping[str, Any]) -> Baseline:
+    scores: dict[str, dict[SampleId, tuple[float, ...]]] = {name: {} for name in value["metrics"]}
+    for row in value["samples"]:
+        sample = str(row["id"]), str(row["question"])
+        for name, numbers in row["scores"].items():
+            if sample in scores[name]:
+                raise ValueError(f"sample {sample[0]!r} occurs twice")
+            scores[name][sample] = tuple(map(_finite, numbers))
+    for name, own in scores.items():
+        if len({len(numbers) for numbers in own.values()} - {0}) != 1 or not all(own.values()):
+            raise ValueError(f"{name} has no scores, or scores of unequal length")
+    metrics = {
+        name: BaselineMetric(_flag(found["larger_is_better"]), str(found["definition"]), scores[name])
+        for name, found in value["metrics"].items()
+    }
+    if not metrics:
+        raise ValueError("no metric")
+    return Baseline(str(value["sweep"]), str(value["cell"]), dict(value["axes"]), metrics)
+
+
+def _finite(number: Any) -> float:
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+        raise ValueError(f"got {number!r} as a score, expected a finite number")
+    return float(number)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"got {value!r} as larger_is_better, expected true or false")
+    return value

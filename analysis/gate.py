@@ -1,0 +1,323 @@
+"""python -m analysis gate: whether a cell is worse than a baseline, as an exit code for continuous integration."""
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+from rich.markup import escape
+
+from analysis import table_output as terminal
+from analysis.baseline import (
+    Baseline,
+    BaselineMetric,
+    SampleId,
+    chosen_cell,
+    definition_of,
+    read_baseline,
+    sample_rows,
+    scored_samples,
+)
+from analysis.compare import share
+from analysis.comparison import why_left_out
+from analysis.table_output import UNKNOWN, TableColumn
+from components.errors import DataError
+from components.records import ScoreState
+from components.statistics import (
+    POWER,
+    Comparison,
+    PairedTest,
+    SampleScores,
+    holm,
+    minimum_detectable_difference,
+    right_or_wrong,
+    times_as_many,
+)
+from runner import results
+from runner.console.command_parser import CELL, SWEEP
+from runner.console.display import about, estimate, printable
+from runner.results import CellResult, LoadedSweep
+
+PASSED, WORSE, UNCLEAR = "passed", "worse", "cannot tell"
+EXIT_CODES = {PASSED: 0, WORSE: 1, UNCLEAR: 3}
+
+MARGIN = 0.01
+"""Largest acceptable loss if the user names none."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check of one metric.
+
+    The means are over the samples that both have. `difference` and its interval [`low`, `high`] are gains: positive if
+    the cell is better. The interval is None if too few groups of samples show no spread. `p` is corrected for the other
+    metrics. `detectable` is the smallest loss that would be found with probability `POWER`, and `n_needed` the samples
+    that would exclude a loss of `margin` with this probability if there is none; None if unknown. `lost` counts samples
+    of the baseline without a value, by reason. `n_new` samples are not part of the baseline.
+    """
+
+    metric: str
+    margin: float
+    n: int
+    n_clusters: int
+    before: float
+    after: float
+    difference: float
+    low: float | None
+    high: float | None
+    p: float
+    detectable: float | None
+    n_needed: int | None
+    lost: Counter[str]
+    n_new: int
+    is_same: bool
+    alpha: float
+
+    @property
+    def verdict(self) -> str:
+        """PASSED if a loss of more than the margin is excluded, or if all scores are the same. Otherwise, WORSE if
+        there is a significant loss.
+        """
+        is_excluded = self.is_same or (self.low is not None and self.low >= -self.margin)
+        if is_excluded and not self.lost:
+            return PASSED
+        return WORSE if not is_excluded and self.p <= self.alpha and self.difference < 0 else UNCLEAR
+
+    @property
+    def reason(self) -> str:
+        """The sentence behind the verdict."""
+        if self.verdict == WORSE:
+            return f"{self.metric} is significantly worse by {about(-self.difference)} (p {self.p:.4f})"
+        if self.verdict == PASSED:
+            same = "the same scores for every sample"
+            return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
+        if self.lost:
+            return f"{self.metric}: samples of the baseline have no value now: {why_left_out(self.lost)}"
+        needed = f"; about {estimate(self.n_needed)} samples would, if there is none" if self.n_needed else ""
+        return f"{self.metric}: {self.n:,} samples cannot exclude a loss of more than {self.margin:g}{needed}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments to the parser."""
+    parser.add_argument("sweep", help=SWEEP)
+    parser.add_argument("cell", nargs="?", default="", help=f"{CELL} (default: the only cell)")
+    parser.add_argument(
+        "--baseline", type=Path, required=True, metavar="FILE", help="a file of python -m analysis baseline"
+    )
+    parser.add_argument(
+        "--margin",
+        action="append",
+        default=[],
+        type=_margin,
+        metavar="[METRIC=]LOSS",
+        help=f"largest acceptable loss of every metric, or of one (default: {MARGIN:g})",
+    )
+    parser.add_argument("--alpha", type=share, default=0.05, help="probability of a false alarm (default: %(default)s)")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="also write the checks as JUnit XML to this file")
+    terminal.add_format(parser)
+
+
+def _margin(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        margin = float(number)
+    except ValueError:
+        margin = math.nan
+    if not 0 <= margin < math.inf:
+        raise argparse.ArgumentTypeError(f"got {text}, expected a loss such as 0.01, or rouge_l=0.01")
+    return name, margin
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the checks and write the requested file. Returns 0 if all passed, 1 if a metric is worse, otherwise 3.
+
+    Raises DataError.
+    """
+    baseline = read_baseline(options.baseline)
+    sweep = results.load(options.sweep)
+    cell = chosen_cell(sweep, options.cell)
+    checks = check(baseline, sweep, cell, margins(baseline, dict(options.margin)), alpha=options.alpha)
+    _show(options.format, baseline, cell, checks)
+    if options.junit:
+        terminal.write_text(options.junit, junit(checks))
+    verdicts = {own.verdict for own in checks}
+    return EXIT_CODES[next(verdict for verdict in (WORSE, UNCLEAR, PASSED) if verdict in verdicts)]
+
+
+def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Check]) -> None:
+    digits = [terminal.n_digits([own.before, own.after]) for own in checks]
+    columns = [
+        TableColumn("metric", [escape(own.metric) for own in checks], is_number=False),
+        TableColumn("baseline", [terminal.number(own.before, n) for own, n in zip(checks, digits, strict=True)]),
+        TableColumn("now", [terminal.number(own.after, n) for own, n in zip(checks, digits, strict=True)]),
+        TableColumn("gain", [terminal.number(own.difference, n, "+") for own, n in zip(checks, digits, strict=True)]),
+        TableColumn("interval", [_interval(own, n) for own, n in zip(checks, digits, strict=True)]),
+        TableColumn("margin", [f"{own.margin:g}" for own in checks]),
+        TableColumn("n", [f"{own.n:,}" for own in checks], optional=True),
+        TableColumn("groups", [f"{own.n_clusters:,}" for own in checks], optional=True),
+        TableColumn(
+            "detectable loss",
+            [UNKNOWN if own.detectable is None else about(own.detectable) for own in checks],
+            optional=True,
+        ),
+        TableColumn("verdict", [own.verdict for own in checks], is_number=False),
+    ]
+    console = terminal.make_console(form)
+    terminal.show_table(console, f"{cell.cell_id[:8]} against {escape(baseline.cell[:8])}, the baseline", columns)
+    for own in checks:
+        console.print(escape(f"{own.verdict.upper()}: {own.reason}."))
+    if n_new := max(own.n_new for own in checks):
+        console.print(f"[dim]{n_new:,} samples are not part of the baseline and were not compared[/]")
+    console.print(
+        f"[dim]gains and intervals ({100 * (1 - checks[0].alpha):.4g}%) are over the samples that both have; "
+        f"detectable: found with {POWER:.0%} probability[/]"
+    )
+
+
+def _interval(own: Check, digits: int) -> str:
+    if own.low is None or own.high is None:
+        return UNKNOWN
+    return f"{terminal.number(own.low, digits, '+')} {terminal.number(own.high, digits, '+')}"
+
+
+def junit(checks: Sequence[Check]) -> str:
+    """Return the checks as JUnit XML. A check that is worse is a failure, and one that cannot tell is an error."""
+    counts = Counter(own.verdict for own in checks)
+    suite = ElementTree.Element(
+        "testsuite",
+        name="rag-grid gate",
+        tests=str(len(checks)),
+        failures=str(counts[WORSE]),
+        errors=str(counts[UNCLEAR]),
+    )
+    for own in checks:
+        case = ElementTree.SubElement(suite, "testcase", classname="gate", name=printable(own.metric))
+        if own.verdict != PASSED:
+            kind = "failure" if own.verdict == WORSE else "error"
+            ElementTree.SubElement(case, kind, type=own.verdict, message=printable(own.reason))
+    ElementTree.indent(suite)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
+
+
+def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
+    """Return the margin of each metric of the baseline; "" names that of all others. Raises DataError."""
+    if unknown := sorted(set(named) - {"", *baseline.metrics}):
+        raise DataError(f"--margin {unknown[0]}: the baseline has no such metric, only {', '.join(baseline.metrics)}")
+    return {metric: named.get(metric, named.get("", MARGIN)) for metric in baseline.metrics}
+
+
+def check(
+    baseline: Baseline, sweep: LoadedSweep, cell: CellResult, margin_of: Mapping[str, float], *, alpha: float = 0.05
+) -> list[Check]:
+    """Compare a cell with the baseline by each of its metrics. Raises DataError."""
+    pairs = [_pair(name, before, sweep, cell) for name, before in baseline.metrics.items()]
+    return checks_of(pairs, margin_of, PairedTest(confidence=1 - alpha))
+
+
+def checks_of(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: PairedTest) -> list[Check]:
+    """Return the check of each pair, at the error rate of the test.
+
+    p-values of the metrics are corrected for each other (Holm). To pass needs no correction, because all metrics have
+    to.
+    """
+    alpha = 1 - test.confidence
+    compared = [test.compare(pair.scores, alpha / len(pairs))[0] for pair in pairs]
+    corrected = holm([_known(own.p) for own in compared]).tolist()
+    return [
+        _check(pair, own, p, margin_of[pair.metric], alpha)
+        for pair, own, p in zip(pairs, compared, corrected, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Scores of the baseline and of the cell on the samples that both have. `sign` is -1 if smaller is better."""
+
+    metric: str
+    sign: int
+    scores: SampleScores
+    lost: Counter[str] = field(default_factory=Counter)
+    n_new: int = 0
+
+
+def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResult) -> Pair:
+    metric = sweep.metric(name)
+    if metric.direction() != before.larger_is_better:
+        raise DataError(f"{metric}: larger_is_better differs from the baseline; write the baseline again")
+    now = definition_of(cell, metric.metric)
+    if now and before.definition and now != before.definition:
+        raise DataError(f"{metric}: its settings differ from those of the baseline; write the baseline again")
+    scored = scored_samples(sweep, cell, metric)
+    rows = sample_rows(scored)
+    valued = {sample for sample, row in rows.items() if scored.states[row] == ScoreState.VALUE}
+    common = [sample for sample in before.scores if sample in valued]
+    if not common:
+        raise DataError(f"{cell.cell_id}: shares no sample with the baseline by {metric}; is it another data set?")
+    after = scored.statistics[[rows[sample] for sample in common]]
+    earlier = np.array([before.scores[sample] for sample in common])
+    if earlier.shape != after.shape:
+        raise DataError(f"{metric}: has {after.shape[1]} sums per sample, the baseline {earlier.shape[1]}")
+    of_a_corpus = results.is_of_a_corpus(sweep.folder_of(cell), metric.metric)
+    scores = SampleScores(
+        np.stack([earlier, after], axis=1),
+        scored.clusters[[rows[sample] for sample in common]],
+        np.zeros(len(common), np.int64),
+        results.combiner(cell, metric.metric) if of_a_corpus else None,
+    )
+    lost = Counter(_reason(sample, rows, scored.states) for sample in before.scores if sample not in valued)
+    return Pair(name, 1 if metric.direction() else -1, scores, lost, len(valued) - len(common))
+
+
+def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str]) -> str:
+    return str(states[rows[sample]]) if sample in rows else "not in this cell"
+
+
+def _check(pair: Pair, found: Comparison, p: float, margin: float, alpha: float) -> Check:
+    before, after = pair.scores.statistics[:, 0], pair.scores.statistics[:, 1]
+    combine = pair.scores.combine
+    means = [float(rows.mean(axis=0)[0] if combine is None else combine(rows.sum(axis=0))) for rows in (before, after)]
+    bounds = [None if bound is None else pair.sign * bound for bound in (found.low, found.high)]
+    low, high = bounds if pair.sign > 0 else reversed(bounds)
+    return Check(
+        metric=pair.metric,
+        margin=margin,
+        n=found.n,
+        n_clusters=found.n_clusters,
+        before=means[0],
+        after=means[1],
+        difference=pair.sign * _known(found.difference),
+        low=low,
+        high=high,
+        p=p,
+        detectable=_detectable(pair, found),
+        n_needed=_n_needed(found, margin),
+        lost=pair.lost,
+        n_new=pair.n_new,
+        is_same=bool((before == after).all()),
+        alpha=alpha,
+    )
+
+
+def _known(value: float | None) -> float:
+    assert value is not None, "both have samples in common"
+    return value
+
+
+def _detectable(pair: Pair, found: Comparison) -> float | None:
+    if not found.standard_error or found.critical is None or not math.isfinite(found.critical):
+        return None
+    (scores,) = right_or_wrong(pair.scores, np.array([[-1.0], [1.0]]))
+    size = minimum_detectable_difference(found.standard_error, found.df, critical=found.critical, right_or_wrong=scores)
+    return size if math.isfinite(size) else None
+
+
+def _n_needed(found: Comparison, margin: float) -> int | None:
+    """Return the samples with which an interval around no difference excludes a loss of `margin`."""
+    if not found.standard_error or not margin or found.critical is None or not math.isfinite(found.critical):
+        return None
+    times = times_as_many(margin, found.standard_error, found.df, critical=found.critical)
+    return math.ceil(found.n * times) if times > 1 else None

@@ -1,0 +1,234 @@
+"""The gate for continuous integration: exit codes, error rates, and baselines that cannot be compared."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from analysis.__main__ import main
+from analysis.gate import PASSED, WORSE, Check, Pair, checks_of
+from components.statistics import PairedTest
+from runner import run as run_sweep
+from tests.analysis import tiny_sweep
+from tests.analysis.tiny_sweep import CELLS, TinyCell
+from tests.statistics.cells import scores_of
+
+OF_DEMO = Path(__file__).with_name("gate_baseline.json")
+N = 60
+QUICK = PairedTest(n_resamples=1_000)
+
+
+def sweep_of(folder: Path, *values: float | None, **facts: Any) -> Path:
+    """Write a sweep of one cell with these values of ROUGE-L, each in its own group."""
+    n = len(values)
+    samples = {
+        "ids": [f"s{place}" for place in range(n)],
+        "documents": [[f"d{place}"] for place in range(n)],
+        "subsets": ["create"] * n,
+        "topics": [None] * n,
+        "tasks": [None] * n,
+        "measured": ("overall", "create"),
+    }
+    cell = TinyCell("c1c1c1c1c1c1", {"retriever": "bm25"}, values, **{**samples, **facts})
+    return tiny_sweep.write(folder, [cell])
+
+
+def baseline_file(tmp_path: Path, sweep: Path, *arguments: str) -> Path:
+    file = tmp_path / "baseline.json"
+    assert main(["baseline", str(sweep), "--metric", "rouge_l", "--out", str(file), *arguments]) == 0
+    return file
+
+
+def values_around(mean: float, seed: int, spread: float = 0.02) -> list[float]:
+    hard = np.random.default_rng(0).uniform(0.2, 0.7, N)
+    return list(np.clip(hard + mean + np.random.default_rng(seed).normal(0, spread, N), 0, 1))
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return baseline_file(tmp_path, sweep_of(tmp_path / "before", *values_around(0.1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "code", "verdict"),
+    [(0.1, 0.005, 0, "PASSED"), (0.0, 0.005, 1, "WORSE"), (0.1, 0.3, 3, "CANNOT TELL"), (0.2, 0.02, 0, "PASSED")],
+)
+def test_the_exit_code_is_the_verdict(
+    mean: float,
+    spread: float,
+    code: int,
+    verdict: str,
+    before: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    after = sweep_of(tmp_path / "after", *values_around(mean, 2, spread))
+    assert main(["gate", str(after), "--baseline", str(before)]) == code
+    assert f"{verdict}: rouge_l" in capsys.readouterr().out
+
+
+def test_equal_scores_pass_however_few_groups_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = sweep_of(tmp_path / "before", 0.5, 0.25)
+    file = baseline_file(tmp_path, sweep)
+    assert main(["gate", str(sweep), "--baseline", str(file), "--margin", "0"]) == 0
+    assert "PASSED: rouge_l: the same scores for every sample." in capsys.readouterr().out
+    changed = sweep_of(tmp_path / "after", 0.5, 0.24)
+    assert main(["gate", str(changed), "--baseline", str(file), "--margin", "0.5"]) == 3
+
+
+def test_a_sample_that_lost_its_value_never_passes(
+    before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values: list[float | None] = [*values_around(0.2, 2)]
+    values[3] = None
+    assert main(["gate", str(sweep_of(tmp_path / "after", *values)), "--baseline", str(before)]) == 3
+    assert "samples of the baseline have no value now: 1 " in capsys.readouterr().out
+    assert main(["gate", str(sweep_of(tmp_path / "fewer", *values[4:])), "--baseline", str(before)]) == 3
+
+
+def test_an_edited_question_is_another_sample(before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    after = sweep_of(tmp_path / "after", *values_around(0.2, 2), question="What happened then?")
+    assert main(["gate", str(after), "--baseline", str(before)]) == 2
+    assert "shares no sample with the baseline" in capsys.readouterr().err
+
+
+def test_new_samples_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = values_around(0.1, 1)
+    file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *values[:-2]))
+    assert main(["gate", str(sweep_of(tmp_path / "after", *values)), "--baseline", str(file)]) == 0
+    assert "2 samples are not part of the baseline and were not compared" in capsys.readouterr().out
+
+
+def test_the_checks_are_a_junit_file(before: Path, tmp_path: Path) -> None:
+    after, file = sweep_of(tmp_path / "after", *values_around(0.0, 2)), tmp_path / "gate.xml"
+    assert main(["gate", str(after), "--baseline", str(before), "--junit", str(file)]) == 1
+    suite = ElementTree.parse(file).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+    assert "rouge_l is significantly worse by 0.097" in str(suite[0][0].get("message"))
+
+
+def test_each_metric_has_its_margin(before: Path, tmp_path: Path) -> None:
+    after = sweep_of(tmp_path / "after", *values_around(0.0, 2))
+    assert main(["gate", str(after), "--baseline", str(before), "--margin", "rouge_l=0.2"]) == 0
+    assert main(["gate", str(after), "--baseline", str(before), "--margin", "0.2", "--margin", "rouge_l=0.01"]) == 1
+    assert main(["gate", str(after), "--baseline", str(before), "--margin", "f1=0.2"]) == 2
+
+
+def test_a_sweep_of_several_cells_needs_the_name_of_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = tiny_sweep.write(tmp_path / "sweep")
+    assert main(["baseline", str(sweep), "--out", str(tmp_path / "b.json")]) == 2
+    assert f"it has {len(CELLS)} cells, expected the name of one" in capsys.readouterr().err
+    assert main(["baseline", str(sweep), "retriever=bm25,top_k=2", "--out", str(tmp_path / "b.json")]) == 0
+
+
+def test_the_file_holds_no_question(before: Path) -> None:
+    text = before.read_text(encoding="utf-8")
+    assert "happened" not in text
+    assert len(text.splitlines()) == N + 9
+
+
+def edited(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda value: value.update(changes)
+
+
+@pytest.mark.parametrize(
+    ("edit", "error"),
+    [
+        (edited(format=2), "got format 2, expected 1"),
+        (edited(samples=[]), "rouge_l has no scores"),
+        (edited(metrics={}), "KeyError"),
+        (edited(samples=3), "TypeError"),
+        (lambda value: value["samples"][0]["scores"].update(rouge_l=["x"]), "expected a finite number"),
+        (lambda value: value["samples"][0]["scores"].update(rouge_l=[float("nan")]), "expected a finite number"),
+        (lambda value: value["samples"][0]["scores"].update(rouge_l=[0.1, 0.2]), "unequal length"),
+        (lambda value: value["samples"].append(value["samples"][0]), "occurs twice"),
+        (lambda value: value["metrics"]["rouge_l"].update(larger_is_better=False), "larger_is_better differs"),
+        (lambda value: value["metrics"]["rouge_l"].update(larger_is_better="yes"), "expected true or false"),
+    ],
+)
+def test_a_damaged_baseline_is_one_error(
+    edit: Callable[[dict[str, Any]], None], error: str, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = json.loads(before.read_text(encoding="utf-8"))
+    edit(value)
+    before.write_text(json.dumps(value), encoding="utf-8")
+    assert main(["gate", str(tmp_path / "before"), "--baseline", str(before)]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert error in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("text", ["", "[", "[1]", "{" * 100_000])
+def test_a_file_that_is_no_baseline_is_one_error(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "b.json"
+    file.write_text(text, encoding="utf-8")
+    assert main(["gate", str(sweep_of(tmp_path / "sweep", 0.5)), "--baseline", str(file)]) == 2
+    assert str(file.name) in capsys.readouterr().err
+
+
+def pair_of(random: np.random.Generator, loss: float = 0.0, metric: str = "rouge_l") -> Pair:
+    """Draw two cells on 100 samples in 40 groups, the second worse by `loss` on average."""
+    clusters = np.arange(100) % 40
+    hard = random.normal(0.5, 0.1, 100)
+    noise = [random.normal(0, 0.05, 100) + random.normal(0, 0.03, 40)[clusters] for _ in range(2)]
+    return Pair(metric, 1, scores_of([hard + noise[0], hard + noise[1] - loss], clusters))
+
+
+def drawn(n: int, loss: float = 0.0, metrics: tuple[str, ...] = ("rouge_l",)) -> list[list[Check]]:
+    random = np.random.default_rng(0)
+    margins = dict.fromkeys(metrics, 0.01)
+    return [checks_of([pair_of(random, loss, metric) for metric in metrics], margins, QUICK) for _ in range(n)]
+
+
+@pytest.mark.parametrize("metrics", [("rouge_l",), ("rouge_l", "f1", "ndcg@10")])
+def test_equally_good_cells_fail_in_at_most_alpha_of_pairs(metrics: tuple[str, ...]) -> None:
+    n_failed = sum(any(own.verdict == WORSE for own in checks) for checks in drawn(400, metrics=metrics))
+    assert n_failed <= 0.05 * 400
+
+
+def test_a_loss_of_the_stated_size_is_found_with_the_stated_power() -> None:
+    sizes = [own.detectable or 0.0 for (own,) in drawn(50)]
+    found = [own.verdict == WORSE for (own,) in drawn(400, loss=float(np.mean(sizes)))]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.05)
+
+
+def test_a_loss_at_the_margin_passes_in_at_most_alpha_of_pairs() -> None:
+    assert np.mean([own.verdict == PASSED for (own,) in drawn(400, loss=0.01)]) <= 0.05
+
+
+def test_as_many_samples_as_stated_exclude_the_margin() -> None:
+    needed = [own.n_needed or 0 for (own,) in drawn(50)]
+    times = float(np.mean(needed)) / 100
+    random = np.random.default_rng(1)
+    n = round(100 * times)
+    clusters = np.arange(n) % round(40 * times)
+
+    def large() -> Pair:
+        noise = [random.normal(0, 0.05, n) + random.normal(0, 0.03, n)[clusters] for _ in range(2)]
+        return Pair("rouge_l", 1, scores_of(noise, clusters))
+
+    verdicts = [checks_of([large()], {"rouge_l": 0.01}, QUICK)[0].verdict for _ in range(200)]
+    assert np.mean([verdict == PASSED for verdict in verdicts]) == pytest.approx(0.8, abs=0.08)
+
+
+def test_smaller_values_can_be_better() -> None:
+    random = np.random.default_rng(0)
+    pair = replace(pair_of(random, loss=0.2), sign=-1)
+    assert checks_of([pair], {"rouge_l": 0.01}, QUICK)[0].verdict == PASSED
+    assert checks_of([replace(pair, sign=1)], {"rouge_l": 0.01}, QUICK)[0].verdict == WORSE
+
+
+def test_the_demo_is_not_worse_than_its_kept_baseline(tmp_path: Path) -> None:
+    """`python -m analysis baseline SWEEP --metric rouge_l --metric ndcg@10 --out tests/analysis/gate_baseline.json`
+    writes it again, if a change of the demo's numbers is meant.
+    """
+    demo = ["dataset=demo_en", "retriever=bm25", "chunk.size=128", "top_k=2", "tracking=none", "run.progress=false"]
+    folders = [f"run.{name}_dir={tmp_path / name}" for name in ("results", "store")]
+    result = run_sweep([*demo, *folders])
+    gate = ["gate", str(result.folder), "--baseline", str(OF_DEMO), "--margin", "0.001"]
+    assert main(gate) == 0
