@@ -65,6 +65,9 @@ COMPLETION = 'eval "$(rag-grid -sc install=bash)" '
 NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ", COMPLETION)
 """Setting up, which is what CI begins with, servers, and commands that another test runs."""
 
+GATE = ("baseline", "gate")
+"""Commands of the analysis that belong together."""
+
 EXPORTED = "python winner/pipeline.py "
 """The start of commands in an exported folder."""
 
@@ -458,7 +461,20 @@ def test_tutorial_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
         assert shown.rpartition("  ")[0] in TUTORIAL
 
 
-@pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)
+def test_the_gate_passes_a_cell_that_did_not_change(sweep: Path) -> None:
+    gate = [arguments for arguments in with_module("analysis") if arguments[0] in GATE]
+    assert [arguments[0] for arguments in gate] == list(GATE)
+    for arguments in gate:
+        done = run(["analysis", *arguments], sweep)
+        assert done.returncode == 0, done.stderr
+    assert "PASSED: rouge_l: the same scores for every sample." in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [own for own in without_own_metric(with_module("analysis")) if own[0] not in GATE],
+    ids=" ".join,
+)
 def test_the_analysis_commands_of_the_readme_run(arguments: list[str], sweep: Path) -> None:
     if arguments[0] == "notebooks":
         skip_without("jupytext", extra="notebooks")
