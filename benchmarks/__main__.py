@@ -39,6 +39,7 @@ NAMES = (
     "language_models",
     "text_metrics",
     "error_rates",
+    "racing",
     "coverage",
     "decisions",
     "asking",

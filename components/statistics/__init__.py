@@ -14,6 +14,7 @@ Functions take arrays, return small records and read no file.
     planning       the smallest detectable difference of a planned sweep
     variance       share of the variance between cells that each axis explains
     front          the cells that no other cell beats in both quality and cost
+    racing         cells that can no longer win, at looks during a run
     krippendorff   agreement of raters beyond chance
 """
 
@@ -33,6 +34,7 @@ from components.statistics.power import (
     minimum_detectable_difference,
     times_as_many,
 )
+from components.statistics.racing import Race, RaceRules, Stop, share_asked
 from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 from components.statistics.variance import Share, Term, VarianceShares, determined_axes, variance_shares
 
@@ -47,10 +49,13 @@ __all__ = [
     "MeasurementLevel",
     "PairedTest",
     "Precision",
+    "Race",
+    "RaceRules",
     "RightOrWrong",
     "SampleScores",
     "SamplingErrors",
     "Share",
+    "Stop",
     "Tail",
     "Term",
     "VarianceShares",
@@ -76,6 +81,7 @@ __all__ = [
     "sampling_errors",
     "selected_level",
     "share_as_far",
+    "share_asked",
     "times_as_many",
     "variance_shares",
     "within_standard_error",

@@ -1,0 +1,167 @@
+"""Races over simulated and over stored sweeps: how often they stop a winner, and the share of answers that they ask.
+
+A race (`components.statistics.racing`) promises that it stops the winner of the full run in at most 5 % of orders of
+the samples. Simulated sweeps have the noise of `benchmarks.error_rates`. Stored sweeps are run first, without a race,
+and replayed in many orders.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks import crud_rag, error_rates, sweep
+from benchmarks.measure import Bound, Measure
+from benchmarks.settings import Settings
+from components.statistics.racing import Race, RaceRules, share_asked
+from runner.results import common_samples, load
+
+ALPHA = 0.05
+N_SWEEPS, N_ORDERS = 2000, 500
+_N_SAMPLES, _N_CELLS = 300, 10
+_MARGINS = (0.005, 0.01, 0.02)
+
+Scores = NDArray[np.float64]
+
+
+def equal(random: Generator, shape: tuple[int, ...]) -> Scores:
+    """Return the same scores in all cells."""
+    return np.broadcast_to(random.random((*shape[:-1], 1)), shape)
+
+
+def graded(random: Generator, shape: tuple[int, ...]) -> Scores:
+    """Return noise, half of it shared by all cells, and a step of a tenth of its range from cell to cell."""
+    shared = random.normal(size=(*shape[:-1], 1))
+    return shared + random.normal(size=shape) + np.arange(shape[-1]) / shape[-1]
+
+
+KINDS: dict[str, Callable[[Generator, tuple[int, ...]], Scores]] = {
+    "normal noise": error_rates.normal,
+    "skewed noise": error_rates.skewed,
+    "oppositely skewed noise": error_rates.oppositely_skewed,
+    "exponential differences": error_rates.exponential,
+    "two-point differences": error_rates.two_point,
+    "log-normal noise, sigma 1.5": partial(error_rates.log_normal, sigma=1.5),
+    "binary, .98": error_rates.rarely_wrong,
+    "rare, bad failures": error_rates.rare_failures,
+    "equal cells": equal,
+    "graded cells": graded,
+}
+
+
+@dataclass(frozen=True)
+class Raced:
+    """A finished race: whether it stopped the winner, by how much the best finisher is worse, and the share asked."""
+
+    is_lost: bool
+    loss: float
+    share: float
+
+
+def raced(scores: Scores, rules: RaceRules) -> Raced:
+    """Return the race over scores in [0, 1], float64[n_samples, n_cells], in their order."""
+    n_samples, n_cells = scores.shape
+    race, n_asked = Race(n_cells, n_samples, rules), 0
+    for n_seen in rules.looks(n_samples):
+        n_asked += int(race.live.sum()) * (n_seen - race.n_seen)
+        race.look(scores[race.n_seen : n_seen])
+    n_asked += int(race.live.sum()) * (n_samples - race.n_seen)
+    means = scores.mean(axis=0)
+    loss = float(means.max() - means[race.live].max())
+    return Raced(not race.live[means.argmax()], loss, n_asked / scores.size)
+
+
+def simulated(kind: str, random: Generator, rules: RaceRules) -> Raced:
+    """Return the race over one simulated sweep. The noise is scaled to [0, 1]."""
+    values = KINDS[kind](random, (_N_SAMPLES, _N_CELLS))
+    return raced((values - values.min()) / max(float(np.ptp(values)), 1e-12), rules)
+
+
+def forecast(scores: Scores) -> tuple[float, float]:
+    """Return the median of the standard errors by which cells are behind the best, and the share expected from them."""
+    best = scores[:, [int(scores.mean(axis=0).argmax())]]
+    difference = best - scores
+    errors = difference.std(axis=0) / len(scores) ** 0.5
+    behind = np.divide(difference.mean(axis=0), errors, out=np.zeros(len(errors)), where=errors > 0)
+    return float(np.median(behind)), float(np.mean([share_asked(z, ALPHA) for z in behind]))
+
+
+def replays(scores: Scores, rules: RaceRules, n_orders: int = N_ORDERS) -> list[Raced]:
+    """Return races over the same scores in random orders."""
+    random = np.random.default_rng(len(scores))
+    return [raced(random.permutation(scores), rules) for _ in range(n_orders)]
+
+
+def measure(settings: Settings) -> list[Measure]:
+    """Return the rates of simulated and of replayed races."""
+    return [
+        *(each for kind in KINDS for margin in (0.0, _MARGINS[-1]) for each in _of_kind(kind, margin)),
+        *(each for name, scores in _stored(settings) for each in _of_sweep(name, scores)),
+    ]
+
+
+def _of_kind(kind: str, margin: float) -> Iterator[Measure]:
+    random, rules = np.random.default_rng(1), RaceRules(ALPHA, margin)
+    races = [simulated(kind, random, rules) for _ in range(N_SWEEPS)]
+    name = f"{kind}, margin {margin:g}" if margin else kind
+    detail = f"of {N_SWEEPS} sweeps, {_N_SAMPLES} samples x {_N_CELLS} cells"
+    yield from _rates(name, detail, races, margin)
+    yield Measure(f"{name}: asked", float(np.mean([each.share for each in races])), "", "share of the answers")
+
+
+def _of_sweep(name: str, scores: Scores) -> Iterator[Measure]:
+    behind, expected = forecast(scores)
+    size = f"{len(scores)} samples x {scores.shape[1]} cells"
+    for margin in (0.0, *_MARGINS):
+        races = replays(scores, RaceRules(ALPHA, margin))
+        own = f"{name}, margin {margin:g}" if margin else name
+        yield from _rates(own, f"of {N_ORDERS} orders, {size}", races, margin)
+        bound = Bound(round(expected + 0.1, 2)) if len(scores) >= 200 else None
+        detail = f"share of the answers; median z {behind:.1f}, forecast {expected:.2f}"
+        yield Measure(f"{own}: asked", float(np.mean([each.share for each in races])), "", detail, bound)
+
+
+def _rates(name: str, detail: str, races: Sequence[Raced], margin: float) -> Iterator[Measure]:
+    if margin:
+        worse = float(np.mean([each.loss > margin for each in races]))
+        largest = max(each.loss for each in races)
+        yield Measure(f"{name}: lost more", worse, "", f"{detail}; largest loss {largest:.4f}", Bound(ALPHA))
+    else:
+        lost = float(np.mean([each.is_lost for each in races]))
+        yield Measure(f"{name}: winner lost", lost, "", detail, Bound(ALPHA))
+
+
+_GRID = {
+    "chunk.size": ("64", "128", "256", "512"),
+    "retriever": ("bm25", "hybrid"),
+    "top_k": ("2", "4", "6", "8", "10"),
+}
+_FAST = ("tracking=none", "run.progress=false", "run.pictures=none", "metrics.interval.n_resamples=100")
+
+
+def _stored(settings: Settings) -> Iterator[tuple[str, Scores]]:
+    """Yield the scores of stored sweeps by name."""
+    demo, part = settings.scratch / "demo", settings.scratch / "crud_rag"
+    sweep.run(demo, None, *_FAST, *sweep.overrides_of(_GRID))
+    rouge_l = _scores(demo, "rouge_l")
+    yield "demo, ROUGE-L", rouge_l
+    yield "demo, passage coverage", _scores(demo, "passage_coverage")
+    for n_samples in (1000, 4000):
+        drawn = np.random.default_rng(n_samples).integers(len(rouge_l), size=n_samples)
+        yield f"demo drawn to {n_samples:,}, ROUGE-L", rouge_l[drawn]
+    scale = settings.scale
+    crud_rag.write_subset(settings.crud_rag, part / "data", scale.n_subset_documents, scale.n_subset_items)
+    grid = {**_GRID, "top_k": ("2", "8")}
+    sweep.run(part, part / "data", *_FAST, *sweep.overrides_of(grid))
+    yield "CRUD-RAG, a part, ROUGE-L", _scores(part, "rouge_l")
+
+
+def _scores(folder: Path, metric: str) -> Scores:
+    """Return the scores of the samples that all cells of a sweep score, float64[n_samples, n_cells]."""
+    (file,) = (folder / "results").glob("*/sweep.json")
+    stored = load(file.parent)
+    return common_samples(stored.cells, stored.folder_of, metric, "overall").statistics[:, :, 0]

@@ -1,0 +1,182 @@
+"""Races over simulated sweeps. The long form is `python -m benchmarks racing`."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks import racing as simulations
+from components.statistics import Race, RaceRules, Stop, share_asked
+from components.statistics.racing import Bets, log_wealth
+
+Scores = NDArray[np.float64]
+
+RULES = RaceRules()
+
+
+def finished(scores: Scores, rules: RaceRules = RULES, stoppable: list[bool] | None = None) -> tuple[Race, list[Stop]]:
+    n_samples, n_cells = scores.shape
+    race, stops = Race(n_cells, n_samples, rules, stoppable), list[Stop]()
+    for n_seen in rules.looks(n_samples):
+        stops += race.look(scores[race.n_seen : n_seen])
+    return race, stops
+
+
+def graded(seed: int, n_samples: int = 300, n_cells: int = 6) -> Scores:
+    random = np.random.default_rng(seed)
+    scores: Scores = random.random((n_samples, n_cells)) * 0.5 + np.linspace(0, 0.5, n_cells)
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("margin", "expected"),
+    [
+        (0.0, [1.0, 0.7034883721, 0.5296697276, 1.05744608, 0.8517711879, 1.49739046, 2.518445649]),
+        (0.05, [1.276315789, 1.080637336, 1.250768187, 3.219275116, 3.307428138, 7.964642237, 20.19819295]),
+        (-0.1, [1.0, 0.6610070258, 0.6610070258, 0.6414358604, 0.5911351066, 0.5911351066, 0.5282004498]),
+    ],
+)
+def test_wealth_agrees_with_another_implementation(margin: float, expected: list[float]) -> None:
+    """From confseq 0.0.11 with the same bets: `betting_mart((1 - d) / 2, (1 - margin) / 2, N=40, theta=1,
+    convex_comb=True, trunc_scale=.75, lambdas_fn_positive=...)`, whose function returns 2 max(0, g / (v + g^2)).
+    """
+    d = np.array([((7 * i + 3) % 11 - 6) / 10 for i in range(24)])
+    wealth = np.exp(log_wealth(Bets.after(np.zeros((0, 1)), d[:, np.newaxis]), 40, margin)[:, 0])
+    assert wealth[[0, 3, 7, 11, 15, 19, 23]].tolist() == pytest.approx(expected, rel=1e-8)
+
+
+def test_wealth_of_a_block_continues_that_of_the_blocks_before() -> None:
+    d = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    whole = log_wealth(Bets.after(np.zeros((0, 3)), d), 80)
+    first = log_wealth(Bets.after(np.zeros((0, 3)), d[:20]), 80)
+    second = first[-1] + log_wealth(Bets.after(d[:20], d[20:]), 80)
+    np.testing.assert_allclose(np.concatenate([first, second]), whole)
+
+
+def test_looks_are_at_fixed_numbers_of_samples() -> None:
+    assert RULES.looks(100) == [20, 30, 40, 50, 60, 70, 80, 90]
+    assert RULES.looks(1000)[:3] == [20, 53, 86]
+    assert RULES.looks(20) == []
+
+
+def test_worse_cells_stop_and_the_winner_stays() -> None:
+    race, stops = finished(graded(1))
+    assert race.live.tolist() == [False, False, False, False, False, True]
+    assert [stop.opponent for stop in stops] == [5] * 5
+    assert stops[0].n_seen < stops[-1].n_seen
+    assert all(stop.wealth >= 1 / RULES.alpha for stop in stops)
+
+
+def test_a_cell_that_cannot_catch_up_stops_without_bets() -> None:
+    """After 60 of 100 samples it is 60 behind, and can gain 40. With the smallest alpha, no bet decides."""
+    scores = np.column_stack([np.ones(100), np.zeros(100)])
+    _, (stop,) = finished(scores, RaceRules(alpha=1e-300))
+    assert stop == Stop(cell=1, n_seen=60, opponent=0, wealth=np.inf)
+
+
+def test_a_cell_that_may_not_stop_is_an_opponent_only() -> None:
+    race, stops = finished(graded(1), stoppable=[False, True, True, True, True, False])
+    assert race.live.tolist() == [True, False, False, False, False, True]
+    assert {stop.opponent for stop in stops} == {5}
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_equal_cells_all_finish(value: float) -> None:
+    race, stops = finished(np.full((200, 4), value))
+    assert not stops
+    assert race.live.all()
+    assert race.shortfall(2) == 0.0
+
+
+def test_cells_with_equal_scores_share_their_fate() -> None:
+    scores = graded(2)
+    _, stops = finished(scores[:, [0, 0, 3, 3, 5]])
+    by_cell = {stop.cell: stop.n_seen for stop in stops}
+    assert by_cell[0] == by_cell[1]
+    assert by_cell.get(2) == by_cell.get(3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+def test_the_order_of_cells_changes_nothing(seed: int, margin: float) -> None:
+    scores, order = graded(seed), np.random.default_rng(seed).permutation(6)
+    rules = RaceRules(margin=margin)
+    race, stops = finished(scores, rules)
+    permuted, own = finished(scores[:, order], rules)
+    assert {(order[stop.cell], stop.n_seen) for stop in own} == {(stop.cell, stop.n_seen) for stop in stops}
+    assert permuted.live.tolist() == race.live[order].tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_of_stopped_cells_change_nothing(seed: int) -> None:
+    """Their later answers are not asked."""
+    scores, unknown = graded(seed), graded(seed)
+    _, stops = finished(scores)
+    for stop in stops:
+        unknown[stop.n_seen :, stop.cell] = np.nan
+    assert finished(unknown)[1] == stops
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("scores", [graded, lambda seed: np.round(graded(seed) * 2) / 2], ids=["graded", "ties"])
+def test_a_live_cell_leads_at_every_look(seed: int, scores: object) -> None:
+    values: Scores = scores(seed)  # type: ignore[operator]
+    race = Race(6, 300, RULES)
+    for n_seen in RULES.looks(300):
+        race.look(values[race.n_seen : n_seen])
+        assert race.leader is not None
+        assert race.live[race.leader]
+        sums = values[:n_seen].sum(axis=0)
+        assert sums[race.leader] == pytest.approx(sums[race.live].max())
+
+
+class TestErrorRate:
+    """The short form of `python -m benchmarks racing`."""
+
+    n_sweeps = 120
+    most = stats.binom.ppf(0.995, n_sweeps, RULES.alpha)
+
+    @pytest.mark.parametrize("kind", simulations.KINDS)
+    def test_a_race_rarely_stops_the_winner(self, kind: str) -> None:
+        random = np.random.default_rng(3)
+        lost = sum(simulations.simulated(kind, random, RULES).is_lost for _ in range(self.n_sweeps))
+        assert lost <= self.most
+
+    @pytest.mark.parametrize("kind", ["normal noise", "binary, .98", "rare, bad failures"])
+    def test_a_race_with_a_margin_rarely_loses_more(self, kind: str) -> None:
+        random, rules = np.random.default_rng(3), RaceRules(margin=0.02)
+        races = [simulations.simulated(kind, random, rules) for _ in range(self.n_sweeps)]
+        assert sum(race.loss > rules.margin for race in races) <= self.most
+        assert any(race.is_lost for race in races), "otherwise the margin is not tested"
+
+    def test_stopping_at_every_lead_loses_many_winners(self) -> None:
+        """So the tests above can fail."""
+        random = np.random.default_rng(3)
+        lost = [simulations.simulated("normal noise", random, RaceRules(alpha=0.9)).is_lost for _ in range(40)]
+        assert sum(lost) > stats.binom.ppf(0.995, 40, RULES.alpha)
+
+
+class TestShortfall:
+    """The bound on how far a cell is behind the winner of the full run."""
+
+    def test_a_stopped_cell_is_behind(self) -> None:
+        scores = graded(1)
+        race, stops = finished(scores)
+        behind = scores.mean(axis=0).max() - scores.mean(axis=0)
+        bounds = {stop.cell: race.shortfall(stop.cell) for stop in stops}
+        assert all(0 < bound < behind[cell] for cell, bound in bounds.items())
+        assert bounds[0] > bounds[4]
+
+    def test_the_bound_covers_the_truth(self) -> None:
+        random, wrong = np.random.default_rng(5), 0
+        for _ in range(60):
+            scores = random.random((200, 3))
+            race, _ = finished(scores)
+            behind = scores.mean(axis=0).max() - scores.mean(axis=0)
+            wrong += any(race.shortfall(cell) > behind[cell] + 1e-9 for cell in range(3))
+        assert wrong <= 3 * stats.binom.ppf(0.99, 60, RULES.alpha)
+
+
+def test_more_is_asked_of_cells_that_are_closer_to_the_winner() -> None:
+    """The shares of cells that end 3, 4, 6, 8 and 12 standard errors behind."""
+    assert [round(share_asked(z), 2) for z in (0, 3, 4, 6, 8, 12)] == [1.0, 0.53, 0.38, 0.22, 0.14, 0.06]
