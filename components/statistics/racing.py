@@ -152,10 +152,13 @@ class Race:
     def shortfall(self, cell: int) -> float:
         """Return a lower bound of how far a cell is behind the winner of the full run, at confidence 1 - alpha.
 
-        It is the largest lead of the winner, to .0001, that the wealth against a smaller one refutes; 0 if none does.
-        The bound holds at all looks together. After a stop it holds for the samples before.
+        It is 0 or more, and exact to .0001. The wealth against any smaller lead of the winner has reached 1 / alpha, or
+        perfect scores could not make up for it. The bound holds at all looks together.
         """
-        best, worst = 0.0, 1.0
+        seen = self._scores[: self.n_seen]
+        lead = 0.0 if self.leader is None else float(seen[:, self.leader].sum() - seen[:, cell].sum())
+        best = max(0.0, (lead - (self._n_samples - self.n_seen)) / self._n_samples)
+        worst = 1.0
         while worst - best > 1e-4:
             middle = (best + worst) / 2
             best, worst = (middle, worst) if self._refutes(cell, -middle) else (best, middle)

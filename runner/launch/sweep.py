@@ -21,15 +21,18 @@ from runner.engine.outcome import StageRun
 from runner.engine.outdated import discard
 from runner.engine.plugins.plugin_loading import let_edits_in
 from runner.engine.plugins.trusted import trust
-from runner.engine.schedule import running
+from runner.engine.schedule import ignore_progress, run_stages, running
 from runner.engine.spending import SharedGate
+from runner.engine.stage import AnyStage
 from runner.engine.store import open_store
 from runner.launch.headline import planned_headline
 from runner.launch.preset_head import preset_lines
+from runner.launch.race import SweepRace
+from runner.launch.race_plan import plan_race, race_lines
 from runner.launch.request import check_jobs
 from runner.output import sweep_warnings, terminal
 from runner.output.closing import next_lines, tracking_lines
-from runner.output.collect import collect_cell
+from runner.output.collect import collect_cell, stopped_cell
 from runner.output.cut_text_warnings import too_long_ahead
 from runner.output.headline_lines import headline_lines
 from runner.output.leaderboard_csv import leaderboard_csv
@@ -40,8 +43,8 @@ from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
-from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
-from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
+from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, finishing, plan_sweep
+from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes
 from runner.results.leaderboard_order import headlines, led_by, ranked, ranked_part
 
@@ -155,6 +158,8 @@ class RunningSweep:
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
+        self._is_part = is_part
+        self._race: SweepRace | None = None
         self._has_begun = False
 
     def run(self) -> int:
@@ -166,8 +171,11 @@ class RunningSweep:
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
             self._headline, reasons = planned_headline(plan.cells, self._store)
+            race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
+            self._race = SweepRace(race, self._store, self._say) if race else None
             show_plan(self._console, plan, by_stage=self._run.plan_only)
-            for line in (*reasons, *bound_lines(plan.plan, self._run.budget, self._prices)):
+            bounds = bound_lines(plan.plan, self._run.budget, self._prices)
+            for line in (*reasons, *bounds, *race_lines(plan.cells, race)):
                 self._console.print(f"      {line}", markup=False)
             for line in self._preset_lines:
                 self._console.print(line, markup=False, highlight=False)
@@ -185,6 +193,9 @@ class RunningSweep:
             if self._has_begun:
                 raise BrokenOff(str(error)) from error
             raise
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False)
 
     def _warn(self, plan: SweepPlan) -> None:
         """Print warnings about long texts. Raises ComponentError if a model is unreachable, except for a plan."""
@@ -217,7 +228,7 @@ class RunningSweep:
         try:
             with self._store.leases.take(self._store.run_id, needed):
                 self._begin(plan)
-                self._execute(plan)
+                self._execute(self._finishers(plan))
         except KeyboardInterrupt:
             with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for the log
                 self._end(plan, INTERRUPTED)
@@ -228,13 +239,17 @@ class RunningSweep:
             return EXIT_INTERRUPTED
         except BudgetReached as reached:
             self._end(plan, INTERRUPTED)
+            for line in self._race.live_lines() if self._race else ():
+                self._say(line)
             n_done = f"{len(self._done)} of {len(plan.cells)} cells"
             raise BudgetReached(stopped_line(str(reached), self._gate.spent, self._prices, n_done)) from reached
         except BaseException:  # otherwise the results would stay RUNNING forever
             self._end(plan, INTERRUPTED)
             raise
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
-        are_sound = len(self._done) == len(plan.cells) and all(cell.status == OK for cell in self._done.values())
+        are_sound = len(self._done) == len(plan.cells) and all(
+            cell.status in (OK, STOPPED) for cell in self._done.values()
+        )
         failed = bool(lost) or not are_sound
         self._end(plan, FAILED if failed else OK)
         if lost:
@@ -253,6 +268,22 @@ class RunningSweep:
         self._keep(self._sweep_dir)
         self._tracker.start()
         self._has_begun = True
+
+    def _finishers(self, plan: SweepPlan) -> SweepPlan:
+        """Run the race, if there is one, and return the plan of the cells that it did not stop."""
+        if self._race is None:
+            return plan
+        self._race.run(self._run_stages)
+        stopped = self._race.stopped
+        for cell in plan.cells:
+            if cell.cell_id in stopped:
+                result = stopped_cell(cell, self._store, stopped[cell.cell_id])
+                self._record(cell.cell_id, result, {})
+        return finishing(plan, set(stopped), self._store)
+
+    def _run_stages(self, order: Sequence[AnyStage]) -> list[StageRun]:
+        settings = self._executor, self._run.workers, ignore_progress, self._gate, self._sweep_dir
+        return list(run_stages(order, self._store, *settings)) if order else []
 
     def _execute(self, plan: SweepPlan) -> None:
         """Run the stages. A cell is written and logged as soon as its last stage ends."""
@@ -281,9 +312,13 @@ class RunningSweep:
     def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
         folder = self._sweep_dir / cell.cell_id
         result, files = collect_cell(cell, runs, self._store, self._run, self._headline, folder)
+        self._record(cell.cell_id, result, files)
+
+    def _record(self, cell_id: str, result: CellResult, files: Mapping[str, bytes]) -> None:
+        """Write and log the result of a cell."""
         results.write_cell(self._sweep_dir, result, files)
-        self._done[cell.cell_id] = ranked_part(result, self._headline)
-        self._tracker.log_cell(folder)
+        self._done[cell_id] = ranked_part(result, self._headline)
+        self._tracker.log_cell(self._sweep_dir / cell_id)
 
     def _end(self, plan: SweepPlan, status: str) -> None:
         with endings_deferred():
@@ -325,16 +360,19 @@ class RunningSweep:
         for folder in results.cell_folders(self._sweep_dir):
             yield self._done.get(folder.name) or ranked_part(results.read_cell(folder), self._headline)
 
-    def _show(self, cells: Sequence[CellResult]) -> None:
+    def _show(self, of_sweep: Sequence[CellResult]) -> None:
+        stopped = [cell for cell in of_sweep if cell.status == STOPPED]
+        cells = [cell for cell in of_sweep if cell.status != STOPPED]
         standings = find_standings(cells, self._sweep_dir, self._headline)
         common, ordered, metrics = standings.common, standings.ordered, headlines(cells, self._headline)
-        axes = varying_axes(cell.axes for cell in cells)
-        results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics, common))
+        axes = varying_axes(cell.axes for cell in of_sweep)
+        results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common))
         rows, common = over_draws(ordered, common)
         metrics, rows = ranked(rows, self._headline, common)
         rows = led_by(rows, standings.leaders)
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
         terminal.show_leaderboard(self._console, metrics, rows, common, equal, first_row_line(standings))
+        terminal.show_stopped(self._console, of_sweep)
         terminal.show_subsets(self._console, metrics, terminal.unfolded(rows, equal))
         sweep_warnings.show_answer_states(self._console, cells)
         sweep_warnings.show_unread_judgements(self._console, cells)

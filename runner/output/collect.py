@@ -26,7 +26,7 @@ from runner.pipeline.ranking.list_reranking import RERANKER
 from runner.pipeline.retrieved import Retrieved
 from runner.pipeline.search.expanding import EXPANDER
 from runner.pipeline.settings import Pictures, RunSettings
-from runner.results import FAILED, OK, CellResult, documents_file
+from runner.results import FAILED, OK, STOPPED, CellResult, documents_file
 from runner.results.leaderboard_order import N_FIRST, headlines
 
 Files = dict[str, bytes]
@@ -43,8 +43,35 @@ def collect_cell(
     `runs` are the stages that this sweep ran or looked up, by key. `settings` limit the failures in a cell that is OK,
     and choose the metrics with pictures. `headline` is the metric that ranks the cells, "" for the default.
     """
+    facts = _facts(cell, runs, store)
+    run = runs.get(cell.graph.result.key)
+    if run and run.failed:
+        return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
+    summary = read_kept(cell.graph.result, store, partial(_take_summary, folder))
+    facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
+    _list_documents(cell, store, folder.parent)
+    reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
+    reason = "; ".join(reasons)
+    facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
+    numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens")}
+    numbers["cut_texts"] = tuple(summary["cut_texts"])
+    numbers["steps"] = summary.get("steps", {})
+    numbers |= priced(summary["usage"], cell.request.cell)
+    result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
+    with_picture = _metrics_with_picture(result, settings.pictures, headline)
+    return result, matrix_files(result.metrics, summary["labels"], with_picture)
+
+
+def stopped_cell(cell: PlannedCell, store: Store, race: Mapping[str, Json]) -> CellResult:
+    """Return the result of a cell that a race stopped. `race` is described at `CellResult`."""
+    reason = f"stopped by the race after {race['n']:,} of {race['n_samples']:,} samples"
+    return CellResult(**_facts(cell, {}, store), status=STOPPED, reason=reason, race=race)
+
+
+def _facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Json]:
+    """Return what is known of a cell without its results."""
     data = cell.graph.data
-    facts: dict[str, Json] = {
+    return {
         "cell_id": cell.cell_id,
         "axes": cell.axes,
         "overrides": cell.request.job.overrides,
@@ -66,22 +93,6 @@ def collect_cell(
         "signatures": _signatures(cell),
         **_stage_facts(cell, runs, store),
     }
-    run = runs.get(cell.graph.result.key)
-    if run and run.failed:
-        return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
-    summary = read_kept(cell.graph.result, store, partial(_take_summary, folder))
-    facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
-    _list_documents(cell, store, folder.parent)
-    reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
-    reason = "; ".join(reasons)
-    facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
-    numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens")}
-    numbers["cut_texts"] = tuple(summary["cut_texts"])
-    numbers["steps"] = summary.get("steps", {})
-    numbers |= priced(summary["usage"], cell.request.cell)
-    result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
-    with_picture = _metrics_with_picture(result, settings.pictures, headline)
-    return result, matrix_files(result.metrics, summary["labels"], with_picture)
 
 
 def _take_summary(folder: Path, result: StoredResult) -> dict[str, Json]:

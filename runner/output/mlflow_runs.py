@@ -27,14 +27,14 @@ from runner.output.report_process import PAGE, report_files
 from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
-from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep
+from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, read_cell, read_sweep
 from runner.results.cell_axes import common_base, varying_axes
 from runner.results.leaderboard_order import N_FIRST, direction_sign, ranked_part
 
 _SAMPLES_TAG = "samples_page"
 _SUBSETS_TAG = "subsets"
 
-_STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
+_STATUS = {OK: "FINISHED", RUNNING: "RUNNING", STOPPED: "KILLED"}
 _LONGEST_PARAM = 5_000
 _HASH_DIGITS = 12
 CELLS_TOGETHER = 20
@@ -257,6 +257,7 @@ def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
         "role": "cell",
         "cell_id": cell.cell_id,
         **({"reason": cell.reason[:5000]} if cell.reason else {}),
+        **{f"race.{name}": str(value) for name, value in cell.race.items()},
         "git_commit": cell.git_commit,
         "versions": sha256(json_bytes(dict(sorted(cell.versions.items())))).hexdigest()[:_HASH_DIGITS],
         **{f"signature.{name}": signature for name, signature in cell.signatures.items()},

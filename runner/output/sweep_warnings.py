@@ -12,7 +12,7 @@ from runner.console.prose import count
 from runner.console.unread_replies import unread_cause
 from runner.output.cut_text_warnings import cut_lines
 from runner.pipeline.corpus.step_reports import LINE
-from runner.results import OK, CellResult
+from runner.results import FAILED, OK, CellResult
 
 _CONSEQUENCES = {
     AnswerState.TRUNCATED: "cut off at llm.max_new_tokens, and scored as they are",
@@ -81,7 +81,7 @@ def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
     """Print why cells failed, equal reasons once. A long reason is cut; `cell.json` has all of it."""
     reasons: dict[str, list[str]] = {}
     for cell in cells:
-        if cell.status != OK:
+        if cell.status == FAILED:
             reasons.setdefault(cell.reason, []).append(cell.cell_id)
     for reason, cell_ids in reasons.items():
         shown = one_line(reason, _LONGEST_REASON)

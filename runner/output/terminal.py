@@ -70,6 +70,30 @@ def show_leaderboard(
         console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
 
 
+def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
+    """Print the cells that a race stopped, those that came furthest first. They have no rank. Prints nothing without
+    any.
+    """
+    stopped = sorted((cell for cell in cells if cell.race), key=lambda cell: (-cell.race["n"], cell.race["behind"]))
+    if not stopped:
+        return
+    rules, axes = stopped[0].race, varying_axes(cell.axes for cell in cells) or ["retriever"]
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("cell", *axes):
+        table.add_column(name, no_wrap=True)
+    for name in ("after", f"behind the winner in {rules['metric']}"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cell in stopped[:_MOST_ROWS]:
+        race = cell.race
+        values = (_axis(cell.axes.get(name)) for name in axes)
+        table.add_row(cell.cell_id, *values, f"{race['n']:,} of {race['n_samples']:,}", f"{race['behind']:.3f}")
+    console.print(
+        f"[italic]Stopped by the race: {len(stopped):,} of {len(cells):,} cells, which have no rank. With confidence "
+        f"{rules['confidence']:g}, each would end behind the winner of the full run by at least:[/]"
+    )
+    console.print(table)
+
+
 def _leaderboard_notes(
     ordered: Sequence[CellResult],
     metrics: Sequence[str],

@@ -8,6 +8,7 @@ from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Executor
 from runner.pipeline.answers.cell_answers import AnswerParts
 from runner.pipeline.corpus.cell_texts import CorpusParts
+from runner.pipeline.race_settings import NO_RACE, RaceSettings
 from runner.pipeline.ranking.cell_ranking import RankingParts
 from runner.pipeline.scoring.cell_scores import ScoringParts
 from runner.pipeline.search.cell_search import SearchParts
@@ -29,6 +30,7 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     experiment: ExperimentSettings
     executor: Executor = Processes()
     prices: Prices = NO_PRICES
+    race: RaceSettings = NO_RACE
     repeat: int = 0
     judge_repeat: int = 0
 

@@ -1,6 +1,6 @@
 """The cells of a sweep, as requested and as planned. Equal experiments become one cell."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from components.errors import ConfigError
@@ -34,12 +34,16 @@ class CellRequest:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One experiment. Requests that differ only in options that the experiment does not use belong to the same cell."""
+    """One experiment. Requests that differ only in options that the experiment does not use belong to the same cell.
+
+    `pool` is the loaded data set of its few-shot examples, None without examples.
+    """
 
     cell_id: str
     request: CellRequest
     graph: Graph
     same_as: tuple[CellRequest, ...] = ()
+    pool: Data | None = None
 
     @property
     def axes(self) -> dict[str, Json]:
@@ -102,11 +106,20 @@ def plan_sweep(
         graph = graph_of(request.cell, data, pool)
         before = planned.get(graph.result.key)
         if before is None:
-            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph)
+            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph, pool=pool)
         else:
             planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
     cells = tuple(planned.values())
-    targets = [(cell.graph.result, 1 + len(cell.same_as)) for cell in cells]
-    return SweepPlan(cells, make_plan(targets, store, requests[0].cell.run.fresh))
+    return SweepPlan(cells, _plan_of(cells, store, requests[0].cell.run.fresh))
+
+
+def finishing(plan: SweepPlan, stopped: Collection[str], store: Store) -> SweepPlan:
+    """Return the plan without the cells that a race stopped, by id. Their stages run only if other cells need them."""
+    cells = tuple(cell for cell in plan.cells if cell.cell_id not in stopped)
+    return SweepPlan(cells, _plan_of(cells, store))
+
+
+def _plan_of(cells: Sequence[PlannedCell], store: Store, fresh: Collection[str] = ()) -> Plan:
+    return make_plan([(cell.graph.result, 1 + len(cell.same_as)) for cell in cells], store, fresh)

@@ -23,7 +23,7 @@ from runner.results.cell_axes import (
     varies_chunks,
 )
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
-from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
+from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.choice_wording import choice_text, samples_text
 from runner.results.costs import (
     CONTEXT_TOKENS,
@@ -99,6 +99,7 @@ __all__ = [
     "PER_COST",
     "RESULTS_DIR",
     "RUNNING",
+    "STOPPED",
     "TOKENS",
     "WHOLE_GOLD_ADVICE",
     "CellResult",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from components.json_value import Json
 
 SCHEMA_VERSION = 2
-OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
+OK, FAILED, RUNNING, INTERRUPTED, STOPPED = "OK", "FAILED", "RUNNING", "INTERRUPTED", "STOPPED"
 
 _OF_DATASET = (
     "n_documents",
@@ -27,7 +27,12 @@ class CellResult:
     """One `cell.json`.
 
     `axes` are None where the experiment does not use them. `status` is OK or FAILED, with the `reason`; a failed cell
-    may have numbers.
+    may have numbers. A cell that a race stopped is STOPPED, and has no metrics.
+
+    `race` describes that stop: `{metric, n, n_samples, look, wealth, opponent, behind, confidence, margin}`. The cell
+    had answered `n` of `n_samples` samples at this look, when `opponent` led. In the full run, it would be at least
+    `behind` worse than the winner, at this confidence. `wealth` is the evidence against it; None if it could not have
+    caught up even with perfect answers.
 
     `metrics` is `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`. `larger_is_better`
     is by metric; None means that neither direction is better, so that the metric ranks nothing. `own_metrics` are
@@ -80,6 +85,7 @@ class CellResult:
     signatures: Mapping[str, str] = field(default_factory=dict)
     cut_texts: tuple[Mapping[str, Json], ...] = ()
     steps: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    race: Mapping[str, Json] = field(default_factory=dict)
     git_commit: str = ""
     host: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION

@@ -18,6 +18,7 @@ from runner.results.cell_result import (
     OK,
     RUNNING,
     SCHEMA_VERSION,
+    STOPPED,
     CellResult,
     SweepResult,
     require_numbers,
@@ -35,7 +36,7 @@ _MESSAGES = frozenset({"reason", "command", "overrides", "same_as"})
 """
 
 _STATUSES: Mapping[type, tuple[str, ...]] = {
-    CellResult: (OK, FAILED),
+    CellResult: (OK, FAILED, STOPPED),
     SweepResult: (OK, FAILED, RUNNING, INTERRUPTED),
 }
 

@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.results import cell_axes as axes
 from runner.results.cell_choice import find_choice
-from runner.results.cell_result import FAILED, OK, CellResult
+from runner.results.cell_result import FAILED, OK, STOPPED, CellResult
 from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.joined_samples import common_means
 from runner.results.leaderboard_order import NO_QUALITY, headlines, lacks_quality
@@ -54,6 +54,11 @@ class LoadedSweep:
     def failed(self) -> tuple[CellResult, ...]:
         """Cells that ended with a failure; each has its `reason`."""
         return tuple(cell for cell in self.cells if cell.status == FAILED)
+
+    @property
+    def stopped(self) -> tuple[CellResult, ...]:
+        """Cells that a race stopped, because they can no longer win. Each has its `race`, and no metrics."""
+        return tuple(cell for cell in self.cells if cell.status == STOPPED)
 
     def metric(self, text: str) -> "SubsetMetric":
         """Return the metric that "[subset:]metric" names in this sweep. Raises DataError, which lists the known
@@ -144,8 +149,12 @@ class LoadedSweep:
 
     def left_out(self, n_used: int) -> str:
         """Return a line about the cells that a table leaves out; "" if it has all of them."""
-        n = len(self.cells) + len(self.unfinished) - n_used
-        return f"left out: {n} cell(s) that failed, or have no value or no result yet" if n else ""
+        n_stopped = len(self.stopped)
+        n = len(self.cells) + len(self.unfinished) - n_used - n_stopped
+        lines = [f"left out: {n} cell(s) that failed, or have no value or no result yet"] if n > 0 else []
+        if n_stopped:
+            lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by the race, and are not part of this")
+        return "; ".join(lines)
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,11 @@ class TestShortfall:
         assert all(0 < bound < behind[cell] for cell, bound in bounds.items())
         assert bounds[0] > bounds[4]
 
+    def test_a_lead_that_perfect_scores_cannot_make_up_for_is_known(self) -> None:
+        race = Race(2, 100, RaceRules(alpha=1e-300))
+        race.look(np.column_stack([np.ones(70), np.zeros(70)]))
+        assert race.shortfall(1) == pytest.approx(0.4, abs=1e-3)
+
     def test_the_bound_covers_the_truth(self) -> None:
         random, wrong = np.random.default_rng(5), 0
         for _ in range(60):

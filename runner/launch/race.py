@@ -1,0 +1,113 @@
+"""Runs a race before the sweep: asks the samples in rounds, and stops cells that can no longer win.
+
+A round asks the next block of samples for all live cells and scores their answers. The replies are stored, and the
+stages of the cells that finish read them later. The decisions are a pure function of the stored scores, so a race that
+was interrupted stops the same cells when it is resumed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import ScoreState
+from components.statistics import Race, Stop
+from runner.engine.outcome import StageRun
+from runner.engine.plan import make_plan
+from runner.engine.stage import AnyStage, Stage
+from runner.engine.store import Store
+from runner.engine.worker import read_kept
+from runner.launch.race_plan import PlannedRace
+from runner.pipeline.race_blocks import block_of, scoring_of_block
+from runner.pipeline.scoring.score_stages import Scoring
+
+RunStages = Callable[[Sequence[AnyStage]], Iterable[StageRun]]
+Floats = NDArray[np.float64]
+
+
+class SweepRace:
+    """The race of one sweep."""
+
+    def __init__(self, planned: PlannedRace, store: Store, announce: Callable[[str], None]) -> None:
+        """`announce` receives a line per look."""
+        self._planned = planned
+        self._store = store
+        self._announce = announce
+        self._race = Race(len(planned.cells), len(planned.rows), planned.settings.rules, planned.asks)
+        self._n_saved = 0
+        self.stopped: dict[str, dict[str, object]] = {}
+        """By id of the cells that were stopped, what `CellResult.race` records about it."""
+
+    def run(self, run_stages: RunStages) -> None:
+        """Run all rounds. `run_stages` runs stages in dependency order, and yields their outcomes."""
+        planned, n_samples = self._planned, len(self._planned.rows)
+        for number, n_seen in enumerate(planned.settings.rules.looks(n_samples), 1):
+            if self._race.live.sum() < 2:
+                return
+            scores = self._round(planned.rows[self._race.n_seen : n_seen], run_stages)
+            for stop in self._race.look(scores):
+                self.stopped[planned.cells[stop.cell].cell_id] = self._record(stop, number)
+                self._n_saved += n_samples - n_seen
+            self._announce(self._line())
+
+    def _round(self, rows: Sequence[int], run_stages: RunStages) -> Floats:
+        """Return the scores of the live cells on these samples, float64[n_rows, n_cells], larger ones better.
+
+        A cell whose stages fail leaves the race. It runs to its end, which reports the failure.
+        """
+        planned, live = self._planned, np.flatnonzero(self._race.live).tolist()
+        block = block_of(planned.cells[0].graph.data, rows)
+        stages = {
+            place: scoring_of_block(cell.request.cell, block, cell.pool, planned.metric)
+            for place, cell in enumerate(planned.cells)
+            if place in live
+        }
+        plan = make_plan([(stage, 1) for stage in stages.values()], self._store)
+        failed = {run.key for run in run_stages(plan.order) if run.failed}
+        scores = np.full((len(rows), len(planned.cells)), np.nan)
+        for place, stage in stages.items():
+            if stage.key in failed:
+                self._race.live[place] = False
+            else:
+                scores[:, place] = self._scores(stage)
+        return scores
+
+    def _scores(self, stage: Stage[Scoring]) -> Floats:
+        """Return the scores of a cell. A sample without a value, such as a failed answer, has the worst score."""
+        table = read_kept(stage, self._store, lambda entry: stage.codec.decode(entry.parts())).scores
+        metric = self._planned.metric
+        has_value = np.array(table[f"score_state/{metric}"].to_pylist()) == ScoreState.VALUE
+        values = np.nan_to_num(table[f"score/{metric}"].to_numpy())
+        scores: Floats = np.clip(values if self._planned.larger_is_better else 1 - values, 0, 1)
+        return np.where(has_value, scores, 0.0)
+
+    def _record(self, stop: Stop, look: int) -> dict[str, object]:
+        rules = self._planned.settings.rules
+        return {
+            "metric": self._planned.metric,
+            "n": stop.n_seen,
+            "n_samples": len(self._planned.rows),
+            "look": look,
+            "wealth": stop.wealth if isfinite(stop.wealth) else None,
+            "opponent": self._planned.cells[stop.opponent].cell_id,
+            "behind": self._race.shortfall(stop.cell),
+            "confidence": 1 - rules.alpha,
+            "margin": rules.margin,
+        }
+
+    def _line(self) -> str:
+        n_cells, n_live = len(self._planned.cells), int(self._race.live.sum())
+        return (
+            f"race: {self._race.n_seen:,} of {len(self._planned.rows):,} samples, {n_live:,} of {n_cells:,} cells "
+            f"live, {len(self.stopped):,} stopped, {self._n_saved:,} answers saved"
+        )
+
+    def live_lines(self) -> list[str]:
+        """Return a line per live cell about how far it is behind, for a sweep that ends before the race."""
+        live = np.flatnonzero(self._race.live).tolist() if self._race.n_seen else []
+        return [
+            f"race: {self._planned.cells[place].cell_id} is live after {self._race.n_seen:,} samples, at least "
+            f"{self._race.shortfall(place):.3f} behind the winner of the full run"
+            for place in live
+        ]

@@ -1,0 +1,161 @@
+"""Plans a race: which cells run it, over which samples, by which metric, and what it refuses."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from components.errors import ConfigError
+from components.protocols import AnswerMetric, Metric, RerankerSelection
+from components.records import Sample
+from components.statistics import share_asked
+from runner.engine.executors.slurm import Slurm
+from runner.engine.store import Store
+from runner.output.planned_metric import PlannedMetric, PlannedMetrics
+from runner.pipeline.planned import PlannedCell
+from runner.pipeline.race_settings import RaceSettings
+from runner.results.cell_axes import DRAWS
+from runner.results.leaderboard_order import HEADLINES
+
+_DEVIATION = 0.25
+"""Assumed standard deviation of the difference between two cells on a sample, as for the smallest detectable
+difference.
+"""
+
+_GAPS = (0.02, 0.05, 0.1)
+_FEW_SAVED = 0.1
+
+
+@dataclass(frozen=True)
+class PlannedRace:
+    """A race of `cells`, sorted by id, over the samples at `rows`, in the order of the race.
+
+    `asks` says for each cell whether it asks a model. A cell that asks none costs nothing, and is never stopped.
+    """
+
+    settings: RaceSettings
+    metric: str
+    larger_is_better: bool
+    cells: tuple[PlannedCell, ...]
+    rows: tuple[int, ...]
+    asks: tuple[bool, ...]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the plan: the promise, and the answers that a cell gives before it stops."""
+        n, rules = len(self.rows), self.settings.rules
+        lost = f"the best finisher is at most {rules.margin:g} worse than" if rules.margin else "it does not stop"
+        yield (
+            f"race: {len(self.cells):,} cells by {self.metric} over {n:,} samples. "
+            f"With probability {1 - rules.alpha:g}, {lost} the winner of the full run"
+        )
+        if not (looks := rules.looks(n)):
+            yield f"race: {n:,} samples are too few for a look (race.first_look={rules.first_look}): nothing is saved"
+            return
+        share = {gap: self._share(gap, looks[0]) for gap in _GAPS}
+        shares = ", ".join(f"{share[gap]:.0%} if it ends {gap:g} behind" for gap in _GAPS)
+        yield f"race: a cell answers about {shares} (differences assumed to have a standard deviation of {_DEVIATION})"
+        if share[_GAPS[1]] > 1 - _FEW_SAVED:
+            yield "race: little would be saved unless cells differ more than that: race=none, or set race.margin"
+
+    def _share(self, gap: float, first_look: int) -> float:
+        """Return the share of the samples that a cell answers that ends this far behind the winner."""
+        rules, n = self.settings.rules, len(self.rows)
+        errors = (gap + rules.margin) / _DEVIATION * n**0.5
+        return max(share_asked(errors, rules.alpha / 2 if rules.margin else rules.alpha), first_look / n)
+
+
+def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None) -> Iterator[str]:
+    """Yield the lines of the plan about the race that the settings ask for."""
+    if race:
+        yield from race.lines()
+    elif cells[0].request.cell.race.enabled:
+        yield "race: no cell asks a language model, so there is nothing to save: all cells run to their end"
+
+
+def plan_race(
+    cells: Sequence[PlannedCell], headline: str, store: Store, *, is_part: bool = False
+) -> PlannedRace | None:
+    """Return the race that the cells' settings ask for; None without one, or if no cell asks a model.
+
+    `headline` is the metric that ranks the cells. With `is_part`, other processes run other cells. Raises ConfigError
+    with the reasons why these cells cannot race.
+    """
+    settings = cells[0].request.cell.race
+    if not settings.enabled:
+        return None
+    if is_part:
+        raise ConfigError(["race: one process must see all cells; use hydra/launcher=grid, or race=none"])
+    asks = {cell.cell_id: any(stage.n_requests for stage in cell.graph.result.upstream()) for cell in cells}
+    if not any(asks.values()):
+        return None
+    if mistakes := list(_sweep_mistakes(cells)):
+        raise ConfigError(mistakes)
+    metrics = PlannedMetrics(cells, cells[0].graph.data, store)
+    found = _metric(metrics, settings.metric, headline)
+    if mistakes := list(_metric_mistakes(found)):
+        raise ConfigError(mistakes)
+    racing = tuple(sorted(found.cells, key=lambda cell: cell.cell_id))
+    rows = sorted(found.rows.tolist(), key=lambda row: _draw(settings.seed, metrics.samples[row]))
+    return PlannedRace(
+        settings,
+        found.name,
+        bool(found.metric.larger_is_better),
+        racing,
+        tuple(rows),
+        tuple(asks[cell.cell_id] for cell in racing),
+    )
+
+
+def _draw(seed: int, sample: Sample) -> bytes:
+    """Return the place of a sample in the random order. It depends on no other sample."""
+    return sha256(f"{seed}\0{sample.id}\0{sample.question}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _metric(metrics: PlannedMetrics, wanted: str, headline: str) -> PlannedMetric:
+    """Return the metric of the race. Raises ConfigError if no cell computes it, or no sample can have a value."""
+    if wanted and wanted not in metrics.by_name:
+        raise ConfigError([f"race.metric: got {wanted!r}, expected one of {', '.join(metrics.by_name)}"])
+    found = metrics.planned(wanted) if wanted else metrics.first([headline, *HEADLINES, *metrics.by_name])
+    if found is None or not len(found.rows):
+        raise ConfigError([f"race: no sample can have a value of {wanted or 'any metric that ranks cells'}; race=none"])
+    return found
+
+
+def _metric_mistakes(found: PlannedMetric) -> Iterator[str]:
+    """Yield the reasons why cells cannot race by a metric."""
+    metric, expected = found.metric, "name another one, such as race.metric=rouge_l, or race=none"
+    prefix = f"race.metric: {found.name}"
+    if not isinstance(metric, AnswerMetric):
+        yield f"{prefix} is no metric of answers that is computed without a judge; {expected}"
+    elif metric.larger_is_better is None:
+        yield f"{prefix} has no better direction; {expected}"
+    elif not getattr(metric, "is_share", True):
+        yield f"{prefix} has values outside [0, 1], for which the race has no error rate; {expected}"
+    elif not _is_mean(metric, found.name):
+        yield f"{prefix} is no mean over samples, so that the first samples say nothing about the rest; {expected}"
+    elif found.waits:
+        yield f"{prefix} leaves out samples depending on a cell's answers, so that cells race over others; {expected}"
+
+
+def _is_mean(metric: Metric, name: str) -> bool:
+    try:
+        means = metric.combine(name, np.array([[3.0, 4.0], [1.0, 2.0]]))
+    except Exception:  # noqa: BLE001 - a metric with other statistics than a mean may raise anything
+        return False
+    return bool(np.array_equal(means, [0.75, 0.5]))
+
+
+def _sweep_mistakes(cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Yield the reasons why the cells of this sweep cannot race."""
+    own, data = [cell.request.cell for cell in cells], cells[0].graph.data
+    if len({cell.graph.data.key for cell in cells}) > 1:
+        yield "race: cells of different data sets answer different questions; run a sweep for each data set"
+    if axes := [axis for axis in DRAWS if len({getattr(cell, axis) for cell in own}) > 1]:
+        yield f"race: the leaderboard averages the draws of {axes[0]}, and a race would stop some of them; race=none"
+    if any(isinstance(cell.reranker, RerankerSelection) for cell in own):
+        yield "race: reranker=selected chooses by all samples, before a race has asked them; race=none"
+    if len(data.n_by_turn) > 1 and any(cell.history.has_rounds for cell in own):
+        yield "race: history=own answers conversations turn by turn, which a race cannot order; race=none"
+    if isinstance(own[0].executor, Slurm):
+        yield "race: each of its rounds starts workers, which executor=slurm would queue; use another executor"

@@ -1,0 +1,45 @@
+"""The stages that score a cell on a block of the samples.
+
+A block is a data set of some of the samples, with the same corpus, and a cell has the same graph over it as over all
+samples. Replies are stored by request, so the stages over all samples find every reply to the samples of a block, and
+no key of theirs changes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.cell import Cell
+from runner.pipeline.cell_graph import graph_of
+from runner.pipeline.corpus.loaded_data import Data, Samples, SampleSet
+from runner.pipeline.scoring.answer_scores import AnswerScores
+from runner.pipeline.scoring.score_stages import Scoring
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSamples(Samples):
+    """The samples at `rows` of a data set."""
+
+    kind: ClassVar[str] = "block_samples"
+    version: ClassVar[int] = 1
+
+    rows: tuple[int, ...] = ()
+
+    def make(self, run: Run) -> SampleSet:
+        """Select the samples."""
+        whole = super().make(run)
+        return SampleSet(tuple(whole.samples[row] for row in self.rows), whole.labels)
+
+
+def block_of(data: Data, rows: Sequence[int]) -> Data:
+    """Return the data set of the samples at `rows`."""
+    return replace(data, samples=BlockSamples(data.samples.content, data.loaded, tuple(rows)), n_samples=len(rows))
+
+
+def scoring_of_block(cell: Cell, block: Data, pool: Data | None, metric: str) -> Stage[Scoring]:
+    """Return the stage that scores the answers of a cell to a block, by the component of one metric alone."""
+    scores = {name: each for name, each in cell.metrics.scores.items() if metric in each.names}
+    graph = graph_of(replace(cell, metrics=replace(cell.metrics, scores=scores)), block, pool)
+    return next(stage for stage in graph.result.scorings if isinstance(stage, AnswerScores))

@@ -1,0 +1,41 @@
+"""Settings of a race between the cells of a sweep."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.statistics import RaceRules
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """Whether cells that can no longer win stop early, and by which rules.
+
+    Cells race by `metric`, "" for the metric that ranks them. `alpha`, `margin` and `first_look` are explained in
+    `components.statistics.racing.RaceRules`. `seed` draws the order of the samples.
+    """
+
+    enabled: bool
+    metric: str = ""
+    alpha: float = 0.05
+    margin: float = 0.0
+    first_look: int = 20
+    seed: int = 0
+
+    is_axis: ClassVar[bool] = False
+
+    @property
+    def rules(self) -> RaceRules:
+        """The rules of the race."""
+        return RaceRules(self.alpha, self.margin, self.first_look)
+
+    def check(self) -> list[str]:
+        """Return an error for each number out of range."""
+        mistakes = [] if 0 < self.alpha < 1 else [f"alpha: got {self.alpha}, expected an error rate between 0 and 1"]
+        if not 0 <= self.margin < 1:
+            mistakes.append(f"margin: got {self.margin}, expected a difference of the metric from 0 to below 1")
+        if self.first_look < 1:
+            mistakes.append(f"first_look: got {self.first_look}, expected at least 1 sample")
+        return mistakes
+
+
+NO_RACE = RaceSettings(enabled=False)
