@@ -81,6 +81,10 @@ def show(console: Console, family: Family) -> None:
             console.print(escape(line))
     for cell in family.failed:
         console.print(f"[red]FAILED[/], not compared: {escape(_name(family, cell))}: {escape(cell.reason)}")
+    if stopped := family.sweep.stopped:
+        console.print(
+            f"stopped by the race, not compared: {', '.join(escape(_name(family, cell)) for cell in stopped)}"
+        )
     for cell in family.without_value:
         console.print(f"no value, not compared: {escape(_name(family, cell))}")
     for cell in family.apart:

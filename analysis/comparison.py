@@ -203,7 +203,7 @@ def compare_cells(
         n_clusters=len(np.unique(joined.clusters)),
         n_effective=0.0,
         left_out_differ=joined.left_out_differ,
-        failed=tuple(cell for cell in sweep.cells if cell.status != OK),
+        failed=sweep.failed,
         without_value=tuple(cell for cell in sound if cell not in valued),
         apart=joined.apart,
     )
@@ -345,6 +345,7 @@ def as_record(family: Family) -> dict[str, object]:
         "cells": [_row_record(row) for row in family.rows],
         "not_distinguishable": [row.standing.cell.cell_id for row in family.not_distinguishable],
         "failed": {cell.cell_id: cell.reason for cell in family.failed},
+        "stopped": {cell.cell_id: cell.reason for cell in family.sweep.stopped},
         "without_value": [cell.cell_id for cell in family.without_value],
         "without_common_sample": [cell.cell_id for cell in family.apart],
     }

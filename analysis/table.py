@@ -139,7 +139,7 @@ def show_beside(console: Console, beside: Beside) -> None:
     for line in (*published.missing_lines(beside), *_differences(beside), *_left_over(beside)):
         console.print(escape(line))
     for cell in beside.failed:
-        console.print(f"[red]FAILED[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
+        console.print(f"[red]{cell.status}[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
     _show_source(console, beside.table)
 
 

@@ -21,7 +21,7 @@ from components.statistics.racing import Race, RaceRules, share_asked
 from runner.results import common_samples, load
 
 ALPHA = 0.05
-N_SWEEPS, N_ORDERS = 2000, 500
+N_SWEEPS, N_ORDERS, _N_ORDERS_OF_MANY = 2000, 500, 100
 _N_SAMPLES, _N_CELLS = 300, 10
 _MARGINS = (0.005, 0.01, 0.02)
 
@@ -100,7 +100,7 @@ def measure(settings: Settings) -> list[Measure]:
     """Return the rates of simulated and of replayed races."""
     return [
         *(each for kind in KINDS for margin in (0.0, _MARGINS[-1]) for each in _of_kind(kind, margin)),
-        *(each for name, scores in _stored(settings) for each in _of_sweep(name, scores)),
+        *(each for stored in _stored(settings) for each in _of_sweep(*stored)),
     ]
 
 
@@ -113,13 +113,14 @@ def _of_kind(kind: str, margin: float) -> Iterator[Measure]:
     yield Measure(f"{name}: asked", float(np.mean([each.share for each in races])), "", "share of the answers")
 
 
-def _of_sweep(name: str, scores: Scores) -> Iterator[Measure]:
+def _of_sweep(name: str, scores: Scores, margins: Sequence[float] = ()) -> Iterator[Measure]:
     behind, expected = forecast(scores)
     size = f"{len(scores)} samples x {scores.shape[1]} cells"
-    for margin in (0.0, *_MARGINS):
-        races = replays(scores, RaceRules(ALPHA, margin))
+    n_orders = N_ORDERS if len(scores) <= 1000 else _N_ORDERS_OF_MANY
+    for margin in (0.0, *margins):
+        races = replays(scores, RaceRules(ALPHA, margin), n_orders)
         own = f"{name}, margin {margin:g}" if margin else name
-        yield from _rates(own, f"of {N_ORDERS} orders, {size}", races, margin)
+        yield from _rates(own, f"of {n_orders} orders, {size}", races, margin)
         bound = Bound(round(expected + 0.1, 2)) if len(scores) >= 200 else None
         detail = f"share of the answers; median z {behind:.1f}, forecast {expected:.2f}"
         yield Measure(f"{own}: asked", float(np.mean([each.share for each in races])), "", detail, bound)
@@ -143,12 +144,12 @@ _GRID = {
 _FAST = ("tracking=none", "run.progress=false", "run.pictures=none", "metrics.interval.n_resamples=100")
 
 
-def _stored(settings: Settings) -> Iterator[tuple[str, Scores]]:
-    """Yield the scores of stored sweeps by name."""
+def _stored(settings: Settings) -> Iterator[tuple[str, Scores] | tuple[str, Scores, Sequence[float]]]:
+    """Yield the names and the scores of stored sweeps, and the margins to try."""
     demo, part = settings.scratch / "demo", settings.scratch / "crud_rag"
     sweep.run(demo, None, *_FAST, *sweep.overrides_of(_GRID))
     rouge_l = _scores(demo, "rouge_l")
-    yield "demo, ROUGE-L", rouge_l
+    yield "demo, ROUGE-L", rouge_l, _MARGINS
     yield "demo, passage coverage", _scores(demo, "passage_coverage")
     for n_samples in (1000, 4000):
         drawn = np.random.default_rng(n_samples).integers(len(rouge_l), size=n_samples)

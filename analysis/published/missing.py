@@ -63,7 +63,7 @@ def _rows(beside: Beside) -> Iterator[str]:
 
 def _why_no_row(table: PrintedTable, row: Row, sound: Sequence[CellResult], failed: Sequence[CellResult]) -> str:
     if broken := [cell for cell in failed if fits(table, row, cell)]:
-        return f"its cell FAILED ({_ids(broken)})"
+        return f"its cell {broken[0].status} ({_ids(broken)})"
     levels = table.own_levels(row)
     if unknown := [level.printed for level in levels if not level.axes]:
         return f"nothing here corresponds to {', '.join(unknown)}"

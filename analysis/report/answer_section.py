@@ -7,7 +7,7 @@ from analysis.report.source import ReportSource
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import Prose, count, digits_of, listed, number, prose
-from runner.results import NO_QUALITY, OK, CellResult, Choice, SubsetMetric, choice_text, choose, samples_text
+from runner.results import NO_QUALITY, CellResult, Choice, SubsetMetric, choice_text, choose, samples_text
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _no_answer(source: ReportSource) -> Prose:
     cells = source.sweep.cells
     if not cells:
         return prose(f"No cell of this sweep has a result yet: {count(len(source.sweep.unfinished), 'cell')} to go.")
-    failed = [cell for cell in cells if cell.status != OK]
+    failed = source.sweep.failed
     if failed:
         return prose(
             "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", "."

@@ -12,7 +12,6 @@ from runner.console.prose import count, digits_of, listed, number
 from runner.results import (
     CONTEXT_TOKENS,
     COSTS,
-    OK,
     CellResult,
     SubsetMetric,
     groups_note,
@@ -88,35 +87,41 @@ class CellTable:
 class Cells:
     """Tables of all cells by each metric that some cell has, the main metric first.
 
-    `failed` are failed cells with the reason, and `unfinished` cells have no result yet. `why_no_tables` is "" if there
-    is a table.
+    `failed` are failed cells with the reason, `stopped` are cells that a race stopped, and `unfinished` cells have no
+    result yet. `why_no_tables` is "" if there is a table.
     """
 
     axes: tuple[str, ...]
     tables: tuple[CellTable, ...]
     failed: tuple[tuple[str, tuple[str, ...]], ...]
+    stopped: tuple[tuple[str, tuple[str, ...]], ...]
     unfinished: tuple[str, ...]
     why_no_tables: str
 
 
 def gather(source: ReportSource) -> Cells:
     """Return the tables of all metrics of the report."""
-    reasons: dict[str, list[str]] = {}
-    for cell in source.sweep.cells:
-        if cell.status != OK:
-            reasons.setdefault(cell.reason or "unknown reason", []).append(source.names.short(cell))
     valued = [compared for compared in source.compared if source.valued(compared.metric)]
     return Cells(
         tuple(source.names.axes),
         tuple(_table(source, compared) for compared in valued),
-        tuple((reason, tuple(cells)) for reason, cells in reasons.items()),
+        _by_reason(source, source.sweep.failed),
+        _by_reason(source, source.sweep.stopped),
         source.sweep.unfinished,
         "" if valued else _why_no_tables(source),
     )
 
 
+def _by_reason(source: ReportSource, cells: Iterable[CellResult]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the reasons of cells without numbers, each with the names of its cells."""
+    reasons: dict[str, list[str]] = {}
+    for cell in cells:
+        reasons.setdefault(cell.reason or "unknown reason", []).append(source.names.short(cell))
+    return tuple((reason, tuple(names)) for reason, names in reasons.items())
+
+
 def _why_no_tables(source: ReportSource) -> str:
-    failed = sum(cell.status != OK for cell in source.sweep.cells)
+    failed = len(source.sweep.failed)
     if failed and failed == len(source.sweep.cells):
         cells = "the only cell" if failed == 1 else f"all {failed:,} cells"
         return f"No table, because {cells} failed: the reasons are below."

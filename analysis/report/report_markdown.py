@@ -102,6 +102,11 @@ def _cells(report: Report) -> Iterator[str]:
         yield "Cells that failed:"
         yield ""
         yield from (f"- {plain(', '.join(names))}: {plain(reason)}" for reason, names in report.cells.failed)
+    if report.cells.stopped:
+        yield ""
+        yield "Cells that the race stopped. They can no longer win, and are not part of the other tables:"
+        yield ""
+        yield from (f"- {plain(', '.join(names))}: {plain(reason)}" for reason, names in report.cells.stopped)
     if report.cells.unfinished:
         yield ""
         yield f"No result yet: {plain(', '.join(report.cells.unfinished))}."

@@ -97,13 +97,19 @@ def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
 
 def _cells(source: ReportSource) -> Iterator[TrustCheck]:
     sweep = source.sweep
-    if failed := [cell for cell in sweep.cells if cell.status != OK]:
+    if failed := sweep.failed:
         text = f"{len(failed)} of {count(len(sweep.cells), 'cell')}: nothing here says how good they are."
         yield TrustCheck(WARNING, "Cells failed", text)
+    if sweep.stopped:
+        text = (
+            f"{len(sweep.stopped)} of {count(len(sweep.cells), 'cell')}, which can no longer win. They are not missing "
+            "at random: effects of axes and all other tables cover the other cells only."
+        )
+        yield TrustCheck(NOTE, "The race stopped cells", text)
     if sweep.unfinished:
         text = f"{count(len(sweep.unfinished), 'cell')} without a result yet: another one may turn out the best."
         yield TrustCheck(WARNING, "The sweep is unfinished", text)
-    if not failed and not sweep.unfinished:
+    if not failed and not sweep.stopped and not sweep.unfinished:
         yield TrustCheck(FINE, "Every cell has a result", f"{count(len(sweep.cells), 'cell')}, none failed.")
 
 

@@ -34,6 +34,7 @@ GROUPS = {
     "judge": "model that grades answers",
     "prices": "prices of tokens",
     "executor": "where stages run",
+    "race": "stops cells that cannot win",
     "tracking": "log of the results",
     "sweeps": "presets: -m +sweeps=NAME",
 }

@@ -113,12 +113,12 @@ def _draw(seed: int, sample: Sample) -> bytes:
 
 
 def _metric(metrics: PlannedMetrics, wanted: str, headline: str) -> PlannedMetric:
-    """Return the metric of the race. Raises ConfigError if no cell computes it, or no sample can have a value."""
+    """Return the metric of the race. Raises ConfigError if no cell computes it."""
     if wanted and wanted not in metrics.by_name:
         raise ConfigError([f"race.metric: got {wanted!r}, expected one of {', '.join(metrics.by_name)}"])
     found = metrics.planned(wanted) if wanted else metrics.first([headline, *HEADLINES, *metrics.by_name])
-    if found is None or not len(found.rows):
-        raise ConfigError([f"race: no sample can have a value of {wanted or 'any metric that ranks cells'}; race=none"])
+    if found is None:
+        raise ConfigError(["race: no sample can have a value of a metric that ranks cells; race=none"])
     return found
 
 
@@ -134,6 +134,8 @@ def _metric_mistakes(found: PlannedMetric) -> Iterator[str]:
         yield f"{prefix} has values outside [0, 1], for which the race has no error rate; {expected}"
     elif not _is_mean(metric, found.name):
         yield f"{prefix} is no mean over samples, so that the first samples say nothing about the rest; {expected}"
+    elif not len(found.rows):
+        yield f"{prefix} has no value for any sample; {expected}"
     elif found.waits:
         yield f"{prefix} leaves out samples depending on a cell's answers, so that cells race over others; {expected}"
 

@@ -8,7 +8,7 @@ from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import printable
 from runner.output.standings import Standings, untested_advice
-from runner.results import OK, CellResult, SweepResult, larger_is_better
+from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
 
@@ -49,7 +49,9 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
     base = common_base((cell.axes for cell in cells), axes)
     n_complete = sum(cell.status == OK for cell in cells)
     swept = "; ".join(f"{axis} = {swept_values(sweep, axis)}" for axis in axes)
-    table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete."
+    n_stopped = sum(cell.status == STOPPED for cell in cells)
+    stopped = f", {n_stopped} stopped by the race" if n_stopped else ""
+    table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete{stopped}."
     samples = f" **[Samples of the first cells side by side]({pages.samples})**." if pages.samples else ""
     here = _escape(str(folder))
     report = (

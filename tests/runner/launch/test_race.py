@@ -10,9 +10,23 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table
 
-from runner.results import OK, STOPPED, CellResult, load
+from analysis.__main__ import main
+from runner.results import OK, STOPPED, CellResult, load, read_cells
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
-from tests.runner.sweeping import cells_in, metrics_text, own_data, run_small, sweep_in
+from tests.runner.sweeping import (
+    QUIET,
+    SMALL,
+    cells_in,
+    end_group,
+    metrics_text,
+    own_data,
+    run_command,
+    run_small,
+    start_command,
+    sweep_in,
+    sweeps,
+    wait_until,
+)
 
 N = 60
 MODELS = ("m90", "m85", "m30", "m05")
@@ -95,6 +109,97 @@ class TestRace:
         for cell_id in finishers:
             assert raced[cell_id] == whole[cell_id]
             assert table_of(tmp_path, "a-sweep", cell_id) == table_of(tmp_path, "whole", cell_id)
+
+    def test_a_killed_race_stops_the_same_cells_and_repeats_no_stored_request(
+        self, tmp_path: Path, server: ChatServer
+    ) -> None:
+        (tmp_path / "whole").mkdir()
+        (tmp_path / "killed").mkdir()
+        assert run_small(tmp_path / "whole", *cells_of(tmp_path / "whole", server, *RACE)) == 0
+        expected = {model: cell.race for model, cell in by_model(tmp_path / "whole").items()}
+        n_needed = len(server.requests)
+        folder = tmp_path / "killed"
+        (cell,) = cells_of(folder, server, *RACE, models=(",".join(MODELS),))
+        command = ("-m", *SMALL, *QUIET, *cell)
+        server.requests.clear()
+        n_kills = 0
+        for moment in range(20, n_needed, n_needed // 5):
+            process = start_command(folder, *command)
+            wait_until(lambda limit=moment: len(server.requests) >= limit, process, timeout_s=300)
+            end_group(process)
+            process.communicate(timeout=60)
+            n_kills += 1
+        ended = run_command(folder, *command, timeout_s=600)
+        assert ended.returncode == 0, ended.stderr
+        found = {cell.config["llm"]["model"]: cell.race for cell in read_cells(sweeps(folder)[-1])}
+        assert found == expected
+        assert len({str(request) for request in server.requests}) == n_needed
+        assert len(server.requests) <= n_needed + n_kills * 8, "only requests on their way are repeated"
+
+    def test_readers_of_results_use_finishers_and_say_so(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run_small(tmp_path, *cells_of(tmp_path, server, *RACE))
+        shown = capsys.readouterr().out
+        assert "m30" in shown.partition("Stopped by the race: 2 of 4 cells")[2]
+        assert "FAILED" not in shown
+        folder = tmp_path / "results" / "a-sweep"
+        table = (folder / "leaderboard.csv").read_text(encoding="utf-8").splitlines()
+        assert [line.split(",")[1] for line in table] == ["status", OK, OK, STOPPED, STOPPED]
+        found = load(folder)
+        assert {cell.config["llm"]["model"] for cell in found.ranked("em")} == {"m90", "m85"}
+        assert {cell.config["llm"]["model"] for cell in found.stopped} == {"m30", "m05"}
+        assert found.left_out(2) == "2 of 4 cells were stopped by the race, and are not part of this"
+        for command in (["compare", str(folder)], ["effects", str(folder), "--metric", "em"], ["pareto", str(folder)]):
+            assert main(command) == 0
+            assert "stopped by the race" in capsys.readouterr().out.replace("\n", " "), command
+        assert main(["report", str(folder)]) == 0
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert "Cells that the race stopped" in page
+        assert "Cells that failed" not in page
+
+    def test_a_budget_tells_how_far_live_cells_are_behind(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.max_requests=90")) == 3
+        assert " is live after 20 samples, at least 0." in capsys.readouterr().out
+        assert sweep_in(tmp_path).status == "INTERRUPTED"
+
+
+class TestRefused:
+    """Before the first request."""
+
+    @pytest.mark.parametrize(
+        ("more", "why"),
+        [
+            (("race.metric=ndcg@10",), "ndcg@10 is no metric of answers"),
+            (("race.metric=bleu",), "bleu is no mean over samples"),
+            (("race.metric=length",), "length has no better direction"),
+            (("race.metric=rouge",), "race.metric: got 'rouge', expected one of"),
+            (("race.alpha=1.5",), "alpha: got 1.5, expected an error rate"),
+            (("race.margin=1",), "margin: got 1.0, expected a difference"),
+        ],
+    )
+    def test_a_setting_is_refused_with_the_reason(
+        self, more: tuple[str, ...], why: str, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        cells = cells_of(tmp_path, server, "race=betting", *more)
+        with_all = [[each for each in cell if not each.startswith("~")] for cell in cells]
+        assert run_small(tmp_path, *with_all) == 2
+        assert why in capsys.readouterr().err
+        assert not server.requests
+
+    def test_draws_are_refused(self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
+        (cell,) = cells_of(tmp_path, server, *RACE, models=("m90",))
+        assert run_small(tmp_path, (*cell, "repeat=0"), (*cell, "repeat=1")) == 2
+        assert "race: the leaderboard averages the draws of repeat" in capsys.readouterr().err
+
+    def test_a_sweep_without_a_language_model_runs_to_its_end(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, ("race=betting", "top_k=1"), ("race=betting", "top_k=3")) == 0
+        assert "race: no cell asks a language model, so there is nothing to save" in capsys.readouterr().out
+        assert {cell.status for cell in cells_in(tmp_path)} == {OK}
 
 
 def table_of(folder: Path, sweep_id: str, cell_id: str) -> pa.Table:
