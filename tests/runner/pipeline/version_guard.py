@@ -27,6 +27,7 @@ import runner.pipeline
 from runner.engine.identity import key_of
 from runner.engine.stage import Stage
 from runner.engine.store import Store
+from runner.pipeline.race_blocks import block_of
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 
 TABLE = Path(__file__).with_name("versions.json")
@@ -78,6 +79,9 @@ def _computed(store: Store, names: Collection[str]) -> dict[str, Row]:
         run_all(store, graph.result)
         for stage in graph.result.upstream():
             found[stage.kind][stage.key] = stage
+        block = block_of(graph.data, (1, 0)).samples  # no cell has it: a race alone reads blocks of samples
+        run_all(store, block)
+        found[block.kind][block.key] = block
     return {kind: _row(stages, store) for kind, stages in found.items()}
 
 
