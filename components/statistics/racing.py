@@ -4,13 +4,13 @@ All cells answer the same samples, in one random order. At a look, a cell is sto
 that it wins the full run. The only randomness is the order, so the scores may be skewed, dependent or clustered, and no
 correction for the number of cells is needed.
 
-For cell i, H(i) says that in the full run its sum is at least that of every other cell. Its opponent j is the leader at
-the last look. S is the sum of the differences D = x(i) - x(j) over the first t - 1 of N samples. Then H(i) implies that
-the other samples average at least
+For cell i, H(i) says that in the full run its sum is at least that of every other cell. Its opponent j led a few
+samples ago. S is the sum of the differences D = x(i) - x(j) over the first t - 1 of N samples. Then H(i) implies that
+the differences of the other samples average at least
 
     m = -S / (N - t + 1),
 
-and the wealth of a gambler who bets on the opposite, the product of 1 - b (D - m) with 0 <= b <= .75 / (1 - m), is a
+and the wealth of a gambler who bets on the opposite, the product of 1 - b (D - m) with 0 <= b <= .9 / (1 - m), is a
 non-negative supermartingale: under H(i) it ever reaches 1 / alpha with probability alpha at most (Ville). H(i) speaks
 of all opponents, so the opponent may change. If m exceeds 1, cell i cannot catch up even with perfect scores.
 
@@ -24,11 +24,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST = 0.75
+_MOST = 0.9
 """The largest share of the wealth that a bet may lose."""
 
 _VARIANCE = 0.06
 """Variance of a difference before any was seen. It counts as one sample."""
+
+_EVERY = 5
+"""Samples after which the leader is determined again."""
 
 _TOLERANCE = 1e-9
 
@@ -106,7 +109,7 @@ class Race:
     """A race of `n_cells` over `n_samples`. Cells that are not `stoppable`, bool[n_cells], are opponents only.
 
     Its decisions depend on nothing but the scores. Without a margin, a cell stops when its wealth reaches 1 / alpha.
-    With a margin, a cell that has led at a look stops only if it is worse than another one, at alpha / (2 n_cells); the
+    With a margin, a cell that was an opponent stops only if it is worse than another one, at alpha / (2 n_cells); the
     others stop if none of them is better than all by the margin, at alpha / 2. A cell that stopped within the margin of
     another one therefore never was an opponent, and losses do not add up.
     """
@@ -127,27 +130,39 @@ class Race:
         """bool[n_cells], False for the cells that were stopped."""
         self.n_seen = 0
         self.leader: int | None = None
-        """The live cell with the largest sum at the last look, the first of equal ones. None before the first look."""
+        """The live cell with the largest sum, the first of equal ones. None before the first samples."""
 
     def look(self, scores: Floats) -> list[Stop]:
         """Add the scores of the next samples, float64[n, n_cells] in [0, 1] with larger ones better, and decide.
 
         The scores of stopped cells are ignored. Returns the cells that stop now, in order.
         """
-        if self.leader is not None:
-            self._bet(scores, self.leader)
-        self._scores[self.n_seen : self.n_seen + len(scores)] = np.where(self.live, scores, np.nan)
-        self.n_seen += len(scores)
-        sums = np.where(self.live, self._scores[: self.n_seen].sum(axis=0), -np.inf)
-        self.leader = leader = int(sums.argmax())
-        self._has_led[leader] = True
+        for first in range(0, len(scores), _EVERY):
+            self._add(scores[first : first + _EVERY])
+        sums, leader = self._sums(), self.leader
+        assert leader is not None, "a look has samples"
         wealth = np.exp(np.minimum(self._deciding(self._peak), 700.0))
         margin = self._deciding(np.array(self._margins)[:, np.newaxis])
         lost = self._n_samples * margin - (sums - sums[leader]) > self._n_samples - self.n_seen + _TOLERANCE
         wealth = np.where(lost, np.inf, wealth)
-        stopped = np.flatnonzero(self.live & self._stoppable & (wealth >= 1 / self._levels()))
-        self.live[stopped[stopped != leader]] = False
-        return [Stop(cell, self.n_seen, leader, float(wealth[cell])) for cell in stopped.tolist() if cell != leader]
+        is_stopped = self.live & self._stoppable & (wealth >= 1 / self._levels())
+        is_stopped[leader] = False
+        self.live &= ~is_stopped
+        stopped = np.flatnonzero(is_stopped).tolist()
+        return [Stop(cell, self.n_seen, leader, float(wealth[cell])) for cell in stopped]
+
+    def _add(self, scores: Floats) -> None:
+        """Bet on some samples, add them, and determine the leader."""
+        if self.leader is not None:
+            self._bet(scores, self.leader)
+            self._has_led[self.leader] = True
+        self._scores[self.n_seen : self.n_seen + len(scores)] = np.where(self.live, scores, np.nan)
+        self.n_seen += len(scores)
+        self.leader = int(self._sums().argmax())
+
+    def _sums(self) -> Floats:
+        """Return the sums of the scores of live cells; minus infinity for the others."""
+        return np.where(self.live, self._scores[: self.n_seen].sum(axis=0), -np.inf)
 
     def shortfall(self, cell: int) -> float:
         """Return a lower bound of how far a cell is behind the winner of the full run, at confidence 1 - alpha.
