@@ -127,7 +127,7 @@ class Race:
         self._peak = np.zeros((len(self._margins), n_cells))
         self._bets: list[Bets] = []
         self.live = np.ones(n_cells, dtype=np.bool_)
-        """bool[n_cells], False for the cells that were stopped."""
+        """bool[n_cells], False for the cells that were stopped or left."""
         self.n_seen = 0
         self.leader: int | None = None
         """The live cell with the largest sum, the first of equal ones. None before the first samples."""
@@ -150,6 +150,12 @@ class Race:
         self.live &= ~is_stopped
         stopped = np.flatnonzero(is_stopped).tolist()
         return [Stop(cell, self.n_seen, leader, float(wealth[cell])) for cell in stopped]
+
+    def leave(self, cell: int) -> None:
+        """Take a cell out of the race that has no further scores, because it failed."""
+        self.live[cell] = False
+        if self.leader == cell:
+            self.leader = None
 
     def _add(self, scores: Floats) -> None:
         """Bet on some samples, add them, and determine the leader."""
@@ -202,7 +208,8 @@ class Race:
 
     def _deciding(self, by_margin: Floats) -> Floats:
         """Return for each cell the value of the margin that decides about it, from float64[n_margins, n_cells or 1]."""
-        return np.where(self._has_led, by_margin[0], by_margin[-1])
+        deciding: Floats = np.where(self._has_led, by_margin[0], by_margin[-1])
+        return deciding
 
     def _levels(self) -> Floats:
         """Return the error rate at which each cell may stop now."""

@@ -11,7 +11,6 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from components.records import ScoreState
 from components.statistics import Race, Stop
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
@@ -25,6 +24,9 @@ from runner.pipeline.scoring.score_stages import Scoring
 RunStages = Callable[[Sequence[AnyStage]], Iterable[StageRun]]
 Floats = NDArray[np.float64]
 
+_MOST_LIVE = 10
+"""Live cells that are listed if a budget ends the sweep."""
+
 
 class SweepRace:
     """The race of one sweep."""
@@ -35,6 +37,7 @@ class SweepRace:
         self._store = store
         self._announce = announce
         self._race = Race(len(planned.cells), len(planned.rows), planned.settings.rules, planned.asks)
+        self._n_failed = np.zeros(len(planned.cells), dtype=np.int64)
         self._n_saved = 0
         self.stopped: dict[str, dict[str, object]] = {}
         """By id of the cells that were stopped, what `CellResult.race` records about it."""
@@ -54,7 +57,8 @@ class SweepRace:
     def _round(self, rows: Sequence[int], run_stages: RunStages) -> Floats:
         """Return the scores of the live cells on these samples, float64[n_rows, n_cells], larger ones better.
 
-        A cell whose stages fail leaves the race. It runs to its end, which reports the failure.
+        A cell whose stages fail, or with too many failed answers, leaves the race. It runs to its end, which reports
+        the failure.
         """
         planned, live = self._planned, np.flatnonzero(self._race.live).tolist()
         block = block_of(planned.cells[0].graph.data, rows)
@@ -67,20 +71,20 @@ class SweepRace:
         failed = {run.key for run in run_stages(plan.order) if run.failed}
         scores = np.full((len(rows), len(planned.cells)), np.nan)
         for place, stage in stages.items():
-            if stage.key in failed:
-                self._race.live[place] = False
-            else:
-                scores[:, place] = self._scores(stage)
+            own = np.full(len(rows), np.nan) if stage.key in failed else self._scores(stage)
+            scores[:, place] = np.nan_to_num(own)
+            self._n_failed[place] += np.isnan(own).sum()
+            most = planned.cells[place].request.cell.run.max_failure_rate * len(planned.rows)
+            if stage.key in failed or self._n_failed[place] > most:
+                self._race.leave(place)
         return scores
 
     def _scores(self, stage: Stage[Scoring]) -> Floats:
-        """Return the scores of a cell. A sample without a value, such as a failed answer, has the worst score."""
+        """Return the scores of a cell; NaN for a failed answer, which counts as the worst score."""
         table = read_kept(stage, self._store, lambda entry: stage.codec.decode(entry.parts())).scores
-        metric = self._planned.metric
-        has_value = np.array(table[f"score_state/{metric}"].to_pylist()) == ScoreState.VALUE
-        values = np.nan_to_num(table[f"score/{metric}"].to_numpy())
+        values: Floats = table[f"score/{self._planned.metric}"].to_numpy()
         scores: Floats = np.clip(values if self._planned.larger_is_better else 1 - values, 0, 1)
-        return np.where(has_value, scores, 0.0)
+        return scores
 
     def _record(self, stop: Stop, look: int) -> dict[str, object]:
         rules = self._planned.settings.rules
@@ -104,10 +108,12 @@ class SweepRace:
         )
 
     def live_lines(self) -> list[str]:
-        """Return a line per live cell about how far it is behind, for a sweep that ends before the race."""
+        """Return lines about how far the first live cells are behind, for a sweep that ends before all is asked."""
         live = np.flatnonzero(self._race.live).tolist() if self._race.n_seen else []
-        return [
-            f"race: {self._planned.cells[place].cell_id} is live after {self._race.n_seen:,} samples, at least "
-            f"{self._race.shortfall(place):.3f} behind the winner of the full run"
-            for place in live
+        behind = sorted((self._race.shortfall(place), self._planned.cells[place].cell_id) for place in live)
+        lines = [
+            f"race: {cell_id} is live after {self._race.n_seen:,} samples, at least {shortfall:.3f} behind the winner"
+            for shortfall, cell_id in behind[:_MOST_LIVE]
         ]
+        more = len(behind) - _MOST_LIVE
+        return [*lines, *([f"race: {more:,} more cells are live, further behind or as far"] if more > 0 else [])]

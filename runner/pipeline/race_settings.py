@@ -8,7 +8,7 @@ from components.statistics import RaceRules
 
 @dataclass(frozen=True)
 class RaceSettings:
-    """Whether cells that can no longer win stop early, and by which rules.
+    """Rules by which cells that can no longer win stop early. No cell stops unless the race is `enabled`.
 
     Cells race by `metric`, "" for the metric that ranks them. `alpha`, `margin` and `first_look` are explained in
     `components.statistics.racing.RaceRules`. `seed` draws the order of the samples.

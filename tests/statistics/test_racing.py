@@ -130,6 +130,18 @@ def test_a_live_cell_leads_at_every_look(seed: int, scores: object) -> None:
         assert sums[race.leader] == pytest.approx(sums[race.live].max())
 
 
+def test_a_cell_that_leaves_is_no_opponent_and_the_others_race_on() -> None:
+    scores = graded(1)
+    race = Race(6, 300, RULES)
+    stops = race.look(scores[:10])
+    race.leave(5)
+    scores[:, 5] = np.nan
+    for n_seen in RULES.looks(300):
+        stops += race.look(scores[race.n_seen : n_seen])
+    assert race.live.tolist() == [False, False, False, False, True, False]
+    assert {stop.opponent for stop in stops} == {4}
+
+
 class TestErrorRate:
     """The short form of `python -m benchmarks racing`."""
 

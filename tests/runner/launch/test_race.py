@@ -4,6 +4,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from pyarrow.parquet import read_table
 
 from analysis.__main__ import main
-from runner.results import OK, STOPPED, CellResult, load, read_cells
+from runner.results import FAILED, OK, STOPPED, CellResult, load, read_cells
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.sweeping import (
     QUIET,
@@ -61,6 +62,10 @@ def cells_of(folder: Path, server: ChatServer, *more: str, models: tuple[str, ..
 
 def by_model(folder: Path, sweep_id: str = "a-sweep") -> dict[str, CellResult]:
     return {cell.config["llm"]["model"]: cell for cell in cells_in(folder, sweep_id)}
+
+
+def has_received(server: ChatServer, n_requests: int) -> bool:
+    return len(server.requests) >= n_requests
 
 
 def n_asked(server: ChatServer) -> Counter[str]:
@@ -125,7 +130,7 @@ class TestRace:
         n_kills = 0
         for moment in range(20, n_needed, n_needed // 5):
             process = start_command(folder, *command)
-            wait_until(lambda limit=moment: len(server.requests) >= limit, process, timeout_s=300)
+            wait_until(partial(has_received, server, moment), process, timeout_s=300)
             end_group(process)
             process.communicate(timeout=60)
             n_kills += 1
@@ -164,6 +169,14 @@ class TestRace:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.max_requests=90")) == 3
         assert " is live after 20 samples, at least 0." in capsys.readouterr().out
         assert sweep_in(tmp_path).status == "INTERRUPTED"
+
+    def test_a_cell_that_fails_leaves_the_race_and_is_reported(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        server.script = lambda request, n: Reply(status=404) if request["model"] == "m95" else reply(request, n)
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, models=("m95", "m90", "m05"))) == 1
+        found = by_model(tmp_path)
+        assert {model: cell.status for model, cell in found.items()} == {"m95": FAILED, "m90": OK, "m05": STOPPED}
 
 
 class TestRefused:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runner.results import read_cells
 from tests.extras import skip_without
 from tests.runner.engine.executors.ray_bed import SECRETS, Bed, bed
 from tests.runner.sweeping import FEW_METRICS, REPOSITORY, SMALL, metrics_text, only_sweep, run_small, wait_until
@@ -167,3 +168,17 @@ def test_a_sweep_gives_the_same_numbers_and_keeps_secrets(cluster: Bed, tmp_path
     for secret in SECRETS.values():
         assert [path for path in written if secret.encode() in path.read_bytes()] == []
         assert secret not in output
+
+
+def test_a_race_stops_the_same_cells(cluster: Bed, tmp_path: Path) -> None:
+    folder, replies = _folder(cluster, "race"), ("{question}", "nothing")
+    race = (*FEW_METRICS, "dataset.limit=80", "llm=scripted", "race=betting", "race.metric=rouge_l")
+    ray = ("tracking=none", "executor=ray", f"run.results_dir={folder / 'results'}")
+    process = cluster.command("-m", "runner", "-m", *SMALL, *race, *ray, f"llm.reply='{replies[0]}','{replies[1]}'")
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output
+    assert run_small(tmp_path, *((*race, "executor=local", f"llm.reply='{reply}'") for reply in replies)) == 0
+    assert metrics_text(only_sweep(folder)) == metrics_text(only_sweep(tmp_path))
+    here, there = ({cell.cell_id: cell.race for cell in read_cells(only_sweep(place))} for place in (tmp_path, folder))
+    assert here == there
+    assert sorted(map(bool, here.values())) == [False, True]
