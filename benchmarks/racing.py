@@ -156,7 +156,7 @@ def _stored(settings: Settings) -> Iterator[tuple[str, Scores] | tuple[str, Scor
         yield f"demo drawn to {n_samples:,}, ROUGE-L", rouge_l[drawn]
     scale = settings.scale
     crud_rag.write_subset(settings.crud_rag, part / "data", scale.n_subset_documents, scale.n_subset_items)
-    grid = {**_GRID, "top_k": ("2", "8")}
+    grid = {"chunk.size": ("128", "512"), "retriever": ("bm25", "hybrid"), "top_k": ("2", "8")}
     sweep.run(part, part / "data", *_FAST, *sweep.overrides_of(grid))
     yield "CRUD-RAG, a part, ROUGE-L", _scores(part, "rouge_l")
 

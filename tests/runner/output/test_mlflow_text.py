@@ -35,13 +35,16 @@ def described(
     samples: str = "",
     report: str = "",
     tied: tuple[str, ...] = (),
+    without_value: str = "FAILED",
 ) -> str:
-    """`tied` are the ids of cells that may be the best, if they were tested."""
+    """`tied` are the ids of cells that may be the best, if they were tested. Cells without a value have the status
+    `without_value`.
+    """
     made = [cell(f"cell{n}", value) for n, value in enumerate(values)]
     cells = [
         replace(
             own,
-            status="FAILED" if own.value("accuracy") is None else "OK",
+            status=without_value if own.value("accuracy") is None else "OK",
             metrics={"overall": {"accuracy": own.metrics["overall"]["accuracy"]}},
             ranking_metrics=(),
         )
@@ -55,6 +58,12 @@ def described(
     choice = choose(groups, [True] * len(groups), ordered, "accuracy", means) if tied else None
     standings = Standings(ordered, metrics if ordered[0].status == "OK" else [], choice=choice)
     return description(sweep, FOLDER, standings, ["retriever", "top_k"], Pages("http://here", samples, report))
+
+
+def test_a_description_counts_the_cells_that_a_race_stopped() -> None:
+    text = described(0.5, 0.4, None, without_value="STOPPED")
+    assert "2 of 3 complete, 1 stopped by the race." in text
+    assert "stopped" not in described(0.5, None)
 
 
 def test_a_description_begins_with_the_cell_to_take() -> None:

@@ -1,6 +1,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from runner.output import mlflow_files, mlflow_rows
 from runner.output.mlflow_metrics import logged_metrics, metric_name
 from runner.output.mlflow_runs import Tracker
 from runner.output.tracking import default_uri
-from runner.results import CellResult, read_cells, read_sweep
+from runner.results import STOPPED, CellResult, read_cells, read_sweep, write_cell
 from runner.results import loaded_sweep as loaded
 from runner.results.leaderboard_order import N_FIRST, headlines
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
@@ -285,6 +286,19 @@ class TestTwice:
             and run.data.tags["cell_id"] == bm25.cell_id
         ]
         assert [bool(run.data.metrics) for run in of_the_cell] == [True]
+
+
+def test_a_cell_that_a_race_stopped_is_logged_as_killed(tracked_run: Path, tmp_path: Path) -> None:
+    folder, uri = tmp_path / "results" / "raced", f"sqlite:///{tmp_path / 'mlflow.db'}"
+    shutil.copytree(only_sweep(tracked_run), folder)
+    *_, last = read_cells(folder)
+    stopped = replace(last, status=STOPPED, reason="stopped", metrics={}, race={"n": 40, "behind": 0.1})
+    write_cell(folder, stopped, {})
+    assert track.main([str(folder), "--uri", uri]) == 0
+    logged = children(runs_in(uri))[last.cell_id]
+    tags = logged.data.tags
+    assert (logged.info.status, tags["status"], tags["race.n"], tags["race.behind"]) == ("KILLED", STOPPED, "40", "0.1")
+    assert not any(name.startswith("overall/") for name in logged.data.metrics)
 
 
 def _connection_lost(*_: object, **__: object) -> None:
