@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from runner.console.endings import ENDINGS, Interrupt
+from runner.console.own_packages import serve_command
 from runner.console.standard_output import guard_standard_output, is_output_lost
 
 EXIT_INTERRUPTED = 130
@@ -41,6 +42,7 @@ def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
     Exit with 1 if the command succeeded but standard output could not be written, as on a full disk. Exit with 2 after
     one line if the locale's encoding lacks a character of a file name or an argument.
     """
+    serve_command()
     _open_missing_streams()
     guard_standard_output()
     _end_like_ctrl_c()

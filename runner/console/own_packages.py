@@ -1,8 +1,8 @@
 """Finds our own packages before packages of the same names in a user's working directory.
 
-A folder `conf/` is common, and `python -m` puts the working directory first on the path. A working directory that is
-last on the path does not extend installed namespace packages either. `analysis` is not included: no module here imports
-it, so that a user's package of that name still works.
+A folder `conf/` is common. Our commands take the working directory off the path, and put it at the end for packages
+that a user names. There it does not extend installed namespace packages either. `analysis` is not included: no module
+here imports it, so that a user's package of that name still works.
 """
 
 import sys
@@ -14,6 +14,7 @@ from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = frozenset({"components", "conf", "runner", "sweeps"})
+_is_command = False
 
 
 class OwnPackages(MetaPathFinder):
@@ -45,6 +46,24 @@ class InstalledNamespaces(MetaPathFinder):
             return None
         spec.submodule_search_locations = list(spec.submodule_search_locations)  # the path of a namespace package grows
         return spec
+
+
+def serve_command() -> None:
+    """Let `see_working_directory` change the path: this process runs one of our commands, not a user's program."""
+    global _is_command
+    _is_command = True
+
+
+def see_working_directory() -> None:
+    """Add the working directory to the end of the path of a command, because the user named packages.
+
+    Until then it is not on the path: libraries try to import optional packages, which a stranger's folder may contain.
+    """
+    if not _is_command or sys.flags.safe_path:
+        return
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 def _is_here(place: str) -> bool:

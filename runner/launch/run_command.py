@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.secrets.mask import masked, shortened
 from runner.console.display import printable, say_error
+from runner.console.own_packages import see_working_directory
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
 from runner.launch.compose import explain_error
@@ -30,6 +31,9 @@ from runner.launch.overrides import readable, refuse_strays
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
+
+_OWN_FOLDERS = ("--config-", "-cd", "-cp")
+"""Options that name a user's configuration, whose search path may name packages."""
 
 _LONGEST_QUOTE = 300
 """Most characters of a path that a message quotes."""
@@ -67,14 +71,13 @@ def multirun_first(arguments: list[str]) -> list[str]:
     return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
 
 
-def _see_working_directory() -> None:
-    """Add the working directory to the path, as `python -m` does, so that `rag-grid` finds custom components too.
-
-    It comes last, so that it hides no other package.
+def _see_packages_of_files(arguments: Sequence[str]) -> None:
+    """Let Hydra find files of packages in the working directory, for a user's search path. Raises FileNotFoundError if
+    the directory was deleted.
     """
-    folder = str(Path.cwd())
-    if not sys.flags.safe_path and folder not in sys.path:
-        sys.path.append(folder)
+    Path.cwd()
+    if any("pkg://" in argument or argument.startswith(_OWN_FOLDERS) for argument in arguments):
+        see_working_directory()
 
 
 def _check_flags(arguments: Sequence[str]) -> None:
@@ -129,7 +132,7 @@ def run_hydra() -> None:
     environment shows the whole traceback.
     """
     try:
-        _see_working_directory()
+        _see_packages_of_files(sys.argv[1:])
         sys.argv[1:] = readable(multirun_first(sys.argv[1:]))
         _check_flags(sys.argv[1:])
     except FileNotFoundError:

@@ -4,6 +4,7 @@ MLflow creates its tables in dozens of steps, and commits each of them. If a kil
 never be opened again: the next process repeats a step, and fails because its tables exist.
 """
 
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -47,6 +48,8 @@ def open_client(uri: str) -> Client:
     if not file.exists() or not file.stat().st_size:
         with _created_atomically(file) as unfinished:
             _close(MlflowClient(f"{_SQLITE}{unfinished}"))
+    if not os.access(file, os.W_OK):
+        raise DataError(f"{file}: this user may not write into it; make it writable (chmod g+w), or name another one")
     try:
         return MlflowClient(uri)
     except Exception as error:
@@ -66,6 +69,7 @@ def _created_atomically(file: Path) -> Iterator[Path]:
     for leftover in file.parent.glob(f".{file.name}.*.unfinished*"):
         leftover.unlink()
     unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}.unfinished")
+    unfinished.touch()  # with the permissions of the umask; SQLite would always take away those of the group
     yield unfinished
     unfinished.replace(file)
 

@@ -9,7 +9,11 @@ import pytest
 
 from tests.runner.sweeping import REPOSITORY
 
-MODULES = ("json", "pandas", "pathlib", "typing", "dataclasses", "argparse", "numpy", "rich", "yaml", "hydra", "mlflow")
+SHADOWS = ("json", "pandas", "pathlib", "typing", "dataclasses", "argparse", "numpy", "rich", "yaml", "hydra", "mlflow")
+OPTIONAL = ("nt", "_winapi", "msvcrt", "winreg", "numexpr", "bottleneck", "simplejson")
+"""Modules that libraries try to import, and that are not there."""
+
+MODULES = (*SHADOWS, *OPTIONAL)
 COMMANDS = sorted(
     ["runner", "analysis"]
     + [f"runner.{file.stem}" for file in (REPOSITORY / "runner").glob("*.py") if not file.stem.startswith("__")]

@@ -17,6 +17,7 @@ from types import CodeType, FrameType, ModuleType
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
+from runner.console.own_packages import see_working_directory
 from runner.engine.plugins.files import SUFFIXES, SourceFile
 from runner.engine.plugins.snapshot import OURS, Snapshot, is_users, take_snapshot
 from runner.engine.plugins.source_imports import top_level
@@ -211,7 +212,10 @@ def _receive(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
 
 
 def _top_levels(packages: Iterable[str]) -> list[str]:
-    return sorted({top_level(package) for package in packages} - OURS)
+    tops = sorted({top_level(package) for package in packages} - OURS)
+    if tops:
+        see_working_directory()
+    return tops
 
 
 def _is_loaded_as(snapshot: Snapshot) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from components.errors import ConfigError
 from components.fields import what_runs
 from components.json_value import Json
+from runner.console.own_packages import see_working_directory
 
 VARIABLE = "RAG_GRID_PLUGINS"
 """Environment variable with such packages, separated by commas, for all commands of a project."""
@@ -39,7 +40,10 @@ def trust(packages: Iterable[str]) -> None:
 def trusted() -> tuple[str, ...]:
     """Return the packages named to this process by `trust` and by the environment."""
     of_environment = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
-    return tuple(dict.fromkeys((*_named, *filter(None, of_environment))))
+    names = tuple(dict.fromkeys((*_named, *filter(None, of_environment))))
+    if names:
+        see_working_directory()
+    return names
 
 
 def trusted_among(names: Iterable[str]) -> tuple[str, ...]:

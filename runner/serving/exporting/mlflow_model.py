@@ -50,19 +50,18 @@ def write_model(folder: Path, needed: Requirements, created: str) -> None:
             input_example=_EXAMPLE,
         )
         shutil.rmtree(saved / "artifacts")
+        _correct(saved / "MLmodel", model / "artifacts" / PIPELINE.name / "pipeline.json", created)
         shutil.copytree(saved, model, dirs_exist_ok=True)
     (model / _FILE).write_text(_AGENT.format(maker="make_agent"), encoding="utf-8")
-    _correct(model / "MLmodel", created)
 
 
-def _correct(path: Path, created: str) -> None:
+def _correct(path: Path, pipeline: Path, created: str) -> None:
     """Record the real contents of the model, and remove everything that would differ between two exports of
-    one cell.
+    one cell. MLflow reads no file whose path contains %20 or the like, so `path` must be in a temporary folder.
     """
     from mlflow.models import Model
 
     model = Model.load(str(path))
-    pipeline = path.parent / "artifacts" / PIPELINE.name / "pipeline.json"
     model.model_uuid = hashlib.sha256(pipeline.read_bytes()).hexdigest()[:32]
     model.utc_time_created = created
     model.model_size_bytes = None

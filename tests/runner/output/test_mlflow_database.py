@@ -1,4 +1,6 @@
+import os
 import sqlite3
+import stat
 import threading
 from pathlib import Path
 
@@ -52,6 +54,25 @@ def test_a_process_that_waits_for_another_one_says_so(
     assert [record.getMessage() for record in caplog.records] == [
         f"waiting for another process, which is logging to MLflow (it holds {path})"
     ]
+
+
+def test_a_new_database_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
+    """With a umask of 002, users of a group share one. SQLite alone makes it 644."""
+    file = tmp_path / "mlflow.db"
+    umask = os.umask(0o002)
+    try:
+        open_client(f"sqlite:///{file}")
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o664
+
+
+def test_a_database_of_another_user_is_refused_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mlflow.db"
+    open_client(f"sqlite:///{file}")
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK))
+    with pytest.raises(DataError, match=r"mlflow\.db: this user may not write into it; make it writable"):
+        open_client(f"sqlite:///{file}")
 
 
 def test_one_that_was_interrupted_while_it_was_made_is_made_again(
