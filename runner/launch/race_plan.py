@@ -151,6 +151,9 @@ def _is_mean(metric: Metric, name: str) -> bool:
 def _sweep_mistakes(cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Yield the reasons why the cells of this sweep cannot race."""
     own, data = [cell.request.cell for cell in cells], cells[0].graph.data
+    by, headline = own[0].race.metric, own[0].run.headline
+    if by and headline and by != headline:
+        yield f"race.metric: got {by}, but run.headline={headline} ranks the cells; the metric of the race does"
     if len({cell.graph.data.key for cell in cells}) > 1:
         yield "race: cells of different data sets answer different questions; run a sweep for each data set"
     if axes := [axis for axis in DRAWS if len({getattr(cell, axis) for cell in own}) > 1]:

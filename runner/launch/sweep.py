@@ -172,6 +172,8 @@ class RunningSweep:
             plan = plan_sweep(self._requests, self._store, self._console.print)
             self._headline, reasons = planned_headline(plan.cells, self._store)
             race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
+            if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
+                self._headline, reasons = race.metric, []
             self._race = SweepRace(race, self._store, self._say) if race else None
             show_plan(self._console, plan, by_stage=self._run.plan_only)
             bounds = bound_lines(plan.plan, self._run.budget, self._prices)

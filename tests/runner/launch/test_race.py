@@ -90,7 +90,7 @@ class TestRace:
         assert 0 < stopped["behind"] < truth
         assert found["m05"].metrics == {}
         assert {cell["status"] for cell in sweep_in(tmp_path).cells} == {OK, STOPPED}
-        assert sweep_in(tmp_path).status == OK
+        assert (sweep_in(tmp_path).status, sweep_in(tmp_path).headline) == (OK, "em"), "the race's metric ranks"
         shown = capsys.readouterr().out
         assert f"race: 4 cells by em over {N} samples" in shown
         assert f"race: 20 of {N} samples" in shown
@@ -186,6 +186,7 @@ class TestRefused:
         ("more", "why"),
         [
             (("race.metric=ndcg@10",), "ndcg@10 is no metric of answers"),
+            (("race.metric=em", "run.headline=f1"), "race.metric: got em, but run.headline=f1 ranks the cells"),
             (("race.metric=bleu",), "bleu is no mean over samples"),
             (("race.metric=length",), "length has no better direction"),
             (("race.metric=rouge",), "race.metric: got 'rouge', expected one of"),
