@@ -17,6 +17,7 @@ from runner.engine.plugins.trusted import add_option
 from runner.results import CellResult
 from runner.results.loaded_sweep import LoadedSweep, load
 from runner.results.ranking_formats import RankingFormat, financerag_lines, read_rankings, trec_lines
+from runner.results.scored_samples import require_own_samples
 
 _DEPTH_OF_SUBMISSIONS = 10  # submissions are scored by NDCG@10
 
@@ -29,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise ConfigError(f"--depth: got {options.depth}, expected at least 1 document per question")
         sweep = load(options.sweep)
         cell = _cell(sweep, options.cell)
+        require_own_samples(cell, sweep.folder_of(cell))
         rankings = read_rankings(sweep.folder_of(cell))
         n_found = sum(bool(ranking.documents) for ranking in rankings)
         if not n_found:

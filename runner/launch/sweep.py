@@ -170,14 +170,10 @@ class RunningSweep:
             self._tracker.prepare()
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
-            self._headline, reasons = planned_headline(plan.cells, self._store)
-            race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
-            if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
-                self._headline, reasons = race.metric, []
-            self._race = SweepRace(race, self._store, self._say) if race else None
+            reasons, of_race = self._plan_ranking(plan)
             show_plan(self._console, plan, by_stage=self._run.plan_only)
             bounds = bound_lines(plan.plan, self._run.budget, self._prices)
-            for line in (*reasons, *bounds, *race_lines(plan.cells, race)):
+            for line in (*reasons, *bounds, *of_race):
                 self._console.print(f"      {line}", markup=False)
             for line in self._preset_lines:
                 self._console.print(line, markup=False, highlight=False)
@@ -195,6 +191,15 @@ class RunningSweep:
             if self._has_begun:
                 raise BrokenOff(str(error)) from error
             raise
+
+    def _plan_ranking(self, plan: SweepPlan) -> tuple[list[str], list[str]]:
+        """Choose the metric that ranks the cells, and plan the race. Return the lines of the plan about both."""
+        self._headline, reasons = planned_headline(plan.cells, self._store)
+        race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
+        if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
+            self._headline, reasons = race.metric, []
+        self._race = SweepRace(race, self._store, self._say) if race else None
+        return reasons, list(race_lines(plan.cells, race))
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)

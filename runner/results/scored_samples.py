@@ -14,7 +14,7 @@ from components.errors import DataError
 from components.records import ScoreState
 from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, conversation_turns, subsets_of
 from runner.results.cell_result import CellResult
-from runner.results.samples_file import open_samples, read_columns
+from runner.results.samples_file import columns_of, open_samples, read_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -123,6 +123,17 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
     )
     _check_belongs(found, cell, folder, metric, of_a_corpus=of_a_corpus)
     return found
+
+
+def require_own_samples(cell: CellResult, folder: Path) -> None:
+    """Raise DataError unless the samples in the folder have the numbers of `cell.json`, which other readers of samples
+    do not compare.
+    """
+    columns = columns_of(folder)
+    for name, entry in cell.metrics.get(OVERALL, {}).items():
+        if entry.get("n"):
+            of_a_corpus = f"score_statistics/{name}" in columns
+            read_scored(cell, folder, name, of_a_corpus=of_a_corpus, with_history=False)
 
 
 def _check_belongs(found: ScoredSamples, cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool) -> None:

@@ -74,6 +74,8 @@ def given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
 
 
 COMMANDS = {
+    "baseline": ("retriever=bm25,top_k=2", "--metric", "rouge_l", "--out", "OUT/baseline.json"),
+    "gate": ("retriever=bm25,top_k=2", "--baseline", "OUT/baseline.json"),
     "best": ("--metric", "rouge_l"),
     "compare": ("--metric", "rouge_l"),
     "effects": ("--metric", "rouge_l"),
@@ -94,6 +96,9 @@ def test_the_analysis_imports_nothing(
 ) -> None:
     options = [word.replace("OUT", str(tmp_path)).replace("rouge_l", metric) for word in COMMANDS[command]]
     place = ["crud_rag_3", str(folder / which)] if command == "table" else [str(folder / which)]
+    if command == "gate":
+        baseline = ["retriever=bm25,top_k=2", "--metric", metric, "--out", str(tmp_path / "baseline.json")]
+        assert main(["baseline", str(folder / "sweep"), *baseline]) in (0, 2)
     assert main([command, *place, *options]) in (0, 2)
 
 

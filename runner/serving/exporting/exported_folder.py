@@ -13,6 +13,7 @@ from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.store import Store
 from runner.engine.store.half_exports import HalfExport, unfinished_beside
 from runner.results import open_samples
+from runner.results.scored_samples import require_own_samples
 from runner.serving.exporting.exported_cell import ExportedCell
 from runner.serving.exporting.folder_readme import readme
 from runner.serving.exporting.mlflow_model import write_model
@@ -62,9 +63,11 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
     If the system cannot swap two folders (`runner.engine.file_operations`), an earlier export is replaced in two steps.
     A process that is killed between them leaves none. The next export, or prune, restores the earlier one.
 
-    A link stays, and the folder that it names is written. Raises DataError if something else exists there, StoreError
+    A link stays, and the folder that it names is written. Raises DataError if something else exists there, or if the
+    samples are those of another cell, StoreError
     if it cannot be written.
     """
+    require_own_samples(cell.result, cell.folder)
     try:
         out = out.resolve()
         if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):

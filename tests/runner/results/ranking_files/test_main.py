@@ -1,6 +1,7 @@
 """`python -m runner.export_rankings`: what a cell found, for other tools."""
 
 import csv
+import shutil
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,15 @@ def test_trec_eval_finds_the_cells_own_numbers_in_its_run(sweep: Path, tmp_path:
     entry = cell.metrics["overall"]["ndcg@10"]
     assert len(found) == entry["n"]
     assert sum(each["ndcg_cut_10"] for each in found.values()) / len(found) == pytest.approx(entry["value"], abs=1e-12)
+
+
+def test_samples_of_another_cell_are_refused(sweep: Path, tmp_path: Path, refused: Refused) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(sweep, copied)
+    first, second = (cell.cell_id for cell in cells_in(sweep.parents[1]))
+    shutil.copyfile(sweep / second / "samples.parquet", copied / first / "samples.parquet")
+    error = refused(copied, "--cell", first, "--format", "trec")
+    assert "differs from cell.json beside it" in " ".join(error.split())
 
 
 def samples_in_cell(folder: Path) -> list[dict[str, object]]:
