@@ -111,7 +111,7 @@ def read_description(folder: Path) -> Description:
         raise DataError(
             f"{path}: does not exist; expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
         ) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path}: cannot be used ({error}); export the cell again") from error
 
 
