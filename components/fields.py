@@ -13,6 +13,7 @@ T = TypeVar("T")
 RUNTIME_ONLY = "runtime_only"
 ADDED_LATER = "added_later"
 RUNS = "runs"
+USER_CODE = "user_code"
 
 
 @overload
@@ -41,6 +42,16 @@ def naming_code(runs: str) -> dict[str, str]:
     `runs` says what the field runs, such as "the program". A folder from another author may name any code there.
     """
     return {RUNS: runs}
+
+
+def naming_user_code(runs: str) -> dict[str, str]:
+    """Return the metadata of `naming_code` for a dotted path that must be in a package of `run.plugins`."""
+    return {**naming_code(runs), USER_CODE: runs}
+
+
+def names_user_code(a_field: "Field[object]") -> bool:
+    """Return True for a field with the metadata of `naming_user_code`."""
+    return USER_CODE in a_field.metadata
 
 
 def what_runs(a_field: "Field[object]") -> str:

@@ -23,6 +23,7 @@ class ContextTokens:
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = False
     is_share: ClassVar[bool] = False
+    reads_tokens: ClassVar[bool] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ from components.protocols.embedding import (
     SlowEmbedder,
     ThreeWayEncoder,
 )
-from components.protocols.language_models import LLM, AnswersFrom, Ask
+from components.protocols.language_models import LLM, AnswersFrom, Ask, Pipeline
 from components.protocols.metrics import (
     AnswerMetric,
     CitationMetric,
@@ -152,6 +152,7 @@ __all__ = [
     "Metric",
     "ParentChunker",
     "PickingArm",
+    "Pipeline",
     "PlainReranker",
     "PretrainedEmbedder",
     "Prompt",

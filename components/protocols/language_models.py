@@ -42,6 +42,18 @@ class LLM(Component, Protocol):
         """
 
 
+@runtime_checkable
+class Pipeline(LLM, Protocol):
+    """A component that answers questions with a whole pipeline instead of the other components of a cell.
+
+    It gets the conversation as messages: the earlier questions and answers in turn, and finally the question. The text
+    of an answer is a reply as `components.pipelines.reply` stores it. With `is_built_in`, the other components of the
+    cell answer, and it is never asked.
+    """
+
+    is_built_in: ClassVar[bool]
+
+
 Ask = Callable[[Sequence[Request]], list[Answer]]
 """A function that sends requests to a language model and returns one Answer each, in order. It does not repeat requests
 whose replies are cached. The ids of requests must be unique within one call."""

@@ -20,6 +20,7 @@ from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
 from runner.engine.checked_answers import checked_answers, without_secrets_in
 from runner.engine.identity import describe, key_of
+from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_code, package_code, require_equal_files
 from runner.engine.spending.admitted import admitted, most_tokens
 
@@ -136,7 +137,7 @@ class Asker:
             # An answer that may have cost money is stored immediately.
             batches = ([answer] for answer in generated) if self.asks_a_language_model else _batches(generated)
             for batch in batches:
-                require_equal_files(type(self._llm), as_model=self.asks_a_language_model)
+                require_equal_files(code_class(self._llm), as_model=self.asks_a_language_model)
                 for answer in self._replies.add_all(batch):
                     lacking.pop(answer.request_id, None)
                     yield answer

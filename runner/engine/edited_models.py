@@ -10,6 +10,7 @@ from components.protocols import LLM
 from runner.engine.ask import is_language_model, replies_key
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import describe, key_of
+from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import is_ours, model_modules
 from runner.engine.store import Store
 
@@ -40,7 +41,7 @@ def note_code(llm: LLM, purpose: str, store: Store) -> None:
     """Store the code of a user's model, once per version of the code. Does nothing for a model of this project."""
     key = replies_key(llm, purpose)
     if _has_users_code(llm) and not store.is_kept(KIND, key):
-        code = _StoredCode(model=_key_without_code(llm, purpose), modules=dict(model_modules(type(llm))))
+        code = _StoredCode(model=_key_without_code(llm, purpose), modules=dict(model_modules(code_class(llm))))
         store.write(KIND, key, {"code": code}, seconds=0.0, made_from=None)
 
 
@@ -55,7 +56,7 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
     then, n_answers = max(found, key=itemgetter(1), default=({}, 0))
     if not n_answers:
         return None
-    now = model_modules(type(llm))
+    now = model_modules(code_class(llm))
     changed = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
     return EditedModel(class_name(type(llm)), n_answers, tuple(changed))
 
@@ -73,7 +74,7 @@ def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, M
 
 
 def _has_users_code(llm: LLM) -> bool:
-    return is_language_model(llm) and not is_ours(type(llm))
+    return is_language_model(llm) and not is_ours(code_class(llm))
 
 
 def _key_without_code(llm: LLM, purpose: str) -> str:

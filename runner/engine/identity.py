@@ -10,6 +10,7 @@ from components.fields import counts
 from components.json_value import Json
 from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
 from runner.engine.broken_contracts import broken_contract, named_errors
+from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import is_ours, package_code
 
 CodeOf = Callable[[type], str]
@@ -54,7 +55,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
     for name in _meaningful_fields(component):
         if name not in without and not (content and _names_folder(component, name)):
             described[f"field {name}"] = describe(getattr(component, name), code_of=code_of)
-    if code := code_of(type(component)):
+    if code := code_of(code_class(component)):
         described["code"] = code
     if content:
         described["content"] = content

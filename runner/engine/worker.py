@@ -23,6 +23,7 @@ from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun, users_code
+from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import require_equal_files
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
@@ -259,7 +260,7 @@ def _compute(stage: Stage[T], run: Run) -> T:
             if exit_code:
                 sys.stderr.write(masked(traceback.format_exc()))
             os._exit(exit_code)
-    for cls in {type(part) for part in stage.components()}:
+    for cls in {code_class(part) for part in stage.components()}:
         require_equal_files(cls)
     if any(hasattr(part, "content_hash") for part in stage.components()) and key_of(stage.description) != stage.key:
         raise ComponentError(

@@ -18,6 +18,8 @@ from runner.pipeline.planned import Job
 from runner.results.cell_axes import level
 
 Config = Mapping[str, Json]
+_WITHOUT_SHARED = ("pipeline",)
+"""Groups whose shared settings change no result, such as timeouts."""
 _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -91,7 +93,8 @@ def _named_settings() -> tuple[str, ...]:
     role, such as top_k.
     """
     groups = {folder.name for folder in files("conf").iterdir() if folder.is_dir()}
-    shared = [f"{group}.{name}" for group in _axis_fields() if group in groups for name in _shared_by_classes(group)]
+    with_shared = [group for group in _axis_fields() if group in groups and group not in _WITHOUT_SHARED]
+    shared = [f"{group}.{name}" for group in with_shared for name in _shared_by_classes(group)]
     return (*shared, *(name for name in _axis_fields() if name not in groups))
 
 

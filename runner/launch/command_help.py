@@ -30,6 +30,7 @@ GROUPS = {
     "llm": "language model that answers",
     "generator": "requests for each answer",
     "history": "earlier turns in the prompt",
+    "pipeline": "built-in or your own",
     "metrics": "scores of rankings and answers",
     "judge": "model that grades answers",
     "prices": "prices of tokens",

@@ -98,7 +98,7 @@ def _n_with_gold(data: Data) -> int:
 
 def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
     """Return the first metric of answers that half of the samples of a data set can have; "" without one."""
-    if all(cell.request.cell.llm.answers_from is AnswersFrom.NOTHING for cell in cells):
+    if all(cell.request.cell.answerer.answers_from is AnswersFrom.NOTHING for cell in cells):
         return ""
     metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
     of_retrieval = (RankingMetric, ContextMetric)
@@ -116,8 +116,8 @@ def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str
     """
     if named := cells[0].run.headline:
         return named
-    asks = any(cell.llm.answers_from is AnswersFrom.MESSAGES or cell.judge.scores for cell in cells)
-    is_given = any(gives_passages(arm) for cell in cells for arm in cell.retriever.arms)
+    asks = any(cell.answerer.answers_from is AnswersFrom.MESSAGES or cell.judge.scores for cell in cells)
+    is_given = any(gives_passages(arm) for cell in cells if cell.pipeline.is_built_in for arm in cell.retriever.arms)
     if asks or is_given:
         is_computed = any(_CONTAINS in cell.computed_metrics for cell in cells)
         return _CONTAINS if has_answer_parts and is_computed and not any(cell.judge.scores for cell in cells) else ""

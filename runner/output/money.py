@@ -38,7 +38,7 @@ def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[st
 def _asked_for(part: str, cell: Cell) -> object:
     """Return the language model behind a part of the usage, such as "judge/accuracy"; None if there are several."""
     if part == "answers":
-        return cell.llm
+        return cell.answerer
     role, _, name = part.partition("/")
     if role == "judge":
         return cell.judge.scores[name].llm

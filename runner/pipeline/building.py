@@ -21,13 +21,14 @@ from functools import cache
 from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
 from components.errors import ComponentError, ConfigError
+from components.fields import names_user_code
 from components.json_value import Json
 from components.protocols import ThreeWayEncoder
 from components.secrets.mask import shortened
 from runner.engine.broken_contracts import named_errors
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.named_code import package_of, remedy
-from runner.engine.plugins.plugin_loading import ensure_loaded
+from runner.engine.plugins.plugin_loading import code_class, ensure_loaded
 from runner.engine.plugins.trusted import is_within
 from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell
@@ -79,6 +80,7 @@ _COMBINED_FIELDS = (
     "metrics",
     "repeat",
     "judge_repeat",
+    "pipeline",
 )
 
 
@@ -244,6 +246,10 @@ class _Builder:
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         try:
             self.mistakes += [_with_path(path, mistake) for mistake in getattr(component, "check", list)()]
+            owner = code_class(component)
+            if owner is not type(component) and not (has_code(owner) or self.mistakes):
+                what = "code in a file, e.g. my_package/rag.py: the cache would not notice an edit of this one"
+                raise self._refuse(path, f"{owner.__module__}", what)
         except OSError as error:  # such as a model name that is too long for the path that `check` looks for
             name = shortened(repr(error.filename), _LONGEST_QUOTE)
             self.mistakes.append(f"{path}: cannot look for {name}: {error.strerror}")
@@ -278,6 +284,7 @@ class _Builder:
 
     def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
         n_before = len(self.mistakes)
+        self._require_plugins(cls, node, path)
         values = self.field_values(cls, node, path)
         if len(self.mistakes) > n_before:
             raise _Invalid
@@ -287,6 +294,14 @@ class _Builder:
             cause = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
             self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
             raise _Invalid from error
+
+    def _require_plugins(self, cls: type, node: Mapping[str, Json], path: str) -> None:
+        """Report code that a field of a component names outside `run.plugins`. The component would import it."""
+        for name in [field.name for field in dataclasses.fields(cls) if names_user_code(field)]:
+            value = node.get(name)
+            if not is_within(value, self._plugins):
+                raise self._refuse(f"{path}.{name}", value, f"a dotted path in a package of run.plugins{remedy(value)}")
+            ensure_loaded(self._plugins)
 
     def field_values(self, cls: type, node: Mapping[str, Json], path: str) -> dict[str, Json]:
         """Build the fields of a dataclass from the keys of a node, adding all errors to `mistakes`."""

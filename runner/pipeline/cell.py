@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from components.pipelines.built_in import BuiltIn
 from components.prices import NO_PRICES, Prices
-from components.protocols import Metric
+from components.protocols import LLM, Metric, Pipeline
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Executor
 from runner.pipeline.answers.cell_answers import AnswerParts
@@ -20,7 +21,8 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     """The components of one cell. Field names are the names of the configuration groups.
 
     Each subpackage of the pipeline declares the components of its steps. `repeat` and `judge_repeat` number draws:
-    further answers of a model, or judgements of a judge, for the same input.
+    further answers of a model, or judgements of a judge, for the same input. A `pipeline` of the user's own replaces
+    all components that search, read and answer.
     """
 
     top_k: int
@@ -29,10 +31,16 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     run: RunSettings
     experiment: ExperimentSettings
     executor: Executor = Processes()
+    pipeline: Pipeline = BuiltIn()
     prices: Prices = NO_PRICES
     race: RaceSettings = NO_RACE
     repeat: int = 0
     judge_repeat: int = 0
+
+    @property
+    def answerer(self) -> LLM:
+        """The component that answers: the language model, or a pipeline of the user's own."""
+        return self.llm if self.pipeline.is_built_in else self.pipeline
 
     @property
     def computed_metrics(self) -> dict[str, Metric]:

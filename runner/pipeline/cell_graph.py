@@ -16,6 +16,9 @@ The refined corpus replaces the corpus for all steps that search and read. Heade
 are searched. Results and scores refer to places in the original texts. From `segments` to `sparse_index` and `vectors`,
 a stage covers a block of documents: see `runner.pipeline.corpus.partition`. `top_k` first appears at the context, the
 prompt at the prompts, and the model at the answers. Cells that differ only in these share all earlier stages.
+
+A pipeline of the user's own (`pipeline=python`, `pipeline=http`) replaces everything between samples and result: see
+`_pipeline_graph`.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -26,7 +29,9 @@ from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, answers_of, no_passages, passages_of
 from runner.pipeline.answers.context_stages import ChosenContext
 from runner.pipeline.answers.generating import generations
-from runner.pipeline.answers.prompt_passages import PromptPassages
+from runner.pipeline.answers.located_passages import LocatedPassages
+from runner.pipeline.answers.pipeline_replies import PipelineAnswers, PipelineReplies
+from runner.pipeline.answers.prompt_passages import PipelinePassages, PromptPassages
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.cell_texts import Texts, texts_of
 from runner.pipeline.corpus.chunk_headers import asked_headers
@@ -40,8 +45,8 @@ from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
 from runner.pipeline.ranking.list_reranking import asked_orders
 from runner.pipeline.ranking.unread_texts import cut_pairs, cut_texts
 from runner.pipeline.result import Result
-from runner.pipeline.retrieved import NothingRetrieved, Retrieved
-from runner.pipeline.scoring.cell_scores import MetricInputs, scores_of
+from runner.pipeline.retrieved import NothingRetrieved, PipelineRetrieved, Retrieved
+from runner.pipeline.scoring.cell_scores import MetricInputs, PipelineInputs, pipeline_scores_of, scores_of
 from runner.pipeline.scoring.given_answerable import GivenAnswerable, gives_passages
 from runner.pipeline.search.cell_search import FoundHits, found_hits, picking_arm
 from runner.pipeline.search.hit_ranks import HitRanks
@@ -64,10 +69,24 @@ def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, None without examples."""
     recorder = _Recorder(_with_groups(cell))
     read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
+    if not read.pipeline.is_built_in:
+        return _pipeline_graph(read, data, recorder)
     retrieved = _retrieval_of(read, data) if read.retriever.arms else _closed_book(data)
     answered = answers_of(read, data, retrieved.passages, pool)
     result = _result(read, data, retrieved, answered)
     return Graph(data, result, retrieved.passages, frozenset(recorder.used()))
+
+
+def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
+    """Return all stages of a cell with a pipeline of the user's own. Axes of the built-in pipeline do not affect it."""
+    replies = PipelineReplies(cell.pipeline, data.samples, cell.repeat, data.n_samples)
+    answers, places = PipelineAnswers(replies), LocatedPassages(data.corpus, replies)
+    copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
+    passages = PipelinePassages(replies)
+    scorings = pipeline_scores_of(cell, data, PipelineInputs(passages, places, answers, copies))
+    shown = PipelineRetrieved(ListedDocuments(data.corpus), places, copies)
+    result = Result(data.samples, shown, (), answers, scorings, (), cell.metrics.interval.groups)
+    return Graph(data, result, passages, frozenset(recorder.used()))
 
 
 def _with_groups(cell: Cell) -> Cell:

@@ -21,9 +21,10 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Answers, Prompts, usage_of
 from runner.pipeline.answers.generating import Generation
+from runner.pipeline.answers.pipeline_replies import PipelineAnswers
 from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.pipeline.retrieved import NothingRetrieved, Retrieved
+from runner.pipeline.retrieved import NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.judging import JudgedScores, judge_counts
 from runner.pipeline.scoring.score_stages import Scoring
 
@@ -50,7 +51,7 @@ class Result(Stage[CellSummary]):
     codec: ClassVar[Codec[CellSummary]] = Columns(CellSummary)
 
     samples: Stage[SampleSet]
-    retrieved: Retrieved | NothingRetrieved
+    retrieved: Retrieved | NothingRetrieved | PipelineRetrieved
     prompts: tuple[Prompts, ...]
     answers: Stage[Sequence[Answer]]
     scorings: tuple[Stage[Scoring], ...]
@@ -107,7 +108,7 @@ class Result(Stage[CellSummary]):
         Counts the answers, every judge ("judge/<name>"), and all steps of retrieval that ask a language model.
         """
         usage = {name: counts.usage for name, counts in asked.items()}
-        if isinstance(self.answers, Answers):
+        if isinstance(self.answers, Answers | PipelineAnswers):
             usage["answers"] = usage_of(answers)
         for generation in self.generation:
             usage["answers"] = run.read(generation).usage

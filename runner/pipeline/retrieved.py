@@ -3,26 +3,30 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from components.fields import added_later
-from components.found_gold import GoldPlaces
+from components.found_gold import GoldPlaces, SpansOfSamples
 from components.gold_copies import GoldCopies
 from components.json_value import Json
 from components.records import Context, Documents, Hits, Queries, Sample, Spans
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
+from runner.pipeline.answers.located_passages import PassagePositions
 from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.chunk_headers import AskedHeaders, header_counts
-from runner.pipeline.corpus.listed_documents import ListedDocuments
+from runner.pipeline.corpus.listed_documents import DocumentList, ListedDocuments
 from runner.pipeline.corpus.refined_corpora import AskedCorpus, refiner_counts
-from runner.pipeline.corpus.step_reports import StepReport
+from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.ranking.list_reranking import HitOrders
 from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts
 from runner.pipeline.search.expanding import asked_counts
 from runner.pipeline.search.hit_columns import (
     FOUND_GOLD_TYPE,
     RETRIEVED_TYPE,
+    GoldColumns,
+    HitTable,
     gold_column,
     gold_columns,
     hit_table,
@@ -132,3 +136,90 @@ class NothingRetrieved(StageGroup):
             "retrieved": pa.array([[]] * len(samples), RETRIEVED_TYPE),
             "found_gold": pa.nulls(len(samples), FOUND_GOLD_TYPE),
         }
+
+
+@dataclass(frozen=True)
+class PipelineRetrieved(StageGroup):
+    """Passages that a pipeline of the user's own gives, as results show them.
+
+    All of them count as context. Their scores are 1 / rank, because the pipeline gives none.
+    """
+
+    listing: ListedDocuments
+    places: Stage[PassagePositions]
+    copies: Stage[GoldCopies]
+
+    def asked(self, run: Run) -> dict[str, AskedCounts]:
+        return {}
+
+    def steps(self, run: Run) -> dict[str, Json]:
+        """Return how many passages are in the corpus, with a line if some are not."""
+        places = run.read(self.places)
+        n, n_found = len(places.document), int((places.document >= 0).sum())
+        counts: dict[str, Json] = {
+            "n_passages": n,
+            "n_not_in_corpus": n - n_found,
+            "n_near_copies": n_found - int(places.is_exact.sum()),
+            "n_samples_without_passages": int((~places.is_given).sum()),
+        }
+        if n > n_found:
+            counts[LINE] = (
+                f"{n - n_found:,} of {n:,} passages of the pipeline are not in the corpus; they keep their ranks and "
+                "count as passages without gold"
+            )
+        return {"pipeline": counts}
+
+    def notes(self, run: Run) -> dict[str, int]:
+        """Return the number of copies of gold in the corpus."""
+        return run.read(self.copies).counts()
+
+    def cut_texts(self, run: Run) -> list[Json]:
+        return []
+
+    def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
+        """Return the question as the query, and the passages that are in the corpus as hits.
+
+        For a sample whose reply does not say which passages it used, `found_gold` is null, as in a closed book.
+        """
+        places, listed = run.read(self.places), run.read(self.listing)
+        lengths = listed.documents["n_characters"].to_numpy()
+        gold = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
+        is_found, spans = places.document >= 0, places.found()
+        row = np.arange(len(spans.sample))
+        table = HitTable(len(samples), spans.sample, row, row, places.rank[is_found])
+        pieces = gold.held_by(spans)
+        held = GoldColumns(samples, gold, table, pieces, pieces)
+        given = np.repeat(places.is_given, [len(sample.gold) for sample in samples])
+        n_in_context = pieces.n_characters(len(gold.lengths))
+        return {
+            "query": pa.array([sample.question for sample in samples], pa.string()),
+            "gold": gold_column(
+                samples,
+                gold.lengths,
+                [n if own else None for n, own in zip(n_in_context.tolist(), given.tolist(), strict=True)],
+            ),
+            "retrieved": table.lists(_hits(spans, table, listed, held.grades()), table.row),
+            "found_gold": pa.array(
+                [
+                    found if own else None
+                    for found, own in zip(held.found().to_pylist(), places.is_given.tolist(), strict=True)
+                ],
+                FOUND_GOLD_TYPE,
+            ),
+        }
+
+
+def _hits(spans: SpansOfSamples, table: HitTable, listed: DocumentList, grades: pa.Array) -> pa.StructArray:
+    n = len(spans.sample)
+    fields = {field.name: field for field in RETRIEVED_TYPE.value_type}
+    columns = {
+        "document_id": listed.documents["id"].combine_chunks().take(pa.array(spans.document)),
+        "start": pa.array(spans.start, pa.int32()),
+        "end": pa.array(spans.end, pa.int32()),
+        "score": pa.array(1 / table.rank, pa.float32()),
+        "in_context": pa.array(np.ones(n, dtype=bool)),
+        "rank": pa.array(table.rank, pa.int32()),
+        "gold_grade": grades,
+    }
+    arrays = [columns.get(name, pa.nulls(n, field.type)) for name, field in fields.items()]
+    return pa.StructArray.from_arrays(arrays, fields=list(fields.values()))

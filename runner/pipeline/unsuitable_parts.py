@@ -13,6 +13,7 @@ from components.protocols import (
     Header,
     History,
     PickingArm,
+    Pipeline,
     Refiner,
     RerankerSelection,
     Retriever,
@@ -46,25 +47,20 @@ def combination_mistakes(
     metrics: MetricSettings | None = None,
     repeat: int | None = None,
     judge_repeat: int | None = None,
+    pipeline: Pipeline | None = None,
 ) -> list[str]:
     """Return errors about combinations of fields of a cell, before anything is loaded.
 
-    None stands for a field that could not be built.
+    None stands for a field that could not be built. A pipeline of the user's own replaces the components that search
+    and answer, so their combinations do not matter.
     """
+    of_draws = _wrong_draws(repeat=repeat, judge_repeat=judge_repeat)
+    if pipeline is not None and not pipeline.is_built_in:
+        return of_draws
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
     mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
-    mistakes += [
-        f"{name}: got {draw}, expected the number of a draw: 0, 1, 2, ..."
-        for name, draw in (("repeat", repeat), ("judge_repeat", judge_repeat))
-        if draw is not None and draw < 0
-    ]
-    if top_k is not None and top_k < 1:
-        mistakes.append(f"top_k: got {top_k}, expected at least 1 (for none, retriever=closed_book)")
-    elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:
-        mistakes.append(
-            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the number of hits per query; "
-            f"use a smaller top_k or retriever.depth={top_k}"
-        )
+    mistakes += of_draws
+    mistakes += _wrong_top_k(top_k, retriever) if top_k is not None else []
     if retriever is not None and expander is not None and retriever.fusion is None:
         n_rankings = len(retriever.arms) * len(expander.variants)
         if n_rankings > 1 and searches(retriever):
@@ -85,6 +81,25 @@ def combination_mistakes(
     return mistakes
 
 
+def _wrong_top_k(top_k: int, retriever: Retriever | None) -> list[str]:
+    if top_k < 1:
+        return [f"top_k: got {top_k}, expected at least 1 (for none, retriever=closed_book)"]
+    if retriever is not None and 0 < retriever.depth < top_k:
+        return [
+            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the number of hits per query; "
+            f"use a smaller top_k or retriever.depth={top_k}"
+        ]
+    return []
+
+
+def _wrong_draws(**draws: int | None) -> list[str]:
+    return [
+        f"{name}: got {draw}, expected the number of a draw: 0, 1, 2, ..."
+        for name, draw in draws.items()
+        if draw is not None and draw < 0
+    ]
+
+
 def searches(retriever: Retriever) -> bool:
     """Return True if the retriever searches. False for a closed book, and for an arm that picks without a query."""
     return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)
@@ -95,6 +110,8 @@ def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> li
 
     Raises DataError if a data set has to be read again and that fails.
     """
+    if not cell.pipeline.is_built_in:
+        return []
     variants = cell.expander.variants if searches(cell.retriever) else ()
     histories = (cell.history,) if is_language_model(cell.llm) else ()
     checking = [part for part in (*variants, *histories) if isinstance(part, ChecksSamples)]

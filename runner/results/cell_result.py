@@ -22,6 +22,9 @@ _OF_JUDGE = ("n_judged", "n_unparsable", "n_failed")
 _OF_TEXTS = ("n", "n_cut")
 
 
+_BUILT_IN = "components.pipelines.built_in.BuiltIn"
+
+
 @dataclass(frozen=True)
 class CellResult:
     """One `cell.json`.
@@ -89,6 +92,12 @@ class CellResult:
     git_commit: str = ""
     host: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def has_own_pipeline(self) -> bool:
+        """True if a pipeline of the user's own answered instead of the built-in components."""
+        node = self.config.get("pipeline")
+        return isinstance(node, Mapping) and node.get("_target_") != _BUILT_IN
 
     def value(self, metric: str, subset: str = "overall") -> float | None:
         """Return a metric's value, None if it was not computed or nothing could be scored."""

@@ -1,5 +1,6 @@
 """Explains why each sample of a cell failed, from its stored results and the rules of `components.forensics`."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -62,7 +63,9 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
 
 
 def top_k_of(cell: CellResult) -> int:
-    """Return the largest number of hits in a prompt of a cell."""
+    """Return the largest number of hits in a prompt of a cell. A pipeline of the user's own has no limit."""
+    if cell.has_own_pipeline:
+        return sys.maxsize
     return int(cell.config.get("top_k", 0))
 
 

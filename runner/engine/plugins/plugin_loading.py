@@ -161,6 +161,15 @@ def let_edits_in() -> None:
     _state.are_edits_refused = False
 
 
+def code_class(component: object) -> type:
+    """Return the class whose module has the code of a component.
+
+    It is the component's own class, or its `code_class` if the component calls code of the user that it names.
+    """
+    named = getattr(component, "code_class", None)
+    return named if isinstance(named, type) else type(component)
+
+
 def snapshot_of(cls: type) -> Snapshot:
     """Return the code that defined a class. For a package that no run has named, return the current files."""
     found = _state.by_class.get(cls)
@@ -184,7 +193,7 @@ class CodeOfUsers:
     """
 
     def __init__(self, components: Iterable[object]) -> None:
-        classes = {type(component): component for component in components}
+        classes = {code_class(component): component for component in components}
         found = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
         for cls, known in found.items():
             if hasattr(classes[cls], "answers_from"):

@@ -12,13 +12,16 @@ from runner.pipeline.answers.context_stages import EmptyContext
 from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps
 from runner.pipeline.answers.own_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
 from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
-from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages, RetrievedPassages
+from runner.pipeline.answers.prompt_passages import NoPassages, PipelinePassages, PromptPassages, RetrievedPassages
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.chunk_stages import chunk_facts
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
+
+_ABOUT_PASSAGES = 10
+"""Passages per sample that a plan assumes for a pipeline of the user's own, if a judge reads them one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,9 @@ def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | 
 
 
 def n_passages(cell: "Cell", passages: PromptPassages) -> int:
-    """Return the largest number of passages in a prompt of the cell."""
+    """Return the largest number of passages in a prompt of the cell. For a pipeline of the user's own it is a guess."""
+    if isinstance(passages, PipelinePassages):
+        return _ABOUT_PASSAGES
     return 0 if isinstance(passages, NoPassages) else cell.top_k
 
 

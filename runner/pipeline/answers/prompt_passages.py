@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from components.contexts.neighbours import passages_in
 from components.fields import added_later
-from components.records import Context, Documents, Passage, Spans, SpanTexts
+from components.pipelines.reply import stored_replies
+from components.records import Answer, Context, Documents, Passage, Spans, SpanTexts
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_stages import ChunkFacts
@@ -58,4 +59,17 @@ def _passage(texts: SpanTexts, documents: Documents, chunks: Sequence[int], fact
     return Passage(texts.joined(chunks), documents.titles[document], {**metadata, **facts})
 
 
-PromptPassages = RetrievedPassages | NoPassages
+@dataclass(frozen=True)
+class PipelinePassages(StageGroup):
+    """Passages that a pipeline of the user's own says it used, as it wrote them."""
+
+    replies: Stage[Sequence[Answer]]
+
+    def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
+        """Yield the passages of each sample, in order. () if the pipeline gave none."""
+        for reply in stored_replies(run.read(self.replies)):
+            given = reply.passages if reply else None
+            yield tuple(Passage(passage.text) for passage in given or ())
+
+
+PromptPassages = RetrievedPassages | NoPassages | PipelinePassages

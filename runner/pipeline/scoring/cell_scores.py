@@ -1,18 +1,21 @@
 """Connects the stages of a cell's scores: rankings, contexts, answers, citations and judged metrics."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from components.gold_copies import GoldCopies
-from components.records import Documents
+from components.records import Answer, Documents
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, n_passages
-from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
+from runner.pipeline.answers.located_passages import PassagePositions
+from runner.pipeline.answers.prompt_passages import NoPassages, PipelinePassages, PromptPassages
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.original_places import InOriginal
 from runner.pipeline.scoring.answer_scores import answer_scores
 from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
 from runner.pipeline.scoring.judging import Judging, judged_scores
+from runner.pipeline.scoring.pipeline_scores import PipelineCitationScores, PipelinePassageScores
 from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scoring.score_stages import NotApplicableScores, Scoring
 from runner.pipeline.settings import JudgeSettings, MetricSettings
@@ -53,6 +56,32 @@ def scores_of(
         *_answer_scores(cell, data, scored, answered),
         *_citation_scores(cell, scored, passages, answered),
         *_judged_scores(cell, data, scored, passages, answered),
+    )
+
+
+@dataclass(frozen=True)
+class PipelineInputs:
+    """Inputs of the metrics of a pipeline of the user's own. `places` are the places of its passages in the corpus."""
+
+    passages: PipelinePassages
+    places: Stage[PassagePositions]
+    answers: Stage[Sequence[Answer]]
+    copies: Stage[GoldCopies]
+
+
+def pipeline_scores_of(cell: "Cell", data: Data, scored: PipelineInputs) -> tuple[Stage[Scoring], ...]:
+    """Return the stages that score a pipeline of the user's own. Retrieval is scored by the passages that it gives."""
+    metrics, interval = cell.metrics, cell.metrics.interval
+    read = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies
+    of_passages = [PipelinePassageScores(metrics.of_rankings, metrics.of_contexts, *read)]
+    of_citations = [PipelineCitationScores(metrics.of_citations, *read)]
+    inputs = MetricInputs(data.samples, data.samples, data.corpus, None, scored.copies)
+    answered = CellAnswers((), scored.answers)
+    return (
+        *(of_passages if metrics.of_rankings or metrics.of_contexts else ()),
+        *(of_citations if metrics.of_citations else ()),
+        *_answer_scores(cell, data, inputs, answered),
+        *_judged_scores(cell, data, inputs, scored.passages, answered),
     )
 
 

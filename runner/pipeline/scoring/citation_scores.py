@@ -54,7 +54,7 @@ class CitationScores(Stage[Scoring]):
         samples, documents, answers = run.read(self.samples).samples, run.read(self.corpus), run.read(self.answers)
         rows, states = rows_to_score(answers)
         alone = list(self._places(run))
-        credited = _with_copies(samples, alone, documents, run.read(self.copies))
+        credited = with_copies(samples, alone, documents, run.read(self.copies))
         answered, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
         scored = []
         for metric in self.metrics.values():
@@ -81,7 +81,7 @@ class CitationScores(Stage[Scoring]):
             ]
 
 
-def _with_copies(
+def with_copies(
     samples: Sequence[Sample], places: Sequence[Sequence[PassagePlaces]], documents: Documents, copies: GoldCopies
 ) -> list[list[PassagePlaces]]:
     """Return the places with the copies of each sample's gold in its passages."""

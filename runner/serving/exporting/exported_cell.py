@@ -83,6 +83,11 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
             f"{result.cell_id}: the cell failed ({result.reason}); export another cell, or fix the cause and run the "
             "sweep again"
         )
+    if result.has_own_pipeline:
+        raise DataError(
+            f"{result.cell_id}: is a pipeline of your own (pipeline={result.axes.get('pipeline')}), which rag-grid "
+            "does not contain; deploy it as it is, or export a cell with pipeline=built_in"
+        )
     folder, plugins = sweep.folder_of(result), trusted_among(plugins_of(result.config))
     served = served_nodes(result.config, frozenset(result.config))
     require_trusted(served, f"cell {result.cell_id}")

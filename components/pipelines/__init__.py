@@ -1,0 +1,1 @@
+"""Whole pipelines: the built-in one, and pipelines of the user's own."""

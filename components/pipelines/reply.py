@@ -1,0 +1,154 @@
+"""The reply of a pipeline of the user's own: an answer, and optionally its passages, its usage and its seconds.
+
+Nothing in a reply is believed before it is checked. A reply that breaks the contract is a failed request.
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.openai_server.reading import as_count
+from components.records import Answer, AnswerState, Request
+from components.secrets.mask import shortened
+from components.text.normalize import whole_characters
+
+MOST_ANSWER_CHARACTERS = 100_000
+"""Longer than any answer. A longer text is a document, a log or an error."""
+MOST_PASSAGES = 1_000
+MOST_PASSAGE_CHARACTERS = 10_000_000
+"""Most characters of all passages of a reply."""
+
+_SHOWN_CHARACTERS = 60
+_USAGE = {"prompt_tokens": "n_prompt_tokens", "completion_tokens": "n_completion_tokens"}
+
+
+class BadReply(ValueError):
+    """A reply that breaks the contract."""
+
+
+@dataclass(frozen=True)
+class GivenPassage:
+    """A passage that a pipeline used.
+
+    `document_id`, `source` and `start` are hints where the text is. They decide only between equal texts. A place
+    counts if the corpus has the text there, whatever the hints say.
+    """
+
+    text: str
+    document_id: str = ""
+    source: str = ""
+    start: int | None = None
+
+
+@dataclass(frozen=True)
+class PipelineReply:
+    """An answer with its passages, best first. () means that it found none, None that it does not say."""
+
+    answer: str
+    passages: tuple[GivenPassage, ...] | None = None
+
+
+def question_of(request: Request) -> tuple[str, list[dict[str, str]]]:
+    """Return the question of a request, and the earlier turns as mappings with "question" and "answer", oldest first.
+
+    The messages of a request are the earlier questions and answers in turn, and finally the question.
+    """
+    *earlier, last = [message.content for message in request.messages]
+    turns = zip(earlier[::2], earlier[1::2], strict=True)
+    return last, [{"question": question, "answer": answer} for question, answer in turns]
+
+
+def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
+    """Return a reply as an Answer whose text is JSON for `stored_replies`.
+
+    `value` is a string, or a mapping or dataclass with `answer`, and optionally `passages`, `usage` and `seconds`.
+    Other names are ignored. Raises BadReply.
+    """
+    if isinstance(value, str):
+        value = {"answer": value}
+    reply = _fields_of(value, "the reply", "a string, or a mapping or dataclass with `answer`")
+    answer = _text(reply.get("answer"), "answer")
+    if len(answer) > MOST_ANSWER_CHARACTERS:
+        raise BadReply(f"answer: has {len(answer):,} characters, expected at most {MOST_ANSWER_CHARACTERS:,}")
+    stored = {"answer": answer, "passages": _passages(reply.get("passages"))}
+    usage = _fields_of(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
+    counts = {field: as_count(usage.get(name)) for name, field in _USAGE.items()}
+    seconds = _seconds(reply.get("seconds"))
+    return Answer(
+        request_id,
+        AnswerState.OK,
+        json.dumps(stored, ensure_ascii=False),
+        n_prompt_tokens=counts["n_prompt_tokens"],
+        n_completion_tokens=counts["n_completion_tokens"],
+        n_reasoning_tokens=None,
+        latency_s=latency_s if seconds is None else seconds,
+    )
+
+
+def stored_replies(answers: Sequence[Answer]) -> list[PipelineReply | None]:
+    """Return the replies in the texts of Answers of `read_reply`; None for a failed request."""
+    return [None if answer.state is AnswerState.ERROR else _stored_reply(answer.text) for answer in answers]
+
+
+def _stored_reply(text: str) -> PipelineReply:
+    stored = json.loads(text)
+    passages = stored["passages"]
+    return PipelineReply(
+        stored["answer"], None if passages is None else tuple(GivenPassage(**each) for each in passages)
+    )
+
+
+def _passages(value: object) -> list[dict[str, object]] | None:
+    """Return checked passages as mappings; None if the pipeline gave none."""
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise BadReply(f"passages: got {_shown(value)}, expected a list of texts, or of records with `text`")
+    if len(value) > MOST_PASSAGES:
+        raise BadReply(f"passages: got {len(value):,}, expected at most {MOST_PASSAGES:,}")
+    passages = [_passage(each, f"passages[{place}]") for place, each in enumerate(value)]
+    n_characters = sum(len(each.text) for each in passages)
+    if n_characters > MOST_PASSAGE_CHARACTERS:
+        raise BadReply(f"passages: have {n_characters:,} characters, expected at most {MOST_PASSAGE_CHARACTERS:,}")
+    return [
+        {name: own for name, own in vars(each).items() if own not in ("", None) or name == "text"} for each in passages
+    ]
+
+
+def _passage(value: object, place: str) -> GivenPassage:
+    if isinstance(value, str):
+        return GivenPassage(whole_characters(value))
+    record = _fields_of(value, place, "a text, or a record with `text`")
+    start = record.get("start")
+    if start is not None and not (type(start) is int and start >= 0):
+        raise BadReply(f"{place}.start: got {_shown(start)}, expected a position in the document, from 0")
+    hints = {name: _text(record.get(name) or "", f"{place}.{name}") for name in ("document_id", "source")}
+    return GivenPassage(_text(record.get("text"), f"{place}.text"), **hints, start=start)
+
+
+def _fields_of(value: object, place: str, expected: str) -> Mapping[str, object]:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return value
+    raise BadReply(f"{place}: got {_shown(value)}, expected {expected}")
+
+
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise BadReply(f"{place}: got {_shown(value)}, expected a string")
+    return whole_characters(str(value))
+
+
+def _seconds(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise BadReply(f"seconds: got {_shown(value)}, expected seconds as a finite number of 0 or more")
+    return float(value)
+
+
+def _shown(value: object) -> str:
+    return f"{shortened(repr(value), _SHOWN_CHARACTERS)} ({type(value).__name__})"

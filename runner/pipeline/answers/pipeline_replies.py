@@ -1,0 +1,83 @@
+"""Stages that ask a pipeline of the user's own, and read its replies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from components.fields import runtime_only
+from components.openai_server.gate import Tokens
+from components.pipelines.reply import PipelineReply, stored_replies
+from components.protocols import Pipeline
+from components.records import Answer, AnswerState, Message, Request, Sample
+from runner.engine.codecs import Codec
+from runner.engine.spending.admitted import most_tokens
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.answer_stages import AnswersCodec
+from runner.pipeline.corpus.loaded_data import Samples
+
+
+def conversation_of(sample: Sample) -> tuple[Message, ...]:
+    """Return the earlier turns of a sample as messages, and finally its question."""
+    turns = [Message(role, text) for turn in sample.history for role, text in _said(turn.question, turn.answer)]
+    return (*turns, Message("user", sample.question))
+
+
+def _said(question: str, answer: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return ("user", question), ("assistant", answer)
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineReplies(Stage[Sequence[Answer]]):
+    """The whole reply of a pipeline to each sample, as JSON. `draw` numbers repeated replies to the same question."""
+
+    kind: ClassVar[str] = "pipeline_replies"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.ASKING
+    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    counts_ahead: ClassVar[bool] = True
+
+    pipeline: Pipeline
+    samples: Samples
+    draw: int
+    n_samples: int = runtime_only(0, "the samples are part of the key")
+
+    @property
+    def n_requests(self) -> int:
+        """Number of requests: one per sample."""
+        return self.n_samples
+
+    def most_tokens(self, run: Run) -> Tokens:
+        """Return the tokens of the questions. The pipeline may use any number of further ones."""
+        conversations = [conversation_of(sample) for sample in run.read(self.samples).samples]
+        return sum((most_tokens(self.pipeline, each) for each in conversations), Tokens())
+
+    def make(self, run: Run) -> Sequence[Answer]:
+        """Ask the pipeline. Each reply is stored as it arrives, by request."""
+        samples = run.read(self.samples).samples
+        requests = [Request(sample.id, conversation_of(sample), sample, (), draw=self.draw) for sample in samples]
+        return run.ask(self.pipeline, "answers")(requests)
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineAnswers(Stage[Sequence[Answer]]):
+    """Only the answers of a pipeline's replies, for stages that read answers."""
+
+    kind: ClassVar[str] = "pipeline_answers"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.ASKING
+    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+
+    replies: Stage[Sequence[Answer]]
+
+    def make(self, run: Run) -> Sequence[Answer]:
+        """Return the answers. A reply with an empty answer is EMPTY, and a failed request stays failed."""
+        replies = run.read(self.replies)
+        return [_answer(answer, reply) for answer, reply in zip(replies, stored_replies(replies), strict=True)]
+
+
+def _answer(answer: Answer, reply: PipelineReply | None) -> Answer:
+    if reply is None:
+        return answer
+    text = reply.answer.strip()
+    return replace(answer, state=AnswerState.OK if text else AnswerState.EMPTY, text=text)

@@ -1,0 +1,151 @@
+"""Scores of the passages and the citations of a pipeline of the user's own.
+
+A sample without a value is never a 0. If its request failed, its state is ANSWER_ERROR. If its reply does not say which
+passages it used, the metrics are NOT_APPLICABLE. A passage that is not in the corpus keeps its rank and contains no
+gold.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.gold_copies import Credit, GoldCopies
+from components.metrics.interval import Intervals
+from components.protocols import CitationMetric, ContextMetric, Metric, RankingMetric
+from components.records import Answer, Context, Documents, PassagePlaces, Scores, ScoreState
+from runner.engine.codecs import Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.located_passages import PassagePositions, Span
+from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.scoring.citation_scores import with_copies
+from runner.pipeline.scoring.retrieval_scores import is_strict, relevant_documents
+from runner.pipeline.scoring.score_stages import (
+    SCORING,
+    Scoring,
+    mark_gold_outside_corpus,
+    rows_to_score,
+    scoring,
+    spread,
+)
+
+_NOWHERE = "\x00not in the corpus "
+"""Beginning of the names of documents that stand for passages outside the corpus. No document id contains a NUL."""
+
+
+@dataclass(frozen=True, eq=False)
+class PipelinePassageScores(Stage[Scoring]):
+    """Metrics of rankings and of contexts, from the places of the passages. All passages count as context."""
+
+    kind: ClassVar[str] = "pipeline_passage_scores"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Columns[Scoring]] = SCORING
+
+    rankings: Mapping[str, RankingMetric]
+    contexts: Mapping[str, ContextMetric]
+    interval: Intervals
+    samples: Stage[SampleSet]
+    corpus: Stage[Documents]
+    answers: Stage[Sequence[Answer]]
+    places: Stage[PassagePositions]
+    copies: Stage[GoldCopies]
+
+    def make(self, run: Run) -> Scoring:
+        """Score the samples with passages. A copy of the gold counts as gold, except for metrics that are `strict`."""
+        samples, documents, places = run.read(self.samples).samples, run.read(self.corpus), run.read(self.places)
+        rows, states = _rows(run.read(self.answers), places)
+        credit = Credit(samples, documents, run.read(self.copies))
+        given = places.of_samples()
+        spans: list[list[Span]] = [[span for span in own if span] for own in given]
+        rankings: list[Sequence[str]] = [_ranking(own, documents.ids) for own in given]
+        own_samples, present = [samples[row] for row in rows], set(documents.ids)
+        relevant = [relevant_documents(sample.gold, present) for sample in own_samples]
+        scored: list[tuple[Metric, dict[str, Scores]]] = []
+        for ranking_metric in self.rankings.values():
+            ranked = rankings if is_strict(ranking_metric) else credit.rankings(rankings)
+            found = ranking_metric.score_rankings([ranked[row] for row in rows], relevant) if rows else {}
+            scored.append((ranking_metric, found))
+        for metric in self.contexts.values():
+            held = spans if is_strict(metric) else credit.spans(spans)
+            has_values = rows and not getattr(metric, "reads_tokens", False)
+            own = [held[row] for row in rows]
+            found = metric.score_contexts(own_samples, documents, own, _context(len(rows))) if has_values else {}
+            scored.append((metric, found))
+        return scoring(
+            samples,
+            [
+                (metric, _all_rows(metric, mark_gold_outside_corpus(found, own_samples), rows, states))
+                for metric, found in scored
+            ],
+            self.interval,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineCitationScores(Stage[Scoring]):
+    """Metrics of citations. [1] cites the first passage of a reply."""
+
+    kind: ClassVar[str] = "pipeline_citation_scores"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Columns[Scoring]] = SCORING
+
+    metrics: Mapping[str, CitationMetric]
+    interval: Intervals
+    samples: Stage[SampleSet]
+    corpus: Stage[Documents]
+    answers: Stage[Sequence[Answer]]
+    places: Stage[PassagePositions]
+    copies: Stage[GoldCopies]
+
+    def make(self, run: Run) -> Scoring:
+        """Score the citations of the samples with passages."""
+        samples, documents, answers = run.read(self.samples).samples, run.read(self.corpus), run.read(self.answers)
+        places = run.read(self.places)
+        rows, states = _rows(answers, places)
+        alone = [[PassagePlaces((span,) if span else ()) for span in own] for own in places.of_samples()]
+        credited = with_copies(samples, alone, documents, run.read(self.copies))
+        own_samples, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
+        scored = []
+        for metric in self.metrics.values():
+            passages = [(alone if is_strict(metric) else credited)[row] for row in rows]
+            found = metric.score_citations(own_samples, documents, texts, passages) if rows else {}
+            marked = mark_gold_outside_corpus(found, own_samples)
+            scored.append((metric, _all_rows(metric, marked, rows, states)))
+        return scoring(samples, scored, self.interval)
+
+
+def _rows(answers: Sequence[Answer], places: PassagePositions) -> tuple[list[int], list[ScoreState]]:
+    """Return the rows of samples with passages, and the state of every sample."""
+    _, states = rows_to_score(answers)
+    is_given = places.is_given.tolist()
+    states = [
+        ScoreState.NOT_APPLICABLE if state is ScoreState.VALUE and not own else state
+        for state, own in zip(states, is_given, strict=True)
+    ]
+    return [row for row, state in enumerate(states) if state is ScoreState.VALUE], states
+
+
+def _all_rows(
+    metric: Metric, found: Mapping[str, Scores], rows: Sequence[int], states: Sequence[ScoreState]
+) -> dict[str, Scores]:
+    """Return the scores of some rows as scores of all. Without scores, no row has a value."""
+    if found:
+        return {name: spread(scores, rows, states) for name, scores in found.items()}
+    none = [ScoreState.NOT_APPLICABLE if state is ScoreState.VALUE else state for state in states]
+    n = len(none)
+    return dict.fromkeys(metric.names, Scores(np.zeros((n, 2)), tuple(none), np.full(n, np.nan)))
+
+
+def _ranking(spans: Sequence[Span | None], ids: Sequence[str]) -> list[str]:
+    """Return the distinct documents of passages, each at the rank of its best passage."""
+    return list(dict.fromkeys(ids[span[0]] if span else f"{_NOWHERE}{rank}" for rank, span in enumerate(spans)))
+
+
+def _context(n_samples: int) -> Context:
+    """Return contexts of an unknown number of tokens."""
+    none = np.zeros(n_samples, dtype=np.int64)
+    return Context(np.zeros((n_samples, 0), dtype=np.int32), none, none)
