@@ -44,6 +44,8 @@ NEEDED = {
         for option in ("refiner/summary.yaml", "refiner/combined.yaml", "header/contextual.yaml")
     },
     "executor/slurm.yaml": ["executor.cluster=local"],  # there need be no sbatch
+    "pipeline/python.yaml": ["run.plugins=[packaging]", "pipeline.call=packaging.version.parse"],
+    "pipeline/http.yaml": ["pipeline.url=http://localhost:9000/answer", "pipeline.revision=1"],
     "examples/held_out.yaml": ["dataset=part"],
     "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],

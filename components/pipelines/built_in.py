@@ -21,7 +21,7 @@ class BuiltIn:
 
     call: str = runtime_only("", _NOT_READ)
     url: str = runtime_only("", _NOT_READ)
-    revision: str = runtime_only("", _NOT_READ)
+    revision: str | int | float = runtime_only("", _NOT_READ)
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict, hash=False)
     api_key_env: str = runtime_only("", _NOT_READ)
     timeout_s: float = runtime_only(0.0, _NOT_READ)

@@ -35,7 +35,7 @@ class HttpPipeline:
     """
 
     url: str
-    revision: str
+    revision: str | int | float
     parameters: Mapping[str, bool | int | float | str]
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
     timeout_s: float = runtime_only(600.0, "an answer that arrives too late is requested again")
@@ -61,7 +61,7 @@ class HttpPipeline:
     def check(self) -> list[str]:
         """Return errors of the fields, and an error if the API key is not set."""
         mistakes = [] if self.url.strip() else [f"url: is empty, expected the address of the pipeline, e.g. {_EXAMPLE}"]
-        if not self.revision.strip():
+        if not str(self.revision).strip():
             mistakes.append(
                 "revision: is empty, expected what answers at pipeline.url, e.g. a release or a commit: answers are "
                 "cached, and nothing else shows that the pipeline behind an address changed"

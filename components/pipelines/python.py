@@ -40,7 +40,7 @@ class PythonPipeline:
 
     call: str = field(metadata=naming_user_code("the function"))
     parameters: Mapping[str, bool | int | float | str]
-    revision: str = ""
+    revision: str | int | float = ""
     timeout_s: float = runtime_only(600.0, "an answer that arrives too late is requested again")
     concurrency: int = runtime_only(1, "requests do not depend on each other")
 
@@ -59,8 +59,9 @@ class PythonPipeline:
 
     @property
     def code_class(self) -> type:
-        """A class that stands for the code of the function: it belongs to the module of the function."""
-        return type("Function", (), {"__module__": self.call.rpartition(".")[0]})
+        """A class with the name and the module of the function. It stands for the code of the function."""
+        module, _, name = self.call.rpartition(".")
+        return type(name, (), {"__module__": module})
 
     def check(self) -> list[str]:
         """Return errors of the fields, and of a function that cannot be imported or called. Imports the function."""

@@ -58,7 +58,7 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
         return None
     now = model_modules(code_class(llm))
     changed = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
-    return EditedModel(class_name(type(llm)), n_answers, tuple(changed))
+    return EditedModel(class_name(code_class(llm)), n_answers, tuple(changed))
 
 
 def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:

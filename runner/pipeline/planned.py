@@ -54,12 +54,15 @@ class PlannedCell:
         """
         others = [request.job.axes for request in self.same_as]
         counted = {
-            name: value
-            if name.split(".")[0] in self.graph.used and all(axes.get(name) == value for axes in others)
-            else None
+            name: value if self._is_used(name) and all(axes.get(name) == value for axes in others) else None
             for name, value in self.request.job.axes.items()
         }
         return {**counted, "dataset.key": self.graph.data.key[:8]}
+
+    def _is_used(self, name: str) -> bool:
+        group, _, field = name.partition(".")
+        is_of_another = group == "pipeline" and field and self.request.cell.pipeline.is_built_in
+        return group in self.graph.used and not is_of_another
 
 
 @dataclass(frozen=True)

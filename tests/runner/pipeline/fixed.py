@@ -3,7 +3,7 @@
 Nothing here is read from `conf/` or from bundled data, so that tests change only when code does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -47,9 +47,24 @@ from components.metrics.em import ExactMatch
 from components.metrics.interval import Intervals
 from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
+from components.pipelines.reply import question_of, read_reply
 from components.prompts.by_kind import PromptByKind
-from components.protocols import LLM, EmbedderState, ThreeWayEncoder, WordTokenizer
-from components.records import Benchmark, Condition, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample, Turn
+from components.protocols import LLM, AnswersFrom, EmbedderState, ThreeWayEncoder, WordTokenizer
+from components.records import (
+    Answer,
+    AnswerState,
+    Benchmark,
+    Condition,
+    Documents,
+    ErrorClass,
+    Evidence,
+    Kind,
+    Passages,
+    RefinedDocuments,
+    Request,
+    Sample,
+    Turn,
+)
 from components.refiners.none import NoRefiner
 from components.refiners.pieces import Piece, assembled, copied
 from components.refiners.summaries import Summaries
@@ -300,6 +315,27 @@ class LetterHeads:
         return self.encode_chunks(queries)
 
 
+@dataclass(frozen=True)
+class FixedPipeline:
+    """Cites the sentences of two documents, one of them changed, and a sentence of its own. It gives no passages for a
+    question about the mill, and fails for one about the tower.
+    """
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+    is_built_in: ClassVar[bool] = False
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        for request in requests:
+            question, history = question_of(request)
+            passages = ["It was never said.", "The bridge was opened in 1932.", "Ships from the far north land there."]
+            if "tower" in question:
+                yield Answer(request.id, AnswerState.ERROR, error="no towers", error_class=ErrorClass.OTHER)
+                continue
+            reply = {"answer": f"{question} [2]", "passages": None if "mill" in question else passages}
+            yield read_reply(reply, request.id, float(len(history)))
+
+
 def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
     counts = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
     return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
@@ -512,6 +548,11 @@ CELLS = {
     "closed book": {"retriever": ClosedBook()},
     "baseline": {"retriever": bm25(), "llm": Extractive(tokenizer=CharacterBigrams())},
     "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},
+    "a pipeline of its own": {
+        "pipeline": FixedPipeline(),
+        "metrics": replace(_CITED, scores={**_CITED.scores, "coverage": PassageCoverage()}),
+        "judge": judge(VERDICT),
+    },
     "oracle": {"dataset": FixedOverSource(), "retriever": Oracle()},
 }
 """Cells that have, taken together, a stage of every kind."""

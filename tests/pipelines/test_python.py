@@ -1,0 +1,181 @@
+"""Functions as pipelines: what they return, raise and never return."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.pipelines.python import PythonPipeline
+from components.pipelines.reply import stored_replies
+from components.records import Answer, AnswerState, ErrorClass, Turn
+from tests.contracts.pipeline_contract import PipelineContract, asked
+
+CODE = """
+import sys
+import threading
+
+never = threading.Event()
+most, now, lock = [0], [0], threading.Lock()
+NAME = "no function"
+
+
+def answer(question):
+    return f"about {question}"
+
+
+def with_history(question, history, top=1):
+    return {"answer": f"{question} after {history} with {top}", "passages": []}
+
+
+def keywords(question, **parameters):
+    return str(parameters)
+
+
+async def asynchronous(question):
+    return ""
+
+
+def misbehaving(question):
+    print("printed", question)
+    print("printed", question, file=sys.stderr)
+    if question == "raise":
+        raise ValueError("no luck\\nat all")
+    if question == "exit":
+        sys.exit(3)
+    if question == "interrupt":
+        raise KeyboardInterrupt
+    if question == "hang":
+        never.wait(60)
+    if question == "type":
+        return 7
+    if question == "unspeakable":
+        raise Unspeakable()
+    return "fine"
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("none")
+
+
+def meeting(question):
+    with lock:
+        now[0] += 1
+        most[0] = max(most[0], now[0])
+    never.wait(0.05)
+    with lock:
+        now[0] -= 1
+    return "met"
+"""
+
+
+@pytest.fixture(autouse=True)
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "rag_of_tests.py").write_text(CODE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("rag_of_tests", None)
+
+
+def pipeline(
+    name: str, timeout_s: float = 60.0, concurrency: int = 1, **parameters: bool | int | float | str
+) -> PythonPipeline:
+    return PythonPipeline(f"rag_of_tests.{name}", parameters, timeout_s=timeout_s, concurrency=concurrency)
+
+
+def by_question(component: PythonPipeline, *questions: str) -> dict[str, Answer]:
+    return {answer.request_id: answer for answer in component.generate([asked(each) for each in questions])}
+
+
+class TestPythonPipeline(PipelineContract):
+    component = pipeline("answer")
+
+
+class TestWithFailures(PipelineContract):
+    component = pipeline("misbehaving", timeout_s=0.2)
+
+    def test_each_failure_has_its_reason_and_the_others_are_answered(self) -> None:
+        found = by_question(self.component, "raise", "one", "exit", "interrupt", "type", "unspeakable", "hang", "two")
+        assert {name for name, answer in found.items() if answer.state is AnswerState.OK} == {"one", "two"}
+        failed = {name: (answer.error_class, answer.error) for name, answer in found.items() if answer.error}
+        name = "rag_of_tests.misbehaving: "
+        assert failed == {
+            "raise": (ErrorClass.OTHER, f"{name}ValueError: no luck at all"),
+            "exit": (ErrorClass.OTHER, f"{name}SystemExit: 3"),
+            "interrupt": (ErrorClass.OTHER, f"{name}KeyboardInterrupt:"),
+            "type": (
+                ErrorClass.MALFORMED,
+                f"{name}BadReply: the reply: got 7 (int), expected a string, or a mapping or dataclass with `answer`",
+            ),
+            "unspeakable": (ErrorClass.OTHER, f"{name}Unspeakable"),
+            "hang": (ErrorClass.TIMEOUT, f"{name}TimeoutError: no answer after 0.2 s (pipeline.timeout_s)"),
+        }
+
+    def test_a_function_that_always_hangs_is_given_up(self) -> None:
+        component = pipeline("misbehaving", timeout_s=0.01)
+        requests = [asked("hang") for _ in range(40)]
+        began = time.monotonic()
+        errors = [answer.error for answer in component.generate(requests)]
+        assert time.monotonic() - began < 5
+        assert len(errors) == 40
+        assert sum(error.startswith("not asked: ") for error in errors) == 30
+
+
+class TestParameters:
+    def test_history_is_given_to_a_function_that_takes_it(self) -> None:
+        request = asked("And?", Turn("Who?", "I."))
+        (answer,) = pipeline("with_history", top=3).generate([request])
+        (reply,) = stored_replies([answer])
+        assert reply is not None
+        assert reply.answer == "And? after [{'question': 'Who?', 'answer': 'I.'}] with 3"
+
+    def test_parameters_are_keyword_arguments(self) -> None:
+        (reply,) = stored_replies(list(pipeline("keywords", k=2, mode="fast").generate([asked("x")])))
+        assert reply is not None
+        assert reply.answer == "{'k': 2, 'mode': 'fast'}"
+
+    @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3)])
+    def test_so_many_calls_run_at_a_time(self, concurrency: int, most: int) -> None:
+        answers = list(pipeline("meeting", concurrency=concurrency).generate([asked(str(n)) for n in range(9)]))
+        assert [answer.state for answer in answers] == [AnswerState.OK] * 9
+        assert sys.modules["rag_of_tests"].most == [most]
+
+    def test_a_closed_iterator_starts_no_more_calls(self) -> None:
+        answers = pipeline("meeting").generate([asked(str(n)) for n in range(100)])
+        next(answers)
+        answers.close()  # type: ignore[attr-defined]  # it is a generator
+        time.sleep(0.2)
+        assert threading.active_count() < 20
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        ("name", "mistake"),
+        [
+            ("absent", "which cannot be imported (AttributeError: "),
+            ("NAME", "which is a str, expected a function"),
+            ("asynchronous", "which is asynchronous, expected a plain function"),
+        ],
+    )
+    def test_what_is_no_function_is_one_error(self, name: str, mistake: str) -> None:
+        (found,) = pipeline(name).check()
+        assert found.startswith(f"call: got 'rag_of_tests.{name}', {mistake}")
+
+    def test_a_module_that_cannot_be_imported_is_one_error(self) -> None:
+        (found,) = PythonPipeline("rag_of_nobody.answer", {}).check()
+        assert "which cannot be imported (ModuleNotFoundError: " in found
+        (found,) = PythonPipeline("answer", {}).check()
+        assert found == "call: got 'answer', expected the dotted path of a function, e.g. my_app.rag.answer"
+
+    def test_wrong_parameters_are_one_error(self) -> None:
+        (found,) = pipeline("answer", top=3).check()
+        assert "which cannot be called as answer(question, top=...): got an unexpected keyword argument 'top'" in found
+        (found,) = pipeline("with_history", history="x").check()
+        assert "whose parameter `history` is the conversation" in found
+
+    def test_numbers_out_of_range(self) -> None:
+        found = pipeline("answer", timeout_s=0, concurrency=0).check()
+        assert found == ["concurrency: got 0, expected at least 1", "timeout_s: got 0, expected more than 0"]
