@@ -31,7 +31,7 @@ from runner.pipeline.answers.context_stages import ChosenContext
 from runner.pipeline.answers.generating import generations
 from runner.pipeline.answers.located_passages import LocatedPassages
 from runner.pipeline.answers.pipeline_replies import PipelineAnswers, PipelineReplies
-from runner.pipeline.answers.prompt_passages import PipelinePassages, PromptPassages
+from runner.pipeline.answers.prompt_passages import AnyPassages, PipelinePassages, PromptPassages
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.cell_texts import Texts, texts_of
 from runner.pipeline.corpus.chunk_headers import asked_headers
@@ -61,7 +61,7 @@ class Graph:
 
     data: Data
     result: Result
-    passages: PromptPassages
+    passages: AnyPassages
     used: frozenset[str]
 
 

@@ -12,7 +12,13 @@ from runner.pipeline.answers.context_stages import EmptyContext
 from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps
 from runner.pipeline.answers.own_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
 from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
-from runner.pipeline.answers.prompt_passages import NoPassages, PipelinePassages, PromptPassages, RetrievedPassages
+from runner.pipeline.answers.prompt_passages import (
+    AnyPassages,
+    NoPassages,
+    PipelinePassages,
+    PromptPassages,
+    RetrievedPassages,
+)
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.chunk_stages import chunk_facts
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
@@ -79,7 +85,7 @@ def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | 
     return CellAnswers((), GeneratedAnswers(Conversations(cell.history, data.samples, tuple(turns))))
 
 
-def n_passages(cell: "Cell", passages: PromptPassages) -> int:
+def n_passages(cell: "Cell", passages: AnyPassages) -> int:
     """Return the largest number of passages in a prompt of the cell. For a pipeline of the user's own it is a guess."""
     if isinstance(passages, PipelinePassages):
         return _ABOUT_PASSAGES

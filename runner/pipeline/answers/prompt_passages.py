@@ -72,4 +72,6 @@ class PipelinePassages(StageGroup):
             yield tuple(Passage(passage.text) for passage in given or ())
 
 
-PromptPassages = RetrievedPassages | NoPassages | PipelinePassages
+PromptPassages = RetrievedPassages | NoPassages
+
+AnyPassages = PromptPassages | PipelinePassages

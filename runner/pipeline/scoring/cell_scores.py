@@ -9,7 +9,7 @@ from components.records import Answer, Documents
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, n_passages
 from runner.pipeline.answers.located_passages import PassagePositions
-from runner.pipeline.answers.prompt_passages import NoPassages, PipelinePassages, PromptPassages
+from runner.pipeline.answers.prompt_passages import AnyPassages, NoPassages, PipelinePassages, PromptPassages
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.original_places import InOriginal
 from runner.pipeline.scoring.answer_scores import answer_scores
@@ -124,7 +124,7 @@ def _citation_scores(
 
 
 def _judged_scores(
-    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: MetricInputs, passages: AnyPassages, answered: CellAnswers
 ) -> list[Stage[Scoring]]:
     """Return the scores of the answers by judges."""
     read = data.samples, scored.answerable, passages, answered.answers

@@ -17,7 +17,7 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import NoAnswers
-from runner.pipeline.answers.prompt_passages import PromptPassages
+from runner.pipeline.answers.prompt_passages import AnyPassages
 from runner.pipeline.corpus.loaded_data import Samples, SampleSet
 from runner.pipeline.scoring.score_stages import SCORING, Scoring, rows_to_score, scoring, spread
 
@@ -115,7 +115,7 @@ class JudgedScores(Stage[Scoring]):
     metric: JudgedMetric
     interval: Intervals
     samples: Stage[SampleSet]
-    passages: PromptPassages
+    passages: AnyPassages
     judged: JudgedAnswers | JudgedPassages
     preparation: PreparedJudge
     draw: int
@@ -170,7 +170,7 @@ class Judging:
     interval: Intervals
     samples: Samples
     reported: Stage[SampleSet]
-    passages: PromptPassages
+    passages: AnyPassages
     answers: Stage[Sequence[Answer]]
     n_samples: int
     n_passages: int

@@ -4,6 +4,7 @@ import json
 import signal
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,13 @@ from pathlib import Path
 
 from components.datasets.demo import Demo
 
-LOG = Path(os.environ["ASKED_OF_TESTS"])
-
 
 def answer(question, history, top=1, delay_s=0.0):
-    with LOG.open("a") as log:
+    path = Path(os.environ["ASKED_OF_TESTS"])
+    with path.open("a") as log:
         log.write(f"began {question}\\n")
     time.sleep(delay_s)
-    with LOG.open("a") as log:
+    with path.open("a") as log:
         log.write(f"ended {question}\\n")
     print("said", question)
     documents = Demo().load().documents.texts
@@ -74,6 +74,10 @@ def asked(folder: Path, word: str) -> list[str]:
     path = folder / "asked.txt"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [line.removeprefix(f"{word} ") for line in lines if line.startswith(word)]
+
+
+def has_ended(folder: Path, n: int) -> bool:
+    return len(asked(folder, "ended")) >= n
 
 
 def test_it_stands_beside_built_in_cells_and_their_axes_fold(tmp_path: Path) -> None:
@@ -177,7 +181,7 @@ def test_killed_twice_nothing_is_asked_twice_but_what_was_on_its_way(tmp_path: P
     arguments = ("-m", *OWN, "pipeline=built_in,python", "+pipeline.parameters.delay_s=0.2", "run.workers=2")
     for n_ended in (3, 7):
         process = start_command(tmp_path, *arguments)
-        wait_until(lambda n=n_ended: len(asked(tmp_path, "ended")) >= n, process)
+        wait_until(partial(has_ended, tmp_path, n_ended), process)
         end_group(process, signal.SIGKILL)
         process.communicate(timeout=60)
         time.sleep(0.1)
