@@ -16,8 +16,6 @@ from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
 
 _EXAMPLE = "http://127.0.0.1:9000/answer"
-_MOST_BYTES = 48 << 20
-"""Largest reply: the most characters of a reply, with four bytes each."""
 _COUNTED_AT = CountedAt(frozenset({"answer"}), ("usage", "prompt_tokens"), ("usage", "completion_tokens"))
 
 
@@ -102,7 +100,7 @@ class HttpPipeline:
     async def _ask(self, session: Session, request: Request) -> Answer:
         question, history = question_of(request)
         body = {"question": question, "history": history, "parameters": dict(self.parameters)}
-        reply = await session.post(body, counted_at=_COUNTED_AT, most_bytes=_MOST_BYTES)
+        reply = await session.post(body, counted_at=_COUNTED_AT)
         try:
             return read_reply(reply.content, request.id, reply.latency_s)
         except BadReply as error:

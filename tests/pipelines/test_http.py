@@ -66,7 +66,7 @@ def test_the_key_is_sent_and_never_shown(server: ChatServer, monkeypatch: pytest
         (body({"answer": "x" * 2_000_000}), ErrorClass.MALFORMED, "answer: has 2,000,000 characters"),
         (body({"answer": "x", "passages": [{"id": "d"}]}), ErrorClass.MALFORMED, "passages[0].text: got None"),
         (body({"answer": "x", "seconds": -3}), ErrorClass.MALFORMED, "seconds: got -3"),
-        (Reply(body=b'{"answer": "x"' + b" " * (49 << 20) + b"}"), ErrorClass.MALFORMED, "MiB"),
+        (Reply(body=b'{"answer": "x"' + b" " * (65 << 20) + b"}"), ErrorClass.MALFORMED, "MiB"),
         (Reply(body=b"[" * 100_000), ErrorClass.MALFORMED, ""),
         (Reply(status=500, body=b"{}"), ErrorClass.SERVER, "500"),
         (Reply(status=302, headers={"location": "http://127.0.0.1:1/"}), ErrorClass.CONNECTION, "302"),

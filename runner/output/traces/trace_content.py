@@ -95,9 +95,9 @@ def _generation(row: Row, cell: CellResult) -> SpanRecord:
     """Return the span of the answer. A baseline that reads no prompt is not a language model."""
     counted = {"input_tokens": row["n_prompt_tokens"], "output_tokens": row["n_completion_tokens"]}
     tokens = {**counted, "total_tokens": sum(counted.values())} if all(counted.values()) else {}
-    model = cell.config.get("llm", {}).get("model")
+    model = None if cell.has_own_pipeline else cell.config.get("llm", {}).get("model")
     attributes = {
-        "llm": _axis(cell, "llm"),
+        **({"pipeline": _axis(cell, "pipeline")} if cell.has_own_pipeline else {"llm": _axis(cell, "llm")}),
         "state": row["state"],
         **({"mlflow.chat.tokenUsage": tokens} if tokens else {}),
         **({"mlflow.llm.model": str(model)} if model else {}),
