@@ -54,7 +54,6 @@ settings:
   top_k=5               chunks in the prompt
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
-  run.headline=ndcg@10  metric that ranks the cells
   run.max_cost=5        most to spend on models; then the sweep stops
 
 more help:
