@@ -81,3 +81,5 @@ def test_a_closed_book_has_no_tokens_of_passages() -> None:
     assert COSTS["context_tokens"].of(closed) == 0.0
     assert [cost.name for cost in known_costs([closed, cell("a", 100, 1.0)])] == ["context_tokens", "seconds"]
     assert COSTS["context_tokens"].of(replace(closed, axes={"top_k": 2})) is None
+    assert COSTS["context_tokens"].of(replace(closed, axes={"top_k": None, "pipeline": "built_in"})) == 0.0
+    assert COSTS["context_tokens"].of(replace(closed, axes={"top_k": None, "pipeline": "python"})) is None
