@@ -13,6 +13,7 @@ from runner.console.prose import digits_of
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, CellResult, larger_is_better
 from runner.results.cell_axes import change_name, common_base, varying_axes
+from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
 from runner.results.sample_groups import groups_note
@@ -61,7 +62,7 @@ def show_leaderboard(
     components = ", ".join(
         f"{name}={_axis(value)}" + (f" ({_axis(same[f'{name}.model'])})" if same.get(f"{name}.model") else "")
         for name, value in same.items()
-        if "." not in name and value != "none"
+        if "." not in name and value not in ("none", BUILT_IN)
     )
     console.print(f"[dim]the same in every cell that uses it: {components}[/]")
     if note := groups_note(ordered):

@@ -22,7 +22,8 @@ _OF_JUDGE = ("n_judged", "n_unparsable", "n_failed")
 _OF_TEXTS = ("n", "n_cut")
 
 
-_BUILT_IN = "components.pipelines.built_in.BuiltIn"
+BUILT_IN = "built_in"
+"""The level of the axis `pipeline` of cells that the built-in components answer."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,7 @@ class CellResult:
     @property
     def has_own_pipeline(self) -> bool:
         """True if a pipeline of the user's own answered instead of the built-in components."""
-        node = self.config.get("pipeline")
-        return isinstance(node, Mapping) and node.get("_target_") != _BUILT_IN
+        return self.axes.get("pipeline", BUILT_IN) != BUILT_IN
 
     def value(self, metric: str, subset: str = "overall") -> float | None:
         """Return a metric's value, None if it was not computed or nothing could be scored."""

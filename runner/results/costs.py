@@ -22,9 +22,6 @@ EQUALLY_FAST_S = 0.1
 Source: Nielsen 1993, "Usability Engineering", chapter 5.5.
 """
 
-BUILT_IN = "built_in"
-"""The level of the axis `pipeline` of cells that our components answer."""
-
 PER_COST = 1_000
 
 
@@ -71,10 +68,9 @@ def passage_tokens(cell: CellResult) -> float | None:
     """Return the tokens of the passages in a prompt. A cell that retrieves nothing has 0, although the metric has no
     value. Those of a pipeline of the user's own are unknown.
     """
-    is_built_in = cell.axes.get("pipeline", BUILT_IN) == BUILT_IN
     retrieves = "top_k" not in cell.axes or cell.axes["top_k"] is not None
     value = cell.value(CONTEXT_TOKENS)
-    return 0.0 if value is None and not retrieves and is_built_in else value
+    return 0.0 if value is None and not retrieves and not cell.has_own_pipeline else value
 
 
 def n_samples(cell: CellResult) -> int:

@@ -76,7 +76,7 @@ class TestSweep:
         assert loaded.cell("best:read/qa_1doc:rouge_l") is loaded.best("read/qa_1doc:rouge_l")
 
     def test_the_best_is_the_cell_that_the_report_and_mlflow_take(self, tmp_path: Path) -> None:
-        folder = write(tmp_path / "planted", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.005}})
+        folder = write(tmp_path / "planted", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.01}})
         loaded = load(folder)
         best = loaded.cell("best")
         assert best.axes["k"] == 2, "the cheaper one"

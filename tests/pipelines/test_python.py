@@ -160,7 +160,7 @@ class TestChecks:
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_what_is_no_function_is_one_error(self, name: str, mistake: str) -> None:
+    def test_a_path_to_no_function_is_one_error(self, name: str, mistake: str) -> None:
         (found,) = pipeline(name).check()
         assert found.startswith(f"call: got 'rag_of_tests.{name}', {mistake}")
 

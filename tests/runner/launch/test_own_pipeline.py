@@ -80,7 +80,7 @@ def has_ended(folder: Path, n: int) -> bool:
     return len(asked(folder, "ended")) >= n
 
 
-def test_it_stands_beside_built_in_cells_and_their_axes_fold(tmp_path: Path) -> None:
+def test_own_pipeline_stands_beside_built_in_cells_and_their_axes_fold(tmp_path: Path) -> None:
     own = [(*OWN, f"chunk.size={size}", "+pipeline.parameters.top=2") for size in (64, 128)]
     assert run_small(tmp_path, CELL, (*CELL, "pipeline.call=my_app_of_tests.rag.answer"), *own) == 0
     built_in, pipeline = sorted(cells_in(tmp_path), key=lambda cell: str(cell.axes["pipeline"]))
@@ -145,7 +145,7 @@ def test_a_package_that_is_no_plugin_is_not_imported(tmp_path: Path, app: Path) 
     assert not (tmp_path / "imported").exists()
 
 
-def test_its_cell_cannot_be_exported_and_its_failures_are_explained(tmp_path: Path) -> None:
+def test_own_cell_cannot_be_exported_and_failures_are_explained(tmp_path: Path) -> None:
     run_small(tmp_path, OWN)
     sweep = load(only_sweep(tmp_path))
     (cell,) = sweep.cells

@@ -116,7 +116,7 @@ class TestNumbers:
     def test_an_empty_answer_is_counted_as_empty(self, tmp_path: Path) -> None:
         assert result_of(tmp_path, cell_of(bridge="  ")).summary["counts"] == {"empty": 1, "ok": 3}
 
-    def test_what_is_not_in_the_corpus_is_counted_and_said(self, tmp_path: Path) -> None:
+    def test_passages_outside_the_corpus_are_counted_and_said(self, tmp_path: Path) -> None:
         steps = result_of(tmp_path, cell_of(bridge=passages(NOWHERE, BRIDGE), harbour=passages(NOWHERE))).summary[
             "steps"
         ]
@@ -142,7 +142,7 @@ class TestGraph:
         assert {"pipeline", "dataset", "repeat", "metrics"} <= graph.used
         assert graph.used.isdisjoint({"retriever", "chunk", "llm", "prompt", "top_k", "embedder", "generator"})
 
-    def test_its_fields_and_the_draw_are_part_of_its_identity(self, tmp_path: Path) -> None:
+    def test_fields_and_the_draw_are_part_of_the_identity(self, tmp_path: Path) -> None:
         store = Store(tmp_path, "a run")
         cells = [cell_of(), cell_of(bridge="x"), replace(cell_of(), repeat=1), fixed_cell()]
         assert len({graph_in(store, cell).result.key for cell in cells}) == 4
