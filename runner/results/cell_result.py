@@ -97,7 +97,7 @@ class CellResult:
     @property
     def has_own_pipeline(self) -> bool:
         """True if a pipeline of the user's own answered instead of the built-in components."""
-        return self.axes.get("pipeline", BUILT_IN) != BUILT_IN
+        return bool(self.axes.get("pipeline", BUILT_IN) != BUILT_IN)
 
     def value(self, metric: str, subset: str = "overall") -> float | None:
         """Return a metric's value, None if it was not computed or nothing could be scored."""
