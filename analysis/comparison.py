@@ -22,6 +22,7 @@ from components.statistics import (
     minimum_detectable_difference,
     right_or_wrong,
     times_as_many,
+    within_standard_error,
 )
 from runner.console.display import estimate
 from runner.console.prose import listed
@@ -81,7 +82,8 @@ class ComparisonRow:
     probability `POWER`. It is None if the paired differences do not vary, if their spread is unknown, or if there are
     too few clusters for a p-value at that level. `n_needed` estimates the number of samples with which the test would
     find the observed difference with the same probability. It is None if the cell already differs significantly, and
-    if `detectable` is None or the observed difference is 0.
+    if `detectable` is None or the observed difference is 0. `is_near` is True within one standard error of the
+    baseline.
     """
 
     standing: Standing
@@ -90,16 +92,12 @@ class ComparisonRow:
     verdict: str
     detectable: float | None
     n_needed: int | None
+    is_near: bool
 
     @property
     def is_decided(self) -> bool:
         """True if the cell differs significantly from the baseline."""
         return self.verdict in (BETTER, WORSE)
-
-    @property
-    def is_near(self) -> bool:
-        """True if the cell is within one standard error of the baseline: see `within_standard_error`."""
-        return abs(self.comparison.difference or 0.0) <= (self.comparison.standard_error or 0.0)
 
 
 @dataclass(frozen=True)
@@ -256,14 +254,15 @@ def _rows(family: Family, table: _Table) -> tuple[ComparisonRow, ...]:
     )
     against_first = right_or_wrong(table.scores, np.vstack([np.full(n_rows, -1.0), np.eye(n_rows)]))
     rows = []
-    for standing, comparison, p, scores in zip(
-        table.standings[1:], comparisons, correction.p.tolist(), against_first, strict=True
+    near = within_standard_error(contributions(table.scores))[1:].tolist()
+    for standing, comparison, p, scores, is_near in zip(
+        table.standings[1:], comparisons, correction.p.tolist(), against_first, near, strict=True
     ):
         verdict = _verdict(family, comparison, is_shown=p <= family.alpha)
         detectable = _detectable(comparison, family.test, correction, scores)
         can_tell = p > family.alpha and detectable is not None
         n_needed = _n_needed(comparison, correction) if can_tell else None
-        rows.append(ComparisonRow(standing, comparison, p, verdict, detectable, n_needed))
+        rows.append(ComparisonRow(standing, comparison, p, verdict, detectable, n_needed, is_near))
     return tuple(rows)
 
 
@@ -315,10 +314,18 @@ def needed_span(family: Family) -> str:
 
 
 def _n_needed(comparison: Comparison, correction: _Correction) -> int | None:
-    """Return the samples that would distinguish the cells at the observed difference, rounded up."""
     critical = correction.critical if correction.critical is not None else comparison.critical
-    error, difference = comparison.standard_error, comparison.difference
-    if not error or not difference or critical is None:
+    return samples_needed(comparison, comparison.difference, critical)
+
+
+def samples_needed(comparison: Comparison, difference: float | None, critical: float | None) -> int | None:
+    """Return the samples with which the test would find a true difference, rounded up.
+
+    None if the test has enough, if the spread is unknown, or for no difference. A difference is significant if it
+    exceeds `critical` standard errors.
+    """
+    error = comparison.standard_error
+    if not error or not difference or critical is None or not math.isfinite(critical):
         return None
     times = times_as_many(abs(difference), error, comparison.df, critical=critical)
     return math.ceil(comparison.n * times) if times > 1 else None

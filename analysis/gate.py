@@ -23,7 +23,7 @@ from analysis.baseline import (
     scored_samples,
 )
 from analysis.compare import share
-from analysis.comparison import why_left_out
+from analysis.comparison import samples_needed, why_left_out
 from analysis.table_output import UNKNOWN, TableColumn
 from components.errors import DataError
 from components.records import ScoreState
@@ -35,7 +35,6 @@ from components.statistics import (
     holm,
     minimum_detectable_difference,
     right_or_wrong,
-    times_as_many,
 )
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
@@ -250,7 +249,9 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
         raise DataError(f"{metric}: larger_is_better differs from the baseline; write the baseline again")
     now = definition_of(cell, metric.metric)
     if now and before.definition and now != before.definition:
-        raise DataError(f"{metric}: its settings differ from those of the baseline; write the baseline again")
+        raise DataError(
+            f"{metric}: the settings of the metric differ from the settings of the baseline; write the baseline again"
+        )
     scored = scored_samples(sweep, cell, metric)
     rows = sample_rows(scored)
     valued = {sample for sample, row in rows.items() if scored.states[row] == ScoreState.VALUE}
@@ -294,7 +295,7 @@ def _check(pair: Pair, found: Comparison, p: float, margin: float, alpha: float)
         high=high,
         p=p,
         detectable=_detectable(pair, found),
-        n_needed=_n_needed(found, margin),
+        n_needed=samples_needed(found, margin, found.critical),
         lost=pair.lost,
         n_new=pair.n_new,
         is_same=bool((before == after).all()),
@@ -313,11 +314,3 @@ def _detectable(pair: Pair, found: Comparison) -> float | None:
     (scores,) = right_or_wrong(pair.scores, np.array([[-1.0], [1.0]]))
     size = minimum_detectable_difference(found.standard_error, found.df, critical=found.critical, right_or_wrong=scores)
     return size if math.isfinite(size) else None
-
-
-def _n_needed(found: Comparison, margin: float) -> int | None:
-    """Return the samples with which an interval around no difference excludes a loss of `margin`."""
-    if not found.standard_error or not margin or found.critical is None or not math.isfinite(found.critical):
-        return None
-    times = times_as_many(margin, found.standard_error, found.df, critical=found.critical)
-    return math.ceil(found.n * times) if times > 1 else None

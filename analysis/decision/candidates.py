@@ -1,7 +1,7 @@
 """The cells that may be the best in each scenario, and which of them to take."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,7 @@ def _take(scored: ScoredCells, metric: str, places: Sequence[int], means: NDArra
     for place in places:
         groups.setdefault(scored.samples.statistics[:, place].tobytes(), []).append(place)
     firsts = [group[0] for group in groups.values()]
-    is_near = within_standard_error(replace(scored.scores, statistics=scored.scores.statistics[:, firsts])).tolist()
+    is_near = within_standard_error(scored.contributions.only(np.array(firsts))).tolist()
     by_id = {cell.cell_id: float(mean) for cell, mean in zip(scored.cells, means, strict=True)}
     return choose(
         [[scored.cells[place] for place in group] for group in groups.values()], is_near, scored.cells, metric, by_id

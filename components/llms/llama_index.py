@@ -15,7 +15,7 @@ from components.openai_server.errors import class_of
 from components.openai_server.gate import current_gate
 from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import AnswersFrom
-from components.records import Answer, AnswerState, ErrorClass, Request
+from components.records import Answer, AnswerState, Request
 
 _BASE = "llama_index.core.llms.LLM"
 _EXAMPLE = "llama_index.llms.ollama.Ollama"
@@ -122,7 +122,7 @@ class LlamaIndexChat:
     def _answer(self, llm: Any, request: Request, breaker: Breaker) -> tuple[Answer, Exception | None]:
         """Return the answer, with the exception if the request was sent and failed."""
         if breaker.is_open:
-            return _failed(request, f"not asked: {breaker.reason}", breaker.error_class), None
+            return Answer.failed(request, f"not asked: {breaker.reason}", breaker.error_class), None
         started = time.perf_counter()
         try:
             response = llm.chat(_messages(request))
@@ -130,7 +130,7 @@ class LlamaIndexChat:
         except Exception as error:  # noqa: BLE001 - the classes share no exception class
             known = as_server_error(error)
             line = error_line(error, secret=key_in(self.api_key_env))
-            return _failed(request, f"{self.class_path}: {line}", class_of(known)), known
+            return Answer.failed(request, f"{self.class_path}: {line}", class_of(known)), known
 
     @property
     def _class(self) -> LlamaIndexClass:
@@ -141,7 +141,3 @@ def _messages(request: Request) -> list[Any]:
     from llama_index.core.llms import ChatMessage
 
     return [ChatMessage(role=message.role, content=message.content) for message in request.messages]
-
-
-def _failed(request: Request, error: str, error_class: ErrorClass) -> Answer:
-    return Answer(request.id, AnswerState.ERROR, error=error, error_class=error_class)

@@ -1,7 +1,6 @@
 """Language models of Ollama, through Ollama's own API."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from components.openai_server.errors import Malformed, shown
 from components.openai_server.gate import Account
 from components.openai_server.look_up import LookUpFailed, look_up
 from components.openai_server.reading import count_in, objects_in, parsed, part_of, text_in
-from components.openai_server.server import Failed, Server, server_of
+from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request
@@ -70,12 +69,7 @@ class OllamaChat:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""
-        with closing(self._server.call("/api/chat", requests, self._complete)) as outcomes:
-            for request, outcome in outcomes:
-                if isinstance(outcome, Failed):
-                    yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
-                else:
-                    yield outcome
+        return self._server.answers("/api/chat", requests, self._complete)
 
     @property
     def account(self) -> Account:

@@ -18,7 +18,7 @@ from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
-from components.records import Answer, AnswerState, Request
+from components.records import Answer, Request
 
 log = logging.getLogger(__name__)
 
@@ -139,10 +139,7 @@ class OpenAIChat:
         with closing(server.call("/chat/completions", groups, self._complete)) as outcomes:
             for requests, outcome in outcomes:
                 if isinstance(outcome, Failed):
-                    for request in requests:
-                        yield Answer(
-                            request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class
-                        )
+                    yield from map(outcome.answer, requests)
                 else:
                     yield from outcome
                     lacking += requests[len(outcome) :]

@@ -123,12 +123,12 @@ class TransformersChat:
         try:
             text = in_template(tokenizer, request.messages, self.chat_template)
         except TemplateError as error:
-            return _failed(request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST)
+            return Answer.failed(request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST)
         try:
             text.encode()
         except UnicodeEncodeError as error:
             half = ascii(text[error.start])
-            return _failed(
+            return Answer.failed(
                 request,
                 f"the prompt contains {half}, half of a character (a lone surrogate), which no tokenizer can read: fix "
                 "it in the data or in the prompt's template",
@@ -137,7 +137,7 @@ class TransformersChat:
         # Not verbose: the check below reports a prompt that is too long.
         token_ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         if len(token_ids) + self.max_new_tokens > causal.window:
-            return _failed(
+            return Answer.failed(
                 request,
                 f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into the "
                 f"window of {self.model!r}, {causal.window} tokens; expected fewer or shorter passages, "
@@ -145,10 +145,6 @@ class TransformersChat:
                 ErrorClass.TOO_LONG,
             )
         return ModelPrompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")
-
-
-def _failed(request: Request, error: str, error_class: ErrorClass) -> Answer:
-    return Answer(request.id, AnswerState.ERROR, error=error, error_class=error_class)
 
 
 def _answer(request_id: str, n_prompt: int, written: WrittenText, latency_s: float) -> Answer:

@@ -4,7 +4,7 @@ import asyncio
 import atexit
 import random
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TypeVar
@@ -18,7 +18,7 @@ from components.openai_server.connection import Connection
 from components.openai_server.errors import Refused, Untrusted, class_of, is_temporary, message_of, retry_after_s
 from components.openai_server.gate import Account, Gate, current_gate
 from components.openai_server.session import NotAsked, Session
-from components.records import ErrorClass
+from components.records import Answer, ErrorClass, Request
 
 _LONGEST_WAIT_S = 120.0
 _LONG_WAIT_S = 10.0
@@ -33,6 +33,10 @@ class Failed:
 
     message: str
     error_class: ErrorClass
+
+    def answer(self, request: Request) -> Answer:
+        """Return the failure as the outcome of a request."""
+        return Answer.failed(request, self.message, self.error_class)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,14 @@ class Server:
                         yield item, outcome
             if stopped:
                 raise stopped
+
+    def answers(
+        self, path: str, requests: Sequence[Request], send: Callable[[Session, Request], Awaitable[Answer]]
+    ) -> Generator[Answer, None, None]:
+        """Yield the answers of `send`, or why their calls failed, as they arrive. See `call`."""
+        with closing(self.call(path, requests, send)) as outcomes:
+            for request, outcome in outcomes:
+                yield outcome.answer(request) if isinstance(outcome, Failed) else outcome
 
     def _connection(self) -> Connection:
         return Connection(self.base_url, self.api_key_env)

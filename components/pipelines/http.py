@@ -1,7 +1,6 @@
 """A pipeline of the user's own behind an HTTP address."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,11 +8,11 @@ from components.fields import runtime_only
 from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import Server
 from components.openai_server.session import Session
 from components.pipelines.reply import BadReply, question_of, read_reply
 from components.protocols import AnswersFrom
-from components.records import Answer, AnswerState, Request
+from components.records import Answer, Request
 
 _EXAMPLE = "http://127.0.0.1:9000/answer"
 _COUNTED_AT = CountedAt(frozenset({"answer"}), ("usage", "prompt_tokens"), ("usage", "completion_tokens"))
@@ -69,12 +68,7 @@ class HttpPipeline:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""
-        with closing(self._server.call("", requests, self._ask)) as outcomes:
-            for request, outcome in outcomes:
-                if isinstance(outcome, Failed):
-                    yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
-                else:
-                    yield outcome
+        return self._server.answers("", requests, self._ask)
 
     @property
     def account(self) -> Account:

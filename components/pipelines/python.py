@@ -15,7 +15,7 @@ from components.openai_server.gate import current_gate
 from components.pipelines.calling import called
 from components.pipelines.reply import BadReply, question_of, read_reply
 from components.protocols import AnswersFrom
-from components.records import Answer, AnswerState, ErrorClass, Request
+from components.records import Answer, ErrorClass, Request
 from components.secrets.mask import shortened
 
 _SHOWN_CHARACTERS = 300
@@ -87,7 +87,7 @@ class PythonPipeline:
         breaker = Breaker(self.concurrency, current_gate().health(f"{self.call} {dict(self.parameters)}"))
         for request, outcome in called(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
             if outcome is None:
-                yield _failed(request, f"not asked: {breaker.reason}", breaker.error_class)
+                yield Answer.failed(request, f"not asked: {breaker.reason}", breaker.error_class)
             elif isinstance(outcome, Answer):
                 breaker.succeeded()
                 yield outcome
@@ -99,7 +99,7 @@ class PythonPipeline:
         kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else class_of(known)
         text = shortened(f"{self.call}: {_line(error)}", _SHOWN_CHARACTERS)
         breaker.failed(known, text)
-        return _failed(request, text, kind)
+        return Answer.failed(request, text, kind)
 
     def _function(self) -> Any:
         module, _, name = self.call.rpartition(".")
@@ -145,10 +145,6 @@ def _takes_history(function: Callable[..., Any]) -> bool:
         return "history" in inspect.signature(function).parameters
     except ValueError:
         return False
-
-
-def _failed(request: Request, error: str, error_class: ErrorClass) -> Answer:
-    return Answer(request.id, AnswerState.ERROR, error=error, error_class=error_class)
 
 
 def _line(error: BaseException) -> str:

@@ -21,7 +21,6 @@ MOST_PASSAGE_CHARACTERS = 10_000_000
 """Most characters of all passages of a reply."""
 
 _SHOWN_CHARACTERS = 60
-_USAGE = {"prompt_tokens": "n_prompt_tokens", "completion_tokens": "n_completion_tokens"}
 
 
 class BadReply(ValueError):
@@ -74,14 +73,13 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
         raise BadReply(f"answer: has {len(answer):,} characters, expected at most {MOST_ANSWER_CHARACTERS:,}")
     stored = {"answer": answer, "passages": _passages(reply.get("passages"))}
     usage = _fields_of(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
-    counts = {field: as_count(usage.get(name)) for name, field in _USAGE.items()}
     seconds = _seconds(reply.get("seconds"))
     return Answer(
         request_id,
         AnswerState.OK,
         json.dumps(stored, ensure_ascii=False),
-        n_prompt_tokens=counts["n_prompt_tokens"],
-        n_completion_tokens=counts["n_completion_tokens"],
+        n_prompt_tokens=as_count(usage.get("prompt_tokens")),
+        n_completion_tokens=as_count(usage.get("completion_tokens")),
         n_reasoning_tokens=None,
         latency_s=latency_s if seconds is None else seconds,
     )

@@ -113,6 +113,11 @@ class Answer:
     n_cached_tokens: int = 0
     latency_s: float = 0.0
 
+    @classmethod
+    def failed(cls, request: Request, error: str, error_class: ErrorClass) -> "Answer":
+        """Return the outcome of a request that failed for good."""
+        return cls(request.id, AnswerState.ERROR, error=error, error_class=error_class)
+
 
 @dataclass(frozen=True)
 class AnswerTask:

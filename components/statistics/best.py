@@ -84,14 +84,13 @@ def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float
     return p
 
 
-def within_standard_error(scores: SampleScores) -> NDArray[np.bool_]:
+def within_standard_error(found: Contributions) -> NDArray[np.bool_]:
     """Return which cells differ from the first one by at most one standard error of the difference, bool[n_cells].
 
     Without samples, or if standard errors are unknown, these are the cells with the same metric as the first.
     Source: the 1 SE rule of Breiman, Friedman, Olshen & Stone 1984, "Classification and Regression Trees", section
     3.4.3, with the error of the paired difference.
     """
-    found = contributions(scores)
     differences = found.against(0, range(len(found.values)))
     errors = chance.standard_errors(differences) if found.has_spread else 0.0
     near: NDArray[np.bool_] = np.abs(differences.values) <= errors

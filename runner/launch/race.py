@@ -40,7 +40,7 @@ class SweepRace:
         self._n_failed = np.zeros(len(planned.cells), dtype=np.int64)
         self._n_saved = 0
         self.stopped: dict[str, dict[str, object]] = {}
-        """By id of the cells that were stopped, what `CellResult.race` records about it."""
+        """Records of the stops, by id of the stopped cell: see `CellResult.race`."""
 
     def run(self, run_stages: RunStages) -> None:
         """Run all rounds. `run_stages` runs stages in dependency order, and yields their outcomes."""

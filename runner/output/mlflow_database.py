@@ -69,7 +69,7 @@ def _created_atomically(file: Path) -> Iterator[Path]:
     for leftover in file.parent.glob(f".{file.name}.*.unfinished*"):
         leftover.unlink()
     unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}.unfinished")
-    unfinished.touch()  # with the permissions of the umask; SQLite would always take away those of the group
+    unfinished.touch()  # with the permissions of the umask; SQLite would take away the permissions of the group
     yield unfinished
     unfinished.replace(file)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from components.statistics import PairedTest, SampleScores, best_cells, within_standard_error
+from components.statistics import PairedTest, SampleScores, best_cells, contributions, within_standard_error
 from runner.results.cell_result import CellResult
 from runner.results.joined_samples import CommonSamples, common_samples, most_samples_first
 
@@ -74,5 +74,5 @@ def undecided(
         seed=test.seed,
     )
     kept = [place for place, p in enumerate(found.p.tolist()) if p > alpha]
-    near = within_standard_error(scores).tolist()
+    near = within_standard_error(contributions(scores)).tolist()
     return joined, [groups[place] for place in kept], [near[place] for place in kept]

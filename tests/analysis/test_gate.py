@@ -201,7 +201,7 @@ def test_a_loss_at_the_margin_passes_in_at_most_alpha_of_pairs() -> None:
     assert np.mean([own.verdict == PASSED for (own,) in drawn(400, loss=0.01)]) <= 0.05
 
 
-def test_as_many_samples_as_stated_exclude_the_margin() -> None:
+def test_the_stated_number_of_samples_excludes_the_margin() -> None:
     needed = [own.n_needed or 0 for (own,) in drawn(50)]
     times = float(np.mean(needed)) / 100
     random = np.random.default_rng(1)

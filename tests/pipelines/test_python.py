@@ -138,7 +138,7 @@ class TestParameters:
         assert reply.answer == "{'k': 2, 'mode': 'fast'}"
 
     @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3)])
-    def test_so_many_calls_run_at_a_time(self, concurrency: int, most: int) -> None:
+    def test_at_most_the_allowed_calls_run_at_a_time(self, concurrency: int, most: int) -> None:
         answers = list(pipeline("meeting", concurrency=concurrency).generate([asked(str(n)) for n in range(9)]))
         assert [answer.state for answer in answers] == [AnswerState.OK] * 9
         assert sys.modules["rag_of_tests"].most == [most]

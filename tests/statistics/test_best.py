@@ -6,7 +6,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import components.statistics.best as best_module
-from components.statistics import BestCells, PairedTest, SampleScores, best_cells, p_of_equality, within_standard_error
+from components.statistics import (
+    BestCells,
+    PairedTest,
+    SampleScores,
+    best_cells,
+    contributions,
+    p_of_equality,
+    within_standard_error,
+)
 from tests.statistics.cells import scores_of
 
 N = 60
@@ -151,11 +159,11 @@ def test_cells_within_one_standard_error_are_near_the_first() -> None:
     scores = scores_of(cells(5, 0.1, 0.08, 0.05, 0.0, -0.3, 0.4), np.arange(N))
     others = PairedTest(n_resamples=99).compare(scores, 0.05)
     expected = [abs(one.difference or 0.0) <= (one.standard_error or 0.0) for one in others]
-    assert within_standard_error(scores).tolist() == [True, *expected]
+    assert within_standard_error(contributions(scores)).tolist() == [True, *expected]
     assert {True, False} == set(expected)
 
 
 def test_only_equal_cells_are_near_if_no_spread_is_known() -> None:
     first, second = cells(6, 0.1, 0.1)
     scores = scores_of([first, second, first], np.zeros(N, np.int64))
-    assert within_standard_error(scores).tolist() == [True, False, True]
+    assert within_standard_error(contributions(scores)).tolist() == [True, False, True]
