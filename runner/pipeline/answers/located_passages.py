@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.found_gold import SpansOfSamples
 from components.pipelines.reply import stored_replies
 from components.records import Answer, Documents
-from components.text.locating import Sought, locate_passages
+from components.text.passage_search import Sought, locate_passages
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run

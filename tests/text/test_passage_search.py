@@ -1,7 +1,7 @@
 """Passages in a corpus: where they are, and which are nowhere."""
 
 from components.records import Documents
-from components.text.locating import Place, Sought, locate_passages
+from components.text.passage_search import Place, Sought, locate_passages
 
 LAKE = "The lake is in the west of the town. It has 3 islands, and 6.5 square kilometres of water. Many come to see it."
 COPY = f"Reprinted: {LAKE}"
