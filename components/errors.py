@@ -15,6 +15,7 @@ A message says where the error is, what the code got, what it expected and what 
 """
 
 import importlib.util
+import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -69,13 +70,33 @@ def _more_places(places: Sequence[str]) -> str:
 
 
 class DataError(RagGridError):
-    """A file or record that cannot be used. A message has one line per error and lists the first errors."""
+    """A file or record that cannot be used.
+
+    A message has one line per error and lists the first errors. Equal errors in several lines of a file are one.
+    """
 
     def __init__(self, mistakes: Sequence[str] | str) -> None:
-        lines = [mistakes] if isinstance(mistakes, str) else list(mistakes)
+        lines = [mistakes] if isinstance(mistakes, str) else _merge_lines(mistakes)
         if n_more := len(lines[_MOST_SHOWN:]):
             lines[_MOST_SHOWN:] = [f"... and {n_more} more errors"]
         super().__init__("\n".join(lines))
+
+
+_IN_A_LINE = re.compile(r"(?s)(?P<file>.*?, line )(?P<line>\d+)(?P<text>: .*)")
+"""An error in a line of a file: "questions.jsonl, line 3: unknown field 'answer'"."""
+
+
+def _merge_lines(mistakes: Iterable[str]) -> list[str]:
+    """Merge equal errors in several lines of a file into one with the first line and the number of the others."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for mistake in mistakes:
+        found = _IN_A_LINE.fullmatch(mistake)
+        place, line, text = found.groups() if found else (mistake, "", "")
+        lines.setdefault((place, text), []).append(line)
+    return [
+        f"{place}{first}{f' and {len(others)} more' if others and first else ''}{text}"
+        for (place, text), (first, *others) in lines.items()
+    ]
 
 
 def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components import errors
-from components.errors import ConfigError, MissingExtraError, install_command
+from components.errors import ConfigError, DataError, MissingExtraError, install_command
 
 ROOT = Path(errors.__file__).resolve().parents[1]
 
@@ -58,3 +58,11 @@ class TestEqualMistakes:
     def test_of_a_group_and_of_where_it_is_used_are_one(self) -> None:
         said = str(ConfigError(["vector_index: needs a package", "retriever.vector_index: needs a package"]))
         assert said == "1 error in the configuration:\n  - vector_index: needs a package"
+
+
+def test_equal_errors_in_several_lines_of_a_file_are_one() -> None:
+    mistakes = [f"q.jsonl, line {line}: unknown field 'answer'" for line in range(1, 14)]
+    mistakes.insert(2, "q.jsonl, line 3: not JSON")
+    assert str(DataError(mistakes)) == (
+        "q.jsonl, line 1 and 12 more: unknown field 'answer'\nq.jsonl, line 3: not JSON"
+    )

@@ -147,9 +147,13 @@ def _axes(report: Report) -> Iterator[str]:
     yield ""
     yield (
         f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis "
-        "(bold: significant). The intervals hold together for one axis. The table of scenarios tests in another way "
-        "and corrects for the number of its choices, so near the border only one of the two may name a difference."
+        "(bold: significant). The intervals hold together for one axis."
     )
+    if report.scenarios is not None:
+        yield (
+            "The table of scenarios tests in another way and corrects for the number of its choices, so near the "
+            "border only one of the two may name a difference."
+        )
     yield from table(
         ["axis", "value", "mean", "difference", "95% interval"],
         (

@@ -36,8 +36,10 @@ def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better
     """Describe cells under different conditions without a recommendation."""
     order = sorted(choice.compared, key=lambda cell: choice.means[cell.cell_id], reverse=larger_is_better)
     best, worst = order[0], order[-1]
+    n_equal = len(choice.tied[0]) - 1
+    have = f"and {count(n_equal, 'other cell')} have" if n_equal else "has"
     return prose(f"{COMPARE_ALIKE} By {by}, ", name(best)) + prose(
-        f"has the best mean ({_value(choice, best)}) and {name(worst)} the worst ({_value(choice, worst)})."
+        f"{have} the best mean ({_value(choice, best)}) and {name(worst)} the worst ({_value(choice, worst)})."
     )
 
 

@@ -163,6 +163,15 @@ def test_the_easiest_of_several_conditions_is_not_a_recommendation() -> None:
     )
 
 
+def test_conditions_with_equal_values_share_the_best_mean() -> None:
+    rates = [
+        replace(own, axes={"retriever": "given", "retriever.noise_rate": rate})
+        for own, rate in ((cell("easy", 1.0), 0), (cell("harder", 1.0), 0.4), (cell("hard", 0.2), 1))
+    ]
+    text = said(chosen([rates[:2]], rates[2]))
+    assert "easy2 and 1 other cell have the best mean (1.0000) and hard2 the worst (0.2000)." in text
+
+
 def test_a_saving_does_not_buy_a_mean_more_than_one_standard_error_lower() -> None:
     cheap, large = cell("cheap", 0.71, tokens=48), cell("large", 1.0, tokens=769)
     tied = [[large, cell("small", 1.0, tokens=209)], [cheap]]
