@@ -82,15 +82,19 @@ class Recommendation:
             return "; ".join(["the same in every sample", *cheap])
         if self.verdict == TOO_FEW:
             if self.n >= FEWEST_SAMPLES:
-                return too_few_groups(self.n_clusters, self.n_effective)
+                return self.too_few_groups()
             return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
+        if self.detectable is None:
+            return "; ".join([self.too_few_groups(), *cheap])
         return "; ".join(["no significant difference", *cheap, self.smallest_detectable()])
 
+    def too_few_groups(self) -> str:
+        """Return that there are too few groups."""
+        return too_few_groups(self.n_clusters, self.n_effective)
+
     def smallest_detectable(self) -> str:
-        """Return e.g. "smallest detectable difference 0.012", or that there are too few groups."""
-        if self.detectable is None:
-            return too_few_groups(self.n_clusters, self.n_effective)
-        return f"smallest detectable difference {about(self.detectable)}"
+        """Return e.g. "smallest detectable difference 0.012"; "" if there are too few groups."""
+        return "" if self.detectable is None else f"smallest detectable difference {about(self.detectable)}"
 
     def as_record(self) -> dict[str, object]:
         """Return the recommendation as plain JSON values."""

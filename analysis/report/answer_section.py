@@ -7,7 +7,16 @@ from analysis.report.source import ReportSource
 from components.statistics import POWER
 from runner.console.display import about
 from runner.console.prose import Prose, count, digits_of, listed, number, prose
-from runner.results import NO_QUALITY, CellResult, Choice, SubsetMetric, choice_text, choose, samples_text
+from runner.results import (
+    NO_QUALITY,
+    CellResult,
+    Choice,
+    SubsetMetric,
+    choice_text,
+    choose,
+    samples_text,
+    too_few_groups,
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,9 @@ def choice_of(family: Family) -> Choice:
     means = {cell.cell_id: standing.mean for standing in family.standings for cell in standing.cells}
     compared = [cell for standing in family.standings for cell in standing.cells]
     is_near = [True, *(row.is_near for row in family.not_distinguishable)]
-    return choose([standing.cells for standing in tied], is_near, compared, family.metric.metric, means)
+    choice = choose([standing.cells for standing in tied], is_near, compared, family.metric.metric, means)
+    few = too_few_groups(family.n_clusters, family.n_effective) if family.has_too_few_groups else ""
+    return replace(choice, too_few=few)
 
 
 def with_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAnswer:
@@ -129,7 +140,9 @@ def _no_answer(source: ReportSource) -> Prose:
 
 def _only(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose:
     value = number(metric.value(cell), digits_of([metric.value(cell)]))
-    others = source.main.why_not if source.main else ""
+    n_failed = len(source.sweep.failed)
+    failed = f"{n_failed} of {count(len(source.sweep.cells), 'cell')} failed. " if n_failed else ""
+    others = failed + (source.main.why_not if source.main else "")
     return prose(
         "", source.names.in_prose(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {others}"
     )
@@ -149,6 +162,8 @@ def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
 
 
 def _tied_figure(family: Family, choice: Choice) -> Figure:
+    if choice.too_few:
+        return Figure("May be the best", "cannot tell", choice.too_few.removesuffix(" to tell"), "#trust")
     note = f"with {100 * (1 - family.alpha):g}% confidence the best cell is among them"
     if choice.n_tied == len(choice.compared):
         note = "no cell is significantly worse than the best"

@@ -1,15 +1,15 @@
 """The report as Markdown, for pull requests and descriptions of runs: answer, tables and warnings, without pictures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from analysis.decision.recommendations import SHOWN
 from analysis.report.cells_section import CellTable, interval_text
 from analysis.report.classes import CLASSES
 from analysis.report.markdown_text import plain, prose_text, table
 from analysis.report.record import Report
-from analysis.report.scenarios_section import ScenarioChoice
+from analysis.report.scenarios_section import ScenarioChoice, ScenarioRow
 from runner.console.display import printable
-from runner.console.prose import count, duration, number
+from runner.console.prose import duration, number
 
 
 def render(report: Report) -> str:
@@ -49,15 +49,23 @@ def _answer(report: Report) -> Iterator[str]:
 def _scenarios(report: Report) -> Iterator[str]:
     if report.scenarios is None:
         return
-    axes = report.scenarios.axes
     yield ""
     yield "## What to take for each scenario"
     yield ""
+    if rows := [row for group in report.scenarios.groups for row in group.telling]:
+        yield from _scenario_table(report.scenarios.axes, rows)
+    yield from (
+        f"Too few samples or groups to name anything: {plain(group.too_few)}."
+        for group in report.scenarios.groups
+        if group.too_few
+    )
+
+
+def _scenario_table(axes: Sequence[str], rows: Iterable[ScenarioRow]) -> Iterator[str]:
     yield (
         "Each axis by the mean over all settings of the others. The cell to take is a single combination, so its "
         "values may be others."
     )
-    rows = [row for group in report.scenarios.groups for row in group.telling]
     yield from table(
         ["scenario", "n", *map(plain, axes), "best cell"],
         (
@@ -70,9 +78,6 @@ def _scenarios(report: Report) -> Iterator[str]:
             for row in rows
         ),
     )
-    if too_few := [row for group in report.scenarios.groups for row in group.too_few]:
-        named = ", ".join(f"{row.label} ({row.n:,} in {count(row.n_clusters, 'group')})" for row in too_few)
-        yield f"Too few samples or groups to name anything: {plain(named)}."
 
 
 def _choice(choice: ScenarioChoice | None) -> str:

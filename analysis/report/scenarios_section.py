@@ -8,8 +8,10 @@ from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
 from analysis.report.source import ReportSource
-from runner.console.prose import digits_of, number
-from runner.results import CONDITION, too_few_groups
+from runner.console.prose import count, digits_of, listed, number
+from runner.results import CONDITION
+
+_MOST_TOO_FEW = 10
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 
@@ -58,9 +60,12 @@ class ScenarioGroup:
         return [row for row in self.rows if row.is_telling]
 
     @property
-    def too_few(self) -> list[ScenarioRow]:
-        """Scenarios with too few samples for any choice."""
-        return [row for row in self.rows if not row.is_telling]
+    def too_few(self) -> str:
+        """Name the first scenarios with too few samples for any choice, and count the others; "" without any."""
+        few = [row for row in self.rows if not row.is_telling]
+        named = [f"{row.label} ({row.n:,} in {count(row.n_clusters, 'group')})" for row in few[:_MOST_TOO_FEW]]
+        more = [f"{len(few) - _MOST_TOO_FEW} more"] if len(few) > _MOST_TOO_FEW else []
+        return listed([*named, *more])
 
 
 @dataclass(frozen=True)
@@ -134,9 +139,9 @@ def _choice(entry: Recommendation) -> ScenarioChoice:
     if entry.verdict == SAME:
         return ScenarioChoice(SAME, "the same in every sample", cheap)
     if entry.verdict == TOO_FEW:
-        few_samples = entry.n < FEWEST_SAMPLES
-        few_groups = too_few_groups(entry.n_clusters, entry.n_effective)
-        return ScenarioChoice(TOO_FEW, "too few samples" if few_samples else few_groups, "")
+        return ScenarioChoice(TOO_FEW, "too few samples" if entry.n < FEWEST_SAMPLES else entry.too_few_groups(), "")
+    if entry.detectable is None:
+        return ScenarioChoice(NOT_SHOWN, entry.too_few_groups(), "")
     size = entry.smallest_detectable()
     return ScenarioChoice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
 

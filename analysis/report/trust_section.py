@@ -8,7 +8,7 @@ from analysis.report.source import MANY_LEVELS, ReportSource
 from components.json_value import Json
 from components.records import AnswerState
 from runner.console.prose import count, listed
-from runner.console.unread_replies import unread_cause
+from runner.console.unread_replies import judges_by_cause
 from runner.results import (
     CONDITION,
     COVERAGE,
@@ -168,6 +168,11 @@ def _samples(source: ReportSource) -> Iterator[TrustCheck]:
     groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}{worth}"
     if round(family.n_effective) < FEW_GROUPS:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
+        if family.has_too_few_groups:
+            text = (
+                f"{groups}: too few for any test. Samples that share a gold document, directly or through others, are "
+                "one group. dataset.groups=source and none assume less: docs/metrics.md."
+            )
         yield TrustCheck(WARNING, "Few independent samples", text)
     else:
         text = f"{groups}. Intervals and tests are over groups, so dependent samples do not count as independent ones."
@@ -242,17 +247,23 @@ def _answers(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 
 
 def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
+    worst, shares, read = {}, {}, []
     for judge in dict.fromkeys(name for cell in cells for name in cell.judges):
         own = [cell.judges[judge] for cell in cells if judge in cell.judges]
         n_judged, unread = (sum(int(each.get(name, 0)) for each in own) for name in ("n_judged", "n_unparsable"))
         if unread:
-            worst = max(own, key=lambda each: int(each.get("n_unparsable", 0)))
-            where = "" if len(own) == 1 else " in the cell with most of them"
-            text = f"{unread:,} of {n_judged:,} replies could not be read and are not scored"
-            text += f" ({unread_cause(worst)}{where})." if unread_cause(worst) else "."
-            yield TrustCheck(WARNING, f"Unreadable replies of {judge}", text)
-        else:
-            yield TrustCheck(FINE, f"Every reply of {judge} could be read", f"{n_judged:,} of them.")
+            worst[judge] = max(own, key=lambda each: int(each.get("n_unparsable", 0)))
+            shares[judge] = f"{unread:,} of {n_judged:,} replies of {judge}"
+        elif n_judged:
+            read.append(f"{n_judged:,} of {judge}")
+    causes = [
+        f"{listed(shares[judge] for judge in judges)}{f' ({cause})' if cause else ''}"
+        for cause, judges in judges_by_cause(worst).items()
+    ]
+    if causes:
+        yield TrustCheck(WARNING, "Unreadable replies of judges", f"Not scored: {'; '.join(causes)}.")
+    if read:
+        yield TrustCheck(FINE, "Judges whose every reply could be read", f"{listed(read)}.")
 
 
 def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:

@@ -38,14 +38,31 @@ def unread_cause(counts: Mapping[str, Json], n_characters: int = 200) -> str:
     `counts` are as in `CellResult.judges`. Steps of retrieval, and cells of earlier versions, do not count kinds, so
     that no number is given. Returns "" if nothing is known.
     """
+    kind, example = _commonest(counts, n_characters)
+    if kinds := counts.get("reasons"):
+        return f"most often {kind}: {kinds[kind]:,} of {counts['n_unparsable']:,}{example}"
+    return f"{kind}{example}"
+
+
+def judges_by_cause(worst: Mapping[str, Mapping[str, Json]], n_characters: int = 200) -> dict[str, list[str]]:
+    """Return the names of judges by their commonest cause, such as "most often empty"; "" for an unknown one.
+
+    `worst` has the counts of each judge, as in `CellResult.judges`. A model that judges several metrics often fails at
+    all of them in the same way.
+    """
+    names: dict[str, list[str]] = {}
+    for judge, counts in worst.items():
+        kind, example = _commonest(counts, n_characters)
+        names.setdefault(f"most often {kind}{example}" if kind else "", []).append(judge)
+    return names
+
+
+def _commonest(counts: Mapping[str, Json], n_characters: int) -> tuple[str, str]:
+    """Return the commonest cause, and ", e.g." with a reply of that kind; "" for what is unknown."""
     reason = str(counts.get("commonest") or "")
     reply = one_line(_REASON.sub("", reason, count=1), n_characters)
-    example = f", e.g. {reply}" if reply else ""
-    kinds = counts.get("reasons") or {}
-    if kinds:
-        kind, n = next(iter(kinds.items()))
-        return f"most often {kind}: {n:,} of {counts['n_unparsable']:,}{example}"
-    return f"{_kind(reason)}{example}" if reason else ""
+    kind = next(iter(counts.get("reasons") or {}), "") or (_kind(reason) if reason else "")
+    return kind, f", e.g. {reply}" if reply else ""
 
 
 def _kind(reason: str) -> str:

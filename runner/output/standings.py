@@ -108,6 +108,8 @@ def first_row_line(standings: Standings) -> str:
     take = f"the cell to take{_single_name(choice)}"
     if choice.n_tied == 1:
         return f"First row: {take}; all others have a significantly worse {metric}."
+    if choice.too_few:
+        return f"First row: {take}, by its mean alone: {choice.too_few}. See docs/metrics.md, Groups of samples"
     may_be = f"{choice.n_tied} of {len(choice.compared)} cells may have the best {metric}"
     if choice.cell is choice.best:
         return f"First row: {take}. {may_be}: docs/decisions.md."

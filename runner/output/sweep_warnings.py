@@ -9,7 +9,7 @@ from rich.markup import escape
 from components.records import AnswerState
 from runner.console.display import one_line
 from runner.console.prose import count
-from runner.console.unread_replies import unread_cause
+from runner.console.unread_replies import judges_by_cause
 from runner.output.cut_text_warnings import cut_lines
 from runner.pipeline.corpus.step_reports import LINE
 from runner.results import FAILED, OK, CellResult
@@ -49,18 +49,21 @@ def error_counts(errors: Mapping[str, int]) -> str:
 
 
 def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> None:
-    """Print a line for every judge with unreadable replies, with the worst cell."""
+    """Print how many replies of judges were unreadable in the worst cell. Judges with equal causes share a line."""
+    worst, n_cells = {}, {}
     for judge in dict.fromkeys(judge for cell in cells for judge in cell.judges):
         unread = [cell.judges[judge] for cell in cells if cell.judges.get(judge, {}).get("n_unparsable")]
         if unread:
-            worst = max(unread, key=lambda counts: counts["n_unparsable"] / counts["n_judged"])
-            console.print(
-                f"{judge}: unreadable replies in {len(unread)} of {count(len(cells), 'cell')}, "
-                f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples "
-                f"({unread_cause(worst)})",
-                markup=False,
-                style="yellow",
-            )
+            worst[judge] = max(unread, key=lambda counts: counts["n_unparsable"] / counts["n_judged"])
+            n_cells[judge] = len(unread)
+    for cause, judges in judges_by_cause(worst).items():
+        shares = ", ".join(
+            f"{judge} up to {worst[judge]['n_unparsable']} of {worst[judge]['n_judged']} samples "
+            f"({n_cells[judge]} of {count(len(cells), 'cell')})"
+            for judge in judges
+        )
+        why = f"; {cause}" if cause else ""
+        console.print(f"unreadable replies: {shares}{why}", markup=False, style="yellow")
 
 
 def show_cut_texts(console: Console, cells: Sequence[CellResult]) -> None:

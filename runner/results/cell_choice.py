@@ -5,7 +5,7 @@ count first, then time beyond its noise. Among cells of about equal cost, it is 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.statistics import PairedTest
@@ -33,7 +33,7 @@ class Choice:
     `near` are those groups of `tied` that are within one standard error of the first. `cell` is in one of them, and its
     group is `equal`. `means` are over the samples that all compared cells have, by cell id. A metric that does not see
     prompts (`weighs_tokens` False) cannot distinguish the cells of a group. Of these, `cell` brings the most gold into
-    the prompt.
+    the prompt. `too_few` is "" or says that no difference could be significant (`too_few_groups`).
     """
 
     cell: CellResult
@@ -42,6 +42,7 @@ class Choice:
     compared: tuple[CellResult, ...]
     means: Mapping[str, float]
     weighs_tokens: bool
+    too_few: str = ""
 
     @property
     def best(self) -> CellResult:
@@ -115,10 +116,11 @@ def find_choice(
     if len(cells) == 1:
         only = ((cells[0],),)
         return Choice(cells[0], only, only, (cells[0],), {}, sees_prompts(cells[0], metric))
-    joined, groups, is_near = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
-    tied = [[joined.cells[place] for place in places] for places in groups]
-    means = dict(zip((cell.cell_id for cell in joined.cells), joined.means().tolist(), strict=True))
-    return choose(tied, is_near, joined.cells, metric, means)
+    found = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
+    compared = found.joined.cells
+    tied = [[compared[place] for place in places] for places in found.groups]
+    means = dict(zip((cell.cell_id for cell in compared), found.joined.means().tolist(), strict=True))
+    return replace(choose(tied, found.is_near, compared, metric, means), too_few=found.too_few)
 
 
 def choose(

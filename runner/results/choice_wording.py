@@ -24,12 +24,23 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
     by = f"{metric}{'' if larger_is_better else ' (smaller is better)'} over {samples}"
     if choice.spans_conditions:
         return _compare_conditions(choice, by, name, larger_is_better=larger_is_better)
+    if choice.too_few:
+        return _take_untested(choice, by, name) + _unseen_differences(choice, metric, name)
     first = (
         _recommend_best(choice, metric, by, name)
         if choice.cell is choice.best
         else _recommend_cheaper(choice, metric, by, name)
     )
     return first + _unseen_differences(choice, metric, name)
+
+
+def _take_untested(choice: Choice, by: str, name: Name) -> Prose:
+    """Recommend a cell by its mean, where no test can tell it from the others."""
+    own, best = choice.cell, choice.best
+    among = "" if own is best else f"; the best mean is {_value(choice, best)} ({name(best)})"
+    return prose("Take ", name(own), f": its {by} is {_value(choice, own)}{_context(choice, name)}{among}.") + prose(
+        "This is no evidence that it is better: there are ", choice.too_few, "."
+    )
 
 
 def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:

@@ -3,10 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from components.statistics import PairedTest, SampleScores, best_cells, contributions, within_standard_error
+import numpy as np
+
+from components.statistics import (
+    PairedTest,
+    SampleScores,
+    best_cells,
+    contributions,
+    right_or_wrong,
+    within_standard_error,
+)
 from runner.results.cell_result import CellResult
 from runner.results.joined_samples import CommonSamples, common_samples, most_samples_first
+from runner.results.sample_groups import too_few_groups
 
 ALPHA = 0.05
 """Probability that the truly best cell is excluded from the cells that may be the best."""
@@ -45,6 +56,19 @@ def scores_of(joined: CommonSamples, groups: Sequence[Sequence[int]]) -> SampleS
     return SampleScores(statistics, joined.clusters, joined.strata, joined.combine)
 
 
+class Undecided(NamedTuple):
+    """The samples that cells have in common, and the groups of equal cells that may be the best, best mean first.
+
+    `is_near` tells for each group whether it is within one standard error of the first. `too_few` is "" or says that no
+    difference could be significant (`too_few_groups`).
+    """
+
+    joined: CommonSamples
+    groups: list[list[int]]
+    is_near: list[bool]
+    too_few: str = ""
+
+
 def undecided(
     cells: Sequence[CellResult],
     folder_of: Callable[[CellResult], Path],
@@ -53,17 +77,16 @@ def undecided(
     *,
     larger_is_better: bool,
     test: PairedTest,
-) -> tuple[CommonSamples, list[list[int]], list[bool]]:
-    """Return the samples that the cells have in common, the groups of equal cells that may be the best, and for each
-    group whether it is within one standard error of the first.
+) -> Undecided:
+    """Find the cells that may be the best.
 
-    Groups are in the order of their means, best first. All cells have a value of the metric. The first cell of
-    `most_samples_first` is complete, with its configuration. Raises DataError if samples cannot be read.
+    All cells have a value of the metric. The first cell of `most_samples_first` is complete, with its configuration.
+    Raises DataError if samples cannot be read.
     """
     joined = common_samples(most_samples_first(cells, metric, subset), folder_of, metric, subset)
     groups = equal_groups(joined, larger_is_better=larger_is_better)
     if not joined.n or len(groups) < 2:
-        return joined, groups, [True] * len(groups)
+        return Undecided(joined, groups, [True] * len(groups))
     alpha = 1 - test.confidence
     scores = scores_of(joined, groups)
     found = best_cells(
@@ -74,5 +97,14 @@ def undecided(
         seed=test.seed,
     )
     kept = [place for place, p in enumerate(found.p.tolist()) if p > alpha]
-    near = within_standard_error(contributions(scores)).tolist()
-    return joined, [groups[place] for place in kept], [near[place] for place in kept]
+    spread = contributions(scores)
+    near = within_standard_error(spread).tolist()
+    n_clusters, n_others = len(np.unique(joined.clusters)), len(groups) - 1
+    against_first = right_or_wrong(scores, np.vstack([np.full(n_others, -1.0), np.eye(n_others)]))
+    smallest_p = test.smallest_p(n_clusters, spread.n_effective, is_right_or_wrong=any(against_first))
+    return Undecided(
+        joined,
+        [groups[place] for place in kept],
+        [near[place] for place in kept],
+        too_few_groups(n_clusters, spread.n_effective) if smallest_p > alpha else "",
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from runner import results
+from runner.output.standings import find_standings, first_row_line
 from tests.analysis import tiny_sweep
 from tests.analysis.decision.planted import write
 from tests.analysis.report.pages import rendered, report_on
@@ -41,6 +42,27 @@ def test_every_cell_failed(tmp_path: Path) -> None:
 def test_some_cells_failed(tmp_path: Path) -> None:
     page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, [*CELLS[:3], *failed(CELLS[3:])])))
     assert "Cells failed (warning) 1 of 4 cells" in page.text
+
+
+def test_the_only_cell_that_did_not_fail(tmp_path: Path) -> None:
+    _, text, _ = rendered(report_on(tiny_sweep.write(tmp_path, [*failed(CELLS[:3]), CELLS[3]])))
+    assert "3 of 4 cells failed. A comparison needs two cells with a value." in text
+
+
+def test_samples_of_one_group_tell_no_cells_apart(tmp_path: Path) -> None:
+    folder = tiny_sweep.write(tmp_path, [replace(cell, documents=[["d1"]] * 8) for cell in CELLS[:3]])
+    page, text, _ = rendered(report_on(folder))
+    few = "too few groups of samples (1)"
+    for words in (page.text, text.replace("**", "")):
+        assert f"This is no evidence that it is better: there are {few} to tell" in words
+        assert "does not differ significantly" not in words
+    assert f"May be the best: **cannot tell** ({few})" in text
+    assert "dataset.groups=source and none assume less" in text
+    assert "| scenario |" not in text
+    cells = results.load(str(folder)).cells
+    assert first_row_line(find_standings(cells, folder, "rouge_l")) == (
+        f"First row: the cell to take, by its mean alone: {few} to tell. See docs/metrics.md, Groups of samples"
+    )
 
 
 def test_an_unfinished_sweep(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Reasons of replies that could not be read, counted by kind."""
 
-from runner.console.unread_replies import reasons_of, unread_cause
+from runner.console.unread_replies import judges_by_cause, reasons_of, unread_cause
 
 CUT = [f'cannot be read: (truncated reply) {{"grade": {n}' for n in range(3)]
 OTHER = ["cannot be read: Perhaps."] * 2
@@ -22,6 +22,15 @@ def test_a_blank_reply_has_no_example() -> None:
 def test_counts_without_kinds_give_no_number() -> None:
     assert unread_cause({"n_unparsable": 2, "commonest": OTHER[0]}) == "not in the form asked for, e.g. Perhaps."
     assert unread_cause({"n_unparsable": 0, "commonest": ""}) == ""
+
+
+def test_judges_that_fail_alike_are_together() -> None:
+    alike = {"n_unparsable": 2, "commonest": OTHER[0]}
+    worst = {"accuracy": alike, "necessity": {"n_unparsable": 1}, "relevance": {**alike, "n_unparsable": 1}}
+    assert judges_by_cause(worst) == {
+        "most often not in the form asked for, e.g. Perhaps.": ["accuracy", "relevance"],
+        "": ["necessity"],
+    }
 
 
 def test_no_reasons_are_empty() -> None:

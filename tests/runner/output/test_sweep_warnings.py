@@ -90,7 +90,7 @@ def test_a_reply_that_cannot_be_read_is_shown_in_one_line() -> None:
     output = io.StringIO()
     show_unread_judgements(SafeConsole(file=output, width=1000), [replace(cell("bm25"), judges=judges)])
     (line,) = output.getvalue().splitlines()
-    assert "(not in the form asked for, e.g. Well, so so " in line
+    assert "; most often not in the form asked for, e.g. Well, so so " in line
     assert len(line) < 320
 
 
