@@ -7,7 +7,7 @@ from analysis.report.cells_section import CellTable, interval_text
 from analysis.report.classes import CLASSES
 from analysis.report.markdown_text import plain, prose_text, table
 from analysis.report.record import Report
-from analysis.report.scenarios_section import ScenarioChoice, ScenarioRow
+from analysis.report.scenarios_section import ScenarioChoice, ScenarioRow, Scenarios
 from runner.console.display import printable
 from runner.console.prose import duration, number
 
@@ -53,7 +53,7 @@ def _scenarios(report: Report) -> Iterator[str]:
     yield "## What to take for each scenario"
     yield ""
     if rows := [row for group in report.scenarios.groups for row in group.telling]:
-        yield from _scenario_table(report.scenarios.axes, rows)
+        yield from _scenario_table(report.scenarios, rows)
     yield from (
         f"Too few samples or groups to name anything: {plain(group.too_few)}."
         for group in report.scenarios.groups
@@ -61,23 +61,29 @@ def _scenarios(report: Report) -> Iterator[str]:
     )
 
 
-def _scenario_table(axes: Sequence[str], rows: Iterable[ScenarioRow]) -> Iterator[str]:
-    yield (
-        "Each axis by the mean over all settings of the others. The cell to take is a single combination, so its "
-        "values may be others."
-    )
+def _scenario_table(scenarios: Scenarios, rows: Iterable[ScenarioRow]) -> Iterator[str]:
+    names_cells = scenarios.names_cells
+    if names_cells:
+        yield (
+            "Each axis by the mean over all settings of the others. The cell to take is a single combination, so its "
+            "values may be others."
+        )
     yield from table(
-        ["scenario", "n", *map(plain, axes), "best cell"],
+        ["scenario", "n", *map(plain, scenarios.axes), *(["best cell"] if names_cells else [])],
         (
             [
                 plain(row.label),
                 f"{row.n:,}",
-                *(_choice(row.choices.get(axis)) for axis in axes),
-                f"{plain(row.best)} ({plain(row.best_note)})" if row.best else plain(row.best_note),
+                *(_choice(row.choices.get(axis)) for axis in scenarios.axes),
+                *([_best_cell(row)] if names_cells else []),
             ]
             for row in rows
         ),
     )
+
+
+def _best_cell(row: ScenarioRow) -> str:
+    return f"{plain(row.best)} ({plain(row.best_note)})" if row.best else plain(row.best_note)
 
 
 def _choice(choice: ScenarioChoice | None) -> str:

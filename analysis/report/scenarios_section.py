@@ -80,6 +80,11 @@ class Scenarios:
     recommendations: dict[str, object]
     candidates: tuple[dict[str, object], ...]
 
+    @property
+    def names_cells(self) -> bool:
+        """False if one axis varies: its values are the cells, and one test of them is enough."""
+        return len(self.axes) > 1
+
 
 def gather(source: ReportSource) -> Scenarios | None:
     """Return the section for the main metric; None if no two cells can be compared or nothing varies."""

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.text.languages import NAMES, UNKNOWN
-from runner.console.prose import count
+from runner.console.prose import count, listed
 from runner.engine import environment
 from runner.engine.identity import parts_of
 from runner.engine.plan import KindCount, Plan
@@ -35,7 +35,7 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
         f"[bold]Plan[/]: {count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
         f"      {count(n_stages, 'stage')}, {n_before:,} of them cached{made}{_unchanged_blocks(kinds)}"
     )
-    for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan)):
+    for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan, cells[0].request.cell.run.fresh)):
         console.print(f"      {line}", style="yellow", markup=False)
     if by_stage and len(cells) > 1:
         console.print(_stages(kinds))
@@ -51,10 +51,15 @@ def edit_lines(plan: Plan) -> Iterator[str]:
             )
 
 
-def version_lines(plan: Plan) -> Iterator[str]:
-    """Yield a line for cached results that will be computed again, and one for results of other library versions."""
+def version_lines(plan: Plan, fresh: Collection[str]) -> Iterator[str]:
+    """Yield a line for the kinds of stages in `fresh` (run.fresh), and one for results of other library versions."""
     if plan.outdated:
         yield f"{count(len(plan.outdated), 'cached result')} to be computed again (run.fresh)"
+    elif fresh:
+        yield (
+            f"run.fresh: no cached result ({listed(fresh)}) was computed with other library versions, so none is "
+            "computed again"
+        )
     if n := plan.others.n_results:
         here = environment.versions_here()
         packages = ", ".join(

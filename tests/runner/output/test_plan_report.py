@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from runner.console.display import SafeConsole
-from runner.output.plan_report import show_plan
+from runner.engine.plan import Plan
+from runner.output.plan_report import show_plan, version_lines
 from tests.runner.sweeping import own_data, plan_small, run_small
 
 ENGLISH = {"a": "The bridge was opened in 1932, and it is one of the oldest in the country."}
@@ -135,3 +136,11 @@ def test_the_plan_says_how_much_of_a_corpus_that_grew_is_as_before(tmp_path: Pat
     assert "blocks of documents" not in plan(6)
     assert "; 3 of 4 blocks of documents are unchanged" in plan(7)
     assert "blocks of documents" not in plan(7)
+
+
+def test_fresh_kinds_without_results_of_other_versions_are_named() -> None:
+    empty = Plan((), (), ())
+    assert list(version_lines(empty, ["answers"])) == [
+        "run.fresh: no cached result (answers) was computed with other library versions, so none is computed again"
+    ]
+    assert not list(version_lines(empty, []))
