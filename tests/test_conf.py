@@ -16,9 +16,10 @@ from tests.runner.sweeping import compose_job
 
 ROOT = Path(conf.__file__).parent
 OPTIONS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
+DATA_WITH_ROOT = ("beir", "crud_rag", "financerag", "multihop_rag", "omnieval", "rgb")
 NEEDED = {
     "llm/vllm.yaml": ["llm.command=sh"],  # any program that is there
-    **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
+    **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in DATA_WITH_ROOT},
     "embedder/llama_index.yaml": [
         "embedder.class_path=llama_index.core.MockEmbedding",
         "+embedder.arguments.embed_dim=8",

@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 from analysis.decision import candidates
 from analysis.report.answer_section import gather
 from analysis.report.source import open_source
+from components.datasets.rgb import Part
 from components.errors import ConfigError
 from runner.annotate import main as annotate
 from runner.launch.compose import compose_config
@@ -28,6 +29,7 @@ from runner.output.standings import find_standings
 from runner.results.loaded_sweep import load
 from runner.results.set_files import read_testset, write_testset
 from tests.conftest import MakeOnce
+from tests.datasets import test_multihop_rag, test_rgb
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
 from tests.extras import skip_without
@@ -86,7 +88,7 @@ def path(heading: str) -> list[str]:
 
 def with_module(name: str) -> list[list[str]]:
     """The arguments of every `python -m <name>` but those that belong together."""
-    together = [*path(FIRST_PATH), *path(DATA_PATH), *commands(TUTORIAL), *commands(DATASETS)]
+    together = [*path(FIRST_PATH), *path(DATA_PATH), *commands(TUTORIAL), *commands(DATASETS)[:2]]
     found = [command.rpartition("&& ")[2] for command in commands() if command not in together]
     return [shlex.split(command)[3:] for command in found if re.match(rf"python -m {re.escape(name)}( |$)", command)]
 
@@ -129,13 +131,16 @@ def n_cells(arguments: list[str]) -> int:
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a few records in both published layouts."""
+    """A folder with a few records in the published layouts."""
     root = tmp_path_factory.mktemp("published")
     write_crud_rag(root)
     write_omnieval(root)
     write_lines(root / "FinQABench" / "corpus.jsonl", {"_id": "d", "title": "", "text": "The redemption price is 100."})
     write_lines(root / "FinQABench" / "queries.jsonl", {"_id": "q", "text": "What is the redemption price?"})
     (root / "FinQABench" / "qrels.tsv").write_text("query_id\tcorpus_id\tscore\nq\td\t1\n")
+    test_multihop_rag.write(root)
+    test_rgb.write(root, Part.EN_REFINE)
+    test_rgb.write(root, Part.ZH_FACT, [test_rgb.FALSE])
     return root
 
 
@@ -239,7 +244,7 @@ def test_the_sweep_of_the_readme_runs(
         extra.append("dataset.limit=6")
     if "hydra/launcher=joblib" in arguments:
         extra.append("hydra.launcher.n_jobs=1")  # each other process would load everything
-    if "dataset=crud_rag" in arguments:
+    if not {"dataset=crud_rag", "dataset=multihop_rag"}.isdisjoint(arguments):
         extra.append("retriever.sparse_index.max_share_without_hits=1.0")  # the few documents answer few questions
     if n_cells(arguments) > MOST_CELLS_RUN:
         extra.append("run.plan_only=true")
@@ -541,7 +546,7 @@ def test_schema_for_an_editor_accepts_the_readers_presets(tmp_path: Path) -> Non
 
 def test_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_GRID_DATA", str(tmp_path / "data"))
-    fetch, sweep = (shlex.split(command)[2:] for command in commands(DATASETS))
+    fetch, sweep = (shlex.split(command)[2:] for command in commands(DATASETS)[:2])
     with hub_server() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         done = run(fetch, tmp_path)
