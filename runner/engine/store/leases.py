@@ -1,14 +1,17 @@
 """Leases of running sweeps on results, which prune then keeps.
 
-<root>/runs/<run id>.json   the process of the run and the keys of its stages; void once that process has ended
+<root>/runs/<run id>.json   the process of the run and the keys of its stages; void once that process has ended.
+                            Without keys, the run is still planning and may need any result
+<root>/locks/prune.lock     held while the store is pruned, and while a lease is written
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.engine.store.key_locks import leased
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import keeping
 from runner.engine.store.remote import NO_REMOTE, Remote
@@ -17,10 +20,14 @@ from runner.engine.store.writers import Writers
 
 @dataclass(frozen=True)
 class Leased:
-    """Number of live runs, and the keys of all results that they need."""
+    """Number of live runs, and the keys of all results that they need. None if one of them may need any result."""
 
     n_runs: int
-    keys: frozenset[str]
+    keys: frozenset[str] | None
+
+    def has(self, key: str) -> bool:
+        """Return True if a run may need this result."""
+        return self.keys is None or key in self.keys
 
 
 class Leases:
@@ -32,12 +39,19 @@ class Leases:
         self._writers = writers
         self._remote = remote
 
+    def pruning(self) -> AbstractContextManager[bool]:
+        """Hold a lock while the store is pruned. No process takes a lease meanwhile. Raises StoreError."""
+        return leased(self._folder.parent / "locks" / "prune.lock", self._writers, "pruning the store")
+
     @contextmanager
-    def take(self, run_id: str, keys: Iterable[str]) -> Iterator[None]:
-        """Hold a lease on these results while the context lasts. It also ends with the process. Raises StoreError."""
-        needed = sorted(keys)
+    def take(self, run_id: str, keys: Iterable[str] | None) -> Iterator[None]:
+        """Hold a lease on these results, or on all if `keys` is None. It replaces an earlier lease of the same run.
+
+        It ends with the context, and with the process. Raises StoreError.
+        """
+        needed = None if keys is None else sorted(keys)
         path = self._folder / f"{run_id}.json"
-        with keeping("the lease of this run", self._folder):
+        with self.pruning(), keeping("the lease of this run", self._folder):
             self._folder.mkdir(exist_ok=True)
             unfinished = path.with_suffix(".unfinished")
             unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
@@ -53,8 +67,7 @@ class Leases:
 
     def of_live_runs(self) -> Leased:
         """Return the current leases of live runs. Removes leases of dead runs if this process may write."""
-        keys: set[str] = set()
-        n_runs = 0
+        needs = []
         for path in sorted(self._folder.glob("*.json")):
             with suppress(FileNotFoundError):  # the run has just ended
                 process, needed = needed_by(path.read_bytes())
@@ -62,15 +75,27 @@ class Leases:
                     if self._writers.may_write:
                         path.unlink()
                 else:
-                    keys.update(needed)
-                    n_runs += 1
-        return Leased(n_runs, frozenset(keys))
+                    needs.append(needed)
+        return needed_by_all(needs)
 
 
-def needed_by(run: bytes) -> tuple[str, frozenset[str]]:
-    """Return the process and the keys in a lease file. "" and no keys for a file that a power cut damaged."""
+def needed_by_all(needs: Sequence[frozenset[str] | None]) -> Leased:
+    """Return what several runs need together, from the keys of each."""
+    keys: set[str] = set()
+    for needed in needs:
+        if needed is None:
+            return Leased(len(needs), None)
+        keys.update(needed)
+    return Leased(len(needs), frozenset(keys))
+
+
+def needed_by(run: bytes) -> tuple[str, frozenset[str] | None]:
+    """Return the process and the keys in a lease file, None for all. "" and no keys for a file that a power cut
+    damaged.
+    """
     try:
         record = json.loads(run)
-        return str(record["process"]), frozenset(map(str, record["keys"]))
+        keys = record["keys"]
+        return str(record["process"]), None if keys is None else frozenset(map(str, keys))
     except (ValueError, KeyError, TypeError):
         return "", frozenset()

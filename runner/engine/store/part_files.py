@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import mmap
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,8 +143,17 @@ def keeping(what: str, place: Path) -> Iterator[None]:
         if error.errno == errno.EFBIG or (error.errno is None and is_full and _file_size_is_limited()):
             why = "a file would exceed the size that this process may write"
             remedy = "Raise the file size limit (ulimit -f unlimited, or the limit of the batch system)"
+        if isinstance(error, PermissionError):
+            refused = Path(error.filename2 or error.filename or place)
+            why, remedy = f"{refused}: {why}", if_of_another_user(refused.parent)
         if "not enough memory" in why:  # Arrow's message when it compresses
             remedy = "Give the process more memory, or run fewer stages in parallel (run.workers=1)"
         raise StoreError(
             f"{place}: cannot write {what}: {why}. {remedy}, then repeat the command: finished stages are cached"
         ) from error
+
+
+def if_of_another_user(folder: Path) -> str:
+    """Return what to do about a folder that another user may have created for itself."""
+    command = f"chmod -R g+rwX {shlex.quote(str(folder))}"
+    return f"Make it accessible ({command} by the user who created it, whose umask must be 002)"

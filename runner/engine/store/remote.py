@@ -1,6 +1,6 @@
 """Protocols of a remote store, for which a local folder is the cache, and of the mirrors of its subfolders."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
@@ -72,8 +72,8 @@ class Remote(Protocol):
         sees everything that earlier holders have stored.
         """
 
-    def needing(self, run_id: str, keys: Iterable[str]) -> AbstractContextManager[object]:
-        """Hold a lease of a run on these results while the context lasts."""
+    def needing(self, run_id: str, keys: Sequence[str] | None) -> AbstractContextManager[object]:
+        """Hold a lease of a run on these results, or on all if `keys` is None, while the context lasts."""
 
     def of_replies(self, folder: Path) -> Mirror:
         """Return the mirror of a folder of replies."""
@@ -111,7 +111,7 @@ class NoRemote:
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[bool]:
         return nullcontext(False)
 
-    def needing(self, run_id: str, keys: Iterable[str]) -> AbstractContextManager[object]:
+    def needing(self, run_id: str, keys: Sequence[str] | None) -> AbstractContextManager[object]:
         return nullcontext()
 
     def of_replies(self, folder: Path) -> Mirror:

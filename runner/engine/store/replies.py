@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
 
+from components.errors import StoreError
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
@@ -24,7 +25,7 @@ from runner.console.written_files import sync
 from runner.engine.store.claims import Claims
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.part_files import keeping
+from runner.engine.store.part_files import if_of_another_user, keeping
 from runner.engine.store.remote import NO_MIRROR, Mirror
 from runner.engine.store.writers import Writers
 
@@ -98,6 +99,8 @@ class Replies:
             file = (self._folder / name).open("rb")
         except FileNotFoundError:
             return False
+        except PermissionError as error:
+            raise StoreError(f"{error.filename}: {error.strerror}. {if_of_another_user(self._folder)}") from error
         with file:
             known = self._files.setdefault(name, _File())
             known.read_new(file)

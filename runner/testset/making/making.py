@@ -250,8 +250,8 @@ class Making:
 
     def _run(self, targets: Sequence[AnyStage]) -> None:
         """Compute stages. Raises the error with which one of them failed, and BudgetReached."""
-        plan = make_plan([(stage, 1) for stage in targets], self.store)
         self._lease({stage.key for target in targets for stage in target.upstream()})
+        plan = make_plan([(stage, 1) for stage in targets], self.store)
         for stage in plan.order:
             run = self._worker.run(stage, partial(self._announce.stage, stage.title))
             if run.over_budget:

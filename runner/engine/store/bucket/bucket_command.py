@@ -66,7 +66,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
     before = upkeep.now - timedelta(days=options.older_than_days)
     leased = upkeep.leased()
     old = [kept for kept in results if kept.modified <= before and options.stage in ("", kept.kind)]
-    chosen = [kept for kept in old if kept.key not in leased.keys]
+    chosen = [kept for kept in old if not leased.has(kept.key)]
     leftovers = upkeep.leftovers(results)
     if leased.n_runs:
         running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"

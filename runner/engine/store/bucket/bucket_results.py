@@ -4,7 +4,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -241,9 +241,9 @@ class BucketRemote:
                     self._send_mirrors()
 
     @contextmanager
-    def needing(self, run_id: str, keys: Iterable[str]) -> Iterator[None]:
+    def needing(self, run_id: str, keys: Sequence[str] | None) -> Iterator[None]:
         path = f"{RUNS}/{run_id}"
-        self._objects.put(path, json.dumps({"process": self._writers.own_name, "keys": sorted(keys)}).encode())
+        self._objects.put(path, json.dumps({"process": self._writers.own_name, "keys": keys}).encode())
         try:
             yield
         finally:

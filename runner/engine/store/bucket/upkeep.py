@@ -28,7 +28,7 @@ from runner.engine.store.bucket.paths import (
     result_at,
     result_of_part,
 )
-from runner.engine.store.leases import Leased, needed_by
+from runner.engine.store.leases import Leased, needed_by, needed_by_all
 from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.engine.store.writers import LEASE_S
 
@@ -135,15 +135,13 @@ class Upkeep:
 
     def leased(self) -> Leased:
         """Return the results that running sweeps need."""
-        keys: set[str] = set()
-        n_runs = 0
+        needs = []
         for run in self._objects.at_once(lambda each: self._objects.get(each.path), self._objects.listed(RUNS)):
             if run is not None:  # otherwise it has just ended
                 process, needed = needed_by(run.contents)
                 if process in self._live_writers:
-                    keys.update(needed)
-                    n_runs += 1
-        return Leased(n_runs, frozenset(keys))
+                    needs.append(needed)
+        return needed_by_all(needs)
 
     @cached_property
     def _live_writers(self) -> frozenset[str]:

@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -6,8 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from components.errors import StoreError
 from runner.engine.store.part_files import (
     file_name,
+    keeping,
     mapped_file,
     part_name,
     read_part,
@@ -134,3 +137,12 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", np.array([{"an": "object"}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle=False"):
         read_part(tmp_path / "array.npy")
+
+
+def test_a_place_that_another_user_closed_is_named_with_its_remedy(tmp_path: Path) -> None:
+    closed = tmp_path / "entries" / "chunks" / "aa"
+    refused = PermissionError(errno.EACCES, "Permission denied", "here", None, str(closed / "aab"))
+    with pytest.raises(StoreError) as said, keeping("a result", tmp_path):
+        raise refused
+    assert f"{tmp_path}: cannot write a result: {closed / 'aab'}: Permission denied. Make it" in str(said.value)
+    assert f"(chmod -R g+rwX {closed} by the user who created it, whose umask must be 002), then" in str(said.value)

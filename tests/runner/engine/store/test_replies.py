@@ -1,5 +1,6 @@
 """Replies are written and read again."""
 
+import errno
 import json
 import os
 import resource
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 from zlib import crc32
 
 import pytest
@@ -224,6 +225,19 @@ def no_room() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_replies_of_another_user_that_cannot_be_read_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(path).add("1", answer("1"))
+
+    def refuse(place: Path, _: str) -> BinaryIO:
+        raise PermissionError(errno.EACCES, "Permission denied", str(place))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(
+        StoreError, match=rf"{path}: Permission denied. Make it accessible .chmod -R g.rwX {path.parent} "
+    ):
+        opened(path).get_all(["1"])
 
 
 def test_a_reply_that_cannot_be_written_is_an_error(path: Path) -> None:

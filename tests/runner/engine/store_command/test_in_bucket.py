@@ -147,6 +147,14 @@ def test_prune_leaves_what_running_sweeps_need(
     assert objects.listed("entries") == []
 
 
+def test_prune_leaves_everything_while_a_sweep_plans(run: Run, address: str, store: Store) -> None:
+    objects = Objects(address)
+    n_results = len(objects.listed("entries"))
+    with store.leases.take("a run", None):
+        assert run("prune", "--older-than-days", "0") == 0
+    assert len(objects.listed("entries")) == n_results > 0
+
+
 def test_a_run_that_was_killed_needs_nothing(run: Run, address: str, store: Store) -> None:
     objects = Objects(address)
     objects.put("runs/killed", b'{"process": "nobody-any-more", "keys": ["%s"]}' % KEYS[0].encode())

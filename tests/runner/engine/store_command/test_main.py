@@ -2,6 +2,7 @@ import errno
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from components.records import Answer, AnswerState
 from runner.engine.store import Store, StoredResult
 from runner.engine.store.stored_blocks import write_block
+from runner.launch import sweep
+from runner.pipeline.planned import SweepPlan, plan_sweep
 from runner.results import read_cells
 from runner.store import main
 from tests.runner.sweeping import (
@@ -243,6 +246,37 @@ class TestBesideRunningSweeps:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
         assert not list((store.root / "workspaces").iterdir())
+
+    def test_prune_keeps_all_results_while_a_sweep_plans(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A prune between the plan, which relies on stored results, and the run."""
+        assert run_small(tmp_path, RANKING_ONLY) == 0
+        store = Store(tmp_path / "results" / "store")
+
+        def plan_then_prune(*arguments: Any) -> SweepPlan:
+            plan = plan_sweep(*arguments)
+            assert run(store, "prune", "--older-than-days", "0") == 0
+            return plan
+
+        monkeypatch.setattr(sweep, "plan_sweep", plan_then_prune)
+        n_results = len(list(store.entries()))
+        assert run_small(tmp_path, RANKING_ONLY, sweep_id="again") == 0
+        assert f"a sweep is running: we keep {n_results} results that it needs" in capsys.readouterr().out
+        assert len(list(store.entries())) == n_results
+
+    def test_a_sweep_plans_after_a_prune_that_began_before_it(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path, RANKING_ONLY) == 0
+        store = Store(tmp_path / "results" / "store")
+        with store.leases.pruning():
+            second = start_command(tmp_path, *SMALL, *QUIET, *RANKING_ONLY)
+            wait_until(lambda: len(list((store.root / "writers").iterdir())) == 2, second)
+            time.sleep(0.5)
+            assert list((store.root / "runs").glob("*.json")) == []
+            for entry in store.entries():
+                store.discard(entry)
+        said = second.communicate(timeout=60)
+        assert second.returncode == 0, said
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"process": "a"}', '{"process": "a", "keys": 1}'])
     def test_an_unreadable_lease_protects_no_result(self, store: Store, chunks: StoredResult, text: str) -> None:
