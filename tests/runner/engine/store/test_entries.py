@@ -425,7 +425,7 @@ class TestDamage:
         entry = found(store)
         with pytest.raises(DamagedEntryError, match="vectors is not in the manifest"):
             entry.parts()["vectors"]
-        with pytest.raises(DamagedEntryError, match="vectors.npy is not in the manifest"):
+        with pytest.raises(DamagedEntryError, match=r"vectors\.npy is not in the manifest"):
             entry.put_file("vectors.npy", store.root / "vectors.npy")
         assert "vectors.npy is not in the manifest" in entry.damages(), "so that it is computed again"
         assert ("facts.json is not in the manifest" in found(store).damages()) is not are_deleted
