@@ -23,7 +23,7 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 from components.errors import ComponentError, ConfigError
 from components.fields import names_user_code
 from components.json_value import Json
-from components.protocols import ThreeWayEncoder
+from components.protocols import Pipeline, ThreeWayEncoder
 from components.secrets.mask import shortened
 from runner.engine.broken_contracts import named_errors
 from runner.engine.executors.protocol import Executor
@@ -244,6 +244,9 @@ class _Builder:
             name = type(component).__name__
             what = f"a {_names(kinds)}, but {name} lacks {', '.join(lacking)}{of_kind}{_OPTIONS.get(nearest, '')}"
             raise self._refuse(f"{path}._target_", node["_target_"], what)
+        if Pipeline not in kinds and isinstance(component, Pipeline):  # it has all members of a language model
+            what = f"a {_names(kinds)}, but {type(component).__name__} is a pipeline, which pipeline._target_ chooses"
+            raise self._refuse(f"{path}._target_", node.get("_target_"), what)
         try:
             self.mistakes += [_with_path(path, mistake) for mistake in getattr(component, "check", list)()]
             owner = code_class(component)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from components.errors import DataError
 from components.json_value import Json
+from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
 from runner.results.json_types import require_types
 from runner.serving.asked_question import Defaults
 from runner.serving.kept_in_folder import KeptFiles
@@ -101,17 +102,18 @@ def read_description(folder: Path) -> Description:
             raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
         require_types(raw, Description)
         description = Description(**_with_tuples(raw))
-        _ = (
-            description.kept,
-            description.question_defaults,
-            data_facts(description.data),
-        )  # raises now if one of them is invalid
+        _ = (description.question_defaults, data_facts(description.data))  # raises now if one of them is invalid
+        for kept in description.kept:
+            require_types({"folder": kept.folder, "made_by": kept.made_by}, KeptFiles)
+            named_files({"files": kept.files})
+        if description.rerankers and "" not in description.rerankers:
+            raise ValueError("rerankers: lacks the one for questions of no set")
         return description
     except FileNotFoundError as error:
         raise DataError(
             f"{path}: does not exist; expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
         ) from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, *NOT_A_MANIFEST) as error:
         raise DataError(f"{path}: cannot be used ({error}); export the cell again") from error
 
 

@@ -9,6 +9,7 @@ from components.errors import DamagedEntryError, StoreError
 from components.json_value import Json
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Manifest, StoredResult
+from runner.engine.store.manifests import named_files
 
 T = TypeVar("T")
 
@@ -87,7 +88,7 @@ class KeptStages:
 
 
 def _entry(root: Path, stage: AnyStage, kept: KeptFiles) -> StoredResult:
-    files = {name: (str(digest), int(size)) for name, (digest, size) in kept.files.items()}
+    files = named_files({"files": kept.files})
     return StoredResult(root / kept.folder, Manifest(kept.kind, stage.key, 0.0, 0.0, "", False, files, {}))
 
 

@@ -12,6 +12,7 @@ from components.pretrained.load_once import keep_all
 from components.protocols import AnswersFrom
 from components.records import AnswerState, Sample
 from runner.engine.stage import AnyStage
+from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.serving.asked_question import Choices, Question, QuestionOptions, as_sample
@@ -133,7 +134,11 @@ def load_pipeline(folder: str | Path, *, trust: bool = False) -> Pipeline:
     used.
     """
     root = Path(folder) / PIPELINE
-    return Pipeline(root, read_description(root), trust=trust)
+    description = read_description(root)
+    try:
+        return Pipeline(root, description, trust=trust)
+    except (*NOT_A_MANIFEST, StopIteration, RuntimeError) as error:  # values that fit their types and not each other
+        raise DataError(f"{root}: cannot be loaded ({type(error).__name__}: {error}); export the cell again") from error
 
 
 def _answer_of(graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:

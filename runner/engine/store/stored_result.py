@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.errors import DamagedEntryError
 from runner.engine.file_operations import link_or_copy
-from runner.engine.store.manifests import Manifest
+from runner.engine.store.manifests import MANIFEST, Manifest
 from runner.engine.store.part_files import UNREADABLE, Part, checksum, part_name, read_part
 from runner.engine.store.remote import NO_REMOTE, Remote
 
@@ -37,12 +37,20 @@ class StoredResult:
         """Describe each of the `files` (default: all) that does not match the manifest. Damaged or missing files that a
         remote store has are repaired.
 
-        Without `contents`, only sizes are compared.
+        Without `contents`, only sizes are compared, and files that the manifest does not name are not looked for.
         """
-        names = self.manifest.files if files is None else files
+        names = files if files is not None else self._all_names() if contents else self.manifest.files
         return [found for name in names if (found := self._damage_after_repair(name, contents=contents))]
 
+    def _all_names(self) -> list[str]:
+        """Return the files in the manifest, in the folder and in `unreadable`, without hidden ones, each once."""
+        in_folder = (path.name for path in self.folder.glob("[!.]*") if path.name != MANIFEST)
+        return list(dict.fromkeys((*self.manifest.files, *sorted(in_folder), *self.unreadable)))
+
     def _damage_after_repair(self, name: str, *, contents: bool) -> str:
+        if name not in self.manifest.files:
+            self.unreadable[name] = f"{name} is not in the manifest"
+            return self.unreadable[name]
         if not contents and self._is_only_remote(name):
             return ""
         found = self._damage(name, contents=contents)
@@ -88,7 +96,7 @@ class StoredResult:
 
     def file(self, name: str) -> Path:
         """Return the file of a part after comparing it with the checksum. Raises DamagedEntryError."""
-        file = next(file for file in self.manifest.files if part_name(file) == name)
+        file = next((file for file in self.manifest.files if part_name(file) == name), name)
         self._verify(file)
         return self.folder / file
 
@@ -116,16 +124,17 @@ class StoredResult:
 
 
 class StoredParts(Mapping[str, Part]):
-    """Parts of a result by name. A part is read and verified only on access."""
+    """Parts of a result by name. A part is read and verified only on access, and a missing part is damage."""
 
     def __init__(self, entry: StoredResult) -> None:
         self._entry = entry
         self._names = [part_name(file) for file in entry.manifest.files]
 
     def __getitem__(self, name: str) -> Part:
-        if name not in self._names:
-            raise KeyError(name)
         return self._entry.part(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
     def file(self, name: str) -> Path:
         """Return the file of a part, for callers that read only some of it. Raises DamagedEntryError."""

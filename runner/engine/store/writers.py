@@ -9,6 +9,7 @@ this.
 """
 
 import os
+import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,6 +87,8 @@ class Writers:
         except FileNotFoundError:
             return True
         try:
+            if stat.S_ISDIR(os.fstat(file).st_mode):  # no process made it
+                return True
             is_here = os.read(file, 256) == kernel()
             if is_here and locked(file, shared=True):
                 return True
@@ -116,5 +119,5 @@ class Writers:
         with suppress(FileNotFoundError):
             for path in self._folder.iterdir():
                 if self.has_ended(path.name):
-                    with suppress(PermissionError):  # another user's
+                    with suppress(PermissionError, IsADirectoryError):  # another user's, or no heartbeat
                         path.unlink(missing_ok=True)

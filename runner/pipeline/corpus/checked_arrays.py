@@ -1,5 +1,6 @@
 """Checks the numbers of a component before they are stored. A NaN would silently change a ranking."""
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import TypeVar
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 
 from components.protocols import Arrays
 from runner.engine.broken_contracts import broken_contract
+
+log = logging.getLogger(__name__)
 
 A = TypeVar("A", bound=Arrays)
 
@@ -23,12 +26,24 @@ def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np
 
 
 def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[np.float32]:
-    """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers."""
+    """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers.
+
+    Logs the number of zero vectors, because a dense search finds nothing by them. A single text logs nothing: it is a
+    question to an exported pipeline.
+    """
     numbers = _check_numbers(
         vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, expected a row each"
     )
     if n_texts and not numbers.shape[1]:
         raise broken_contract(embedder, "returned vectors without dimensions, which are all equally near")
+    n_zero = int((~numbers.any(axis=1)).sum())
+    if n_zero and n_texts > 1:
+        log.warning(
+            "%s: %d of %d vectors are zero; a dense search never finds such a chunk, and nothing for such a query",
+            type(embedder).__name__,
+            n_zero,
+            n_texts,
+        )
     return numbers
 
 

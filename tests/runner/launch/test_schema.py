@@ -224,6 +224,15 @@ class TestTargets:
             "expected a LLM, but NoReranker lacks answers_from, generate"
         )
 
+    def test_a_language_model_is_no_pipeline(self, default: Any) -> None:
+        """A pipeline has all members of a language model, but reads conversations and not prompts."""
+        pipeline = {"_target_": "components.pipelines.http.HttpPipeline", "url": "http://127.0.0.1:9", "revision": 1}
+        (mistake,) = mistakes_of(default, llm={**pipeline, "parameters": {}})
+        assert mistake == (
+            "llm._target_: got 'components.pipelines.http.HttpPipeline' (str), expected a LLM, but HttpPipeline is a "
+            "pipeline, which pipeline._target_ chooses"
+        )
+
     def test_a_metric_must_be_a_metric(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, metrics__scores__em={"_target_": "components.rerankers.none.NoReranker"})
         assert mistake.startswith("metrics.scores.em._target_:")

@@ -143,6 +143,14 @@ def test_numbers_become_float32() -> None:
     assert checked_vectors(np.zeros((0, 3), dtype=np.float32), 0, Mine()).shape == (0, 3)
 
 
+def test_zero_vectors_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    checked_vectors([[0.0, 1.0], [0.0, -0.0], [0.0, 0.0]], 3, Mine())
+    assert "Mine: 2 of 3 vectors are zero" in caplog.text
+    caplog.clear()
+    checked_vectors(np.ones((2, 3)), 2, Mine())
+    assert not caplog.text
+
+
 @pytest.mark.parametrize(
     "arrays",
     [

@@ -415,6 +415,21 @@ class TestDamage:
             entry.parts()[Path(file).stem]
         assert [damage.startswith(f"{file} cannot be read") for damage in entry.damages()] == [True]
 
+    @pytest.mark.parametrize("are_deleted", [False, True])
+    def test_a_file_that_the_manifest_does_not_name_is_damage(self, store: Store, are_deleted: bool) -> None:
+        folder = write(store).folder
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (folder / "manifest.json").write_text(json.dumps({**manifest, "files": {}}))
+        for path in folder.glob("[!m]*") if are_deleted else ():
+            path.unlink()
+        entry = found(store)
+        with pytest.raises(DamagedEntryError, match="vectors is not in the manifest"):
+            entry.parts()["vectors"]
+        with pytest.raises(DamagedEntryError, match=r"vectors\.npy is not in the manifest"):
+            entry.put_file("vectors.npy", store.root / "vectors.npy")
+        assert "vectors.npy is not in the manifest" in entry.damages(), "so that it is computed again"
+        assert ("facts.json is not in the manifest" in found(store).damages()) is not are_deleted
+
     def test_sizes_can_be_compared_alone(self, store: Store) -> None:
         entry = write(store)
         flip_a_byte(entry.folder / "vectors.npy")

@@ -170,6 +170,14 @@ def test_files_go_with_those_who_want_them(tmp_path: Path) -> None:
     assert own.n_threads == 0
 
 
+def test_a_folder_among_the_heartbeats_is_no_process(writers: Writers) -> None:
+    path = writers.own_path.with_name("other-1-folder")
+    path.mkdir()
+    assert writers.is_gone(path.name)
+    writers.clear_away()
+    assert path.is_dir()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no FIFOs")
 def test_a_fifo_in_the_place_of_a_sign_of_life_is_not_waited_for(writers: Writers) -> None:
     path = writers.own_path.with_name("other-1-fifo")

@@ -329,9 +329,22 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
     path.write_text(json.dumps({**told, "format": 99}), encoding="utf-8")
     with pytest.raises(DataError, match="has format 99, this version reads 1"):
         load_pipeline(other)
-    for text in ("{", json.dumps({**told, "data": {}}), json.dumps({**told, "defaults": {}})):
+    told["stages"][0]["made_by"]["stage"] -= 1
+    stage, data = told["stages"][0], told["data"]
+    unusable = (
+        {"data": {}},
+        {"defaults": {}},
+        {"rerankers": {"news": "none"}},
+        {"stages": [{**stage, "files": {"../other.npy": ["0" * 64, 1]}}]},
+        {"stages": [{**stage, "files": {"other.npy": [None]}}]},
+        {"stages": [{**stage, "folder": None}]},
+        {"data": {**data, "parts": {}}},
+        {"components": {name: node for name, node in told["components"].items() if name != "retriever"}},
+        {"pool": {"other": 1}},
+    )
+    for text in ("{", *(json.dumps({**told, **change}) for change in unusable)):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=r"cannot be used .*export the cell again"):
+        with pytest.raises(DataError, match=r"cannot be (used|loaded) .*export the cell again"):
             load_pipeline(other)
     with pytest.raises(DataError, match=r"expected a folder that `python -m runner\.export"):
         load_pipeline(tmp_path / "nowhere")
