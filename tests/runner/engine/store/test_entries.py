@@ -173,7 +173,8 @@ class TestWriting:
         parts = write(store).parts()
         assert set(parts) == {"vectors", "facts"}
         assert len(parts) == 2
-        with pytest.raises(KeyError):
+        assert "other" not in parts
+        with pytest.raises(DamagedEntryError, match="other is not in the manifest"):
             parts["other"]
 
     def test_parts_are_read_alone(self, store: Store) -> None:
