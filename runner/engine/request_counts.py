@@ -1,8 +1,8 @@
 """Counts of requests to models behind servers, and of their tokens, without asking a model."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,6 +38,21 @@ class RequestCount:
     """The same for `n_with_repeats` requests."""
     edited: Sequence[EditedModel] = ()
     """Users' models with changed code: their earlier code gave some of these answers."""
+
+    def times(self, n: int) -> "RequestCount":
+        """Return an upper bound for `n` cells, each with at most these requests."""
+        return replace(
+            self,
+            n_requests=n * self.n_requests,
+            is_exact=False,
+            n_with_repeats=n * self.n_with_repeats,
+            tokens=_times(n, self.tokens),
+            tokens_with_repeats=_times(n, self.tokens_with_repeats),
+        )
+
+
+def _times(n: int, tokens: Sequence[tuple[object, Tokens]] | None) -> Sequence[tuple[object, Tokens]] | None:
+    return tokens and [(asked, Tokens(n * each.n_prompt, n * each.n_completion)) for asked, each in tokens]
 
 
 _Missing = dict[tuple[str, str, str], tuple[LLM, Tokens]]
@@ -126,6 +141,19 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
     of_components = _server_request_counts(
         [(stage, _ReadingAhead(stage, store, cache, computed)) for stage in reversed(tuple(needed.values()))]
     )
+    titles = {stage.kind: stage.title for stage in asking}
+    return (*of_components, *(of_kinds[kind].count(kind, title, store) for kind, title in titles.items()))
+
+
+def most_requests(stages: Collection[AnyStage], store: Store) -> tuple[RequestCount, ...]:
+    """Count the requests of stages as if nothing were stored."""
+    of_kinds: dict[str, _KindRequests] = defaultdict(_KindRequests)
+    asking = [stage for stage in stages if stage.n_requests]
+    cache, computed = Cache(), dict[str, object]()
+    for stage in asking:
+        tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
+        of_kinds[stage.kind].estimate(stage.n_requests, stage, [tokens])
+    of_components = _server_request_counts([(stage, _ReadingAhead(stage, store, cache, computed)) for stage in stages])
     titles = {stage.kind: stage.title for stage in asking}
     return (*of_components, *(of_kinds[kind].count(kind, title, store) for kind, title in titles.items()))
 

@@ -36,6 +36,7 @@ GROUPS = {
     "prices": "prices of tokens",
     "executor": "where stages run",
     "race": "stops cells that cannot win",
+    "search": "tries some cells of a space",
     "tracking": "log of the results",
     "sweeps": "presets: -m +sweeps=NAME",
 }

@@ -4,7 +4,7 @@ Hydra's launchers work too (`hydra/launcher=basic`, `joblib`, ...). They run cel
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,8 +26,9 @@ from runner.launch.grid_sweeper import SweeperSettings, check_axis, expand
 from runner.launch.hydra_startup import REPLACE, load_installed_plugins, skip_unused_maps
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
 from runner.launch.request import check_jobs
-from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
-from runner.pipeline.planned import Job
+from runner.launch.search_jobs import SearchJobs
+from runner.launch.search_space import SearchSpace, read_space, searches
+from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, RunJobs, run_sweep
 
 
 class GridLauncher(Launcher):  # type: ignore[misc]
@@ -38,7 +39,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self.ends_process = True
         self._config: DictConfig | None = None
         self._composer: JobComposer | None = None
-        self._run_jobs: Callable[[Sequence[Job], str, Sequence[str], Keep], int] = run_sweep
+        self._run_jobs: RunJobs = run_sweep
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Store the context that Hydra passes. The task function is not called.
@@ -76,6 +77,17 @@ class GridLauncher(Launcher):  # type: ignore[misc]
             raise SystemExit(self.exit_code)
         return returned
 
+    def launch_search(self, space: SearchSpace) -> list[Sequence[JobReturn]]:
+        """Run a search as one sweep, and end the process with its exit code unless that is 0."""
+        assert self._config is not None
+        assert self._composer is not None
+        hydra, search = self._config.hydra, SearchJobs(space, self._composer, self._config)
+        sweep_id, overrides = Path(hydra.sweep.dir).name, list(hydra.overrides.task)
+        self.exit_code = self._run_jobs(search.corners(), sweep_id, overrides, search.keep, search=search)
+        if self.exit_code:
+            raise SystemExit(self.exit_code)
+        return []
+
 
 def make_grid_sweeper() -> type:
     """Create Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`).
@@ -111,34 +123,55 @@ def make_grid_sweeper() -> type:
 
         def split_arguments(self, overrides: list[Override], max_batch_size: int | None) -> list[list[list[str]]]:
             """Return batches of jobs. Hydra expands the values of each axis. The later of two overrides counts."""
-            axes: dict[str, list[str]] = {}
             with _hydra_errors():
-                for override in overrides:
-                    check_axis(override, self._max_cells)
-                    (values,) = BasicSweeper.split_arguments([override], None)
-                    axes[override.get_key_element()] = [value for (value,) in values]
+                axes = {override.get_key_element(): self._values(override) for override in overrides}
                 jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time, max_cells=self._max_cells)
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
 
+        def _values(self, override: Override) -> list[str]:
+            check_axis(override, self._max_cells)
+            (values,) = BasicSweeper.split_arguments([override], None)
+            return [value for (value,) in values]
+
         def sweep(self, arguments: list[str]) -> list[Sequence[JobReturn]]:
-            """Check all jobs, then run them."""
+            """Check all jobs, then run them. A search checks each value, and proposes jobs while it runs."""
             launcher = self.launcher
+            if searches(self.config):
+                with _hydra_errors():
+                    _require_no_other_choice(launcher, self._one_at_a_time, self.max_batch_size)
+                    space = read_space(self._parsed(arguments), self.config, self._coupled, self._values)
+                    return launcher.launch_search(space)
             if isinstance(launcher, GridLauncher):
                 return launcher.launch_all(self._batches(arguments))
             _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
             returned: list[Sequence[JobReturn]] = super().sweep(arguments)
             return returned
 
-        def _batches(self, arguments: list[str]) -> list[list[list[str]]]:
+        def _parsed(self, arguments: list[str]) -> list[Override]:
             parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-            return self.split_arguments(
-                parser.parse_overrides([*self._parse_config(), *arguments]), self.max_batch_size
-            )
+            return list(parser.parse_overrides([*self._parse_config(), *arguments]))
+
+        def _batches(self, arguments: list[str]) -> list[list[list[str]]]:
+            return self.split_arguments(self._parsed(arguments), self.max_batch_size)
 
         def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
             """Accept the batch: all jobs were composed before."""
 
     return GridSweeper
+
+
+def _require_no_other_choice(launcher: Launcher, one_at_a_time: bool, max_batch_size: int | None) -> None:
+    """Raise ConfigError for settings of Hydra's node that a search would ignore, and for Hydra's other launchers."""
+    others = {"one_at_a_time": one_at_a_time, "max_batch_size": max_batch_size}
+    mistakes = [
+        f"search: hydra.sweeper.{name} chooses cells too; leave it out, or use search=none"
+        for name, is_set in others.items()
+        if is_set
+    ]
+    if not isinstance(launcher, GridLauncher):
+        mistakes.append("search: one process must see all cells; use hydra/launcher=grid, or search=none")
+    if mistakes:
+        raise ConfigError(mistakes)
 
 
 def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) -> None:

@@ -37,7 +37,7 @@ def check_axis(override: Override, max_cells: int) -> None:
         raise ConfigError(
             [
                 f"{override.input_line}: got an interval, expected single values; list them, as in "
-                f"{override.get_key_element()}=64,128, or as range(64,129,step=64)"
+                f"{override.get_key_element()}=64,128, or as range(64,129,step=64), or add search=random, greedy or tpe"
             ]
         )
     if override.value_type is ValueType.GLOB_CHOICE_SWEEP and not list(override.sweep_string_iterator()):
@@ -69,7 +69,7 @@ def expand(
     first values of all axes are the base, which comes first. Each other job differs from the base in one axis or in one
     group of coupled axes. Raises ConfigError for invalid groups, and for more than `max_cells` jobs.
     """
-    groups = _groups(axes, coupled)
+    groups = groups_of(axes, coupled)
     lengths = [len(axes[group[0]]) for group in groups]
     require_fewer_cells(1 + sum(n - 1 for n in lengths) if one_at_a_time else prod(lengths), max_cells)
     steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
@@ -100,7 +100,7 @@ def _sort_overrides(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -
     return [by_key[key] for key in axes]
 
 
-def _groups(axes: Axes, coupled: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+def groups_of(axes: Axes, coupled: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Return the keys that advance together, in the order of the axes. Uncoupled keys form groups of one."""
     _check(axes, coupled)
     key_of = {_name(key): key for key in axes}

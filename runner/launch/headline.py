@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+from components.errors import ConfigError
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
 from components.records import Sample
 from runner.engine.store import Store
-from runner.output.planned_metric import PlannedMetrics
+from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.planned import PlannedCell
@@ -124,6 +125,18 @@ def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str
     of_retrieval = [{**cell.metrics.of_rankings, **cell.metrics.of_contexts} for cell in cells]
     names = {name for metrics in of_retrieval for metric in metrics.values() for name in metric.names}
     return next((name for name in HEADLINES if name in names), "")
+
+
+def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str) -> PlannedMetric | None:
+    """Return the metric that a setting names, or for "" the metric that ranks the cells; None if none can have a value.
+
+    Raises ConfigError for a name that no cell computes.
+    """
+    if not name:
+        return metrics.first([headline, *HEADLINES, *metrics.by_name])
+    if name not in metrics.by_name:
+        raise ConfigError([f"{setting}: got {name!r}, expected one of {', '.join(metrics.by_name)}"])
+    return metrics.planned(name)
 
 
 def headline_mistakes(cells: Sequence[Cell]) -> list[str]:

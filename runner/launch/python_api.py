@@ -16,6 +16,7 @@ from runner.launch import grid_launcher
 from runner.launch.compose import explain_error
 from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import readable, refuse_strays
+from runner.launch.search_jobs import SearchJobs
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
 from runner.pipeline.planned import Job
 from runner.results.loaded_sweep import LoadedSweep, load
@@ -58,10 +59,18 @@ class _Jobs:
         self.folder: Path | None = None
         self.exit_code: int | None = None
 
-    def run_jobs(self, jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep) -> int:
+    def run_jobs(
+        self,
+        jobs: Sequence[Job],
+        sweep_id: str,
+        overrides: Sequence[str],
+        keep: Keep,
+        *,
+        search: SearchJobs | None = None,
+    ) -> int:
         """Run the sweep and return its exit code. Raises its errors."""
         self.folder = Path(jobs[0].config["run"]["results_dir"]).absolute() / sweep_id
-        self.exit_code = start_sweep(jobs, sweep_id, overrides, keep)
+        self.exit_code = start_sweep(jobs, sweep_id, overrides, keep, search=search)
         return self.exit_code
 
     def __call__(self, config: DictConfig) -> NoReturn:

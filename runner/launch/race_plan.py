@@ -12,11 +12,11 @@ from components.records import Sample
 from components.statistics import share_asked
 from runner.engine.executors.slurm import Slurm
 from runner.engine.store import Store
+from runner.launch.headline import named_metric
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.race_settings import RaceSettings
 from runner.results.cell_axes import DRAWS
-from runner.results.leaderboard_order import HEADLINES
 
 _DEVIATION = 0.25
 """Assumed standard deviation of the difference between two cells on a sample, as for the smallest detectable
@@ -92,7 +92,9 @@ def plan_race(
     if mistakes := list(_sweep_mistakes(cells)):
         raise ConfigError(mistakes)
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
-    found = _metric(metrics, settings.metric, headline)
+    found = named_metric(metrics, settings.metric, headline, "race.metric")
+    if found is None:
+        raise ConfigError(["race: no sample can have a value of a metric that ranks cells; race=none"])
     if mistakes := list(_metric_mistakes(found)):
         raise ConfigError(mistakes)
     racing = tuple(sorted(found.cells, key=lambda cell: cell.cell_id))
@@ -110,16 +112,6 @@ def plan_race(
 def _draw(seed: int, sample: Sample) -> bytes:
     """Return the place of a sample in the random order. It depends on no other sample."""
     return sha256(f"{seed}\0{sample.id}\0{sample.question}".encode("utf-8", "surrogatepass")).digest()
-
-
-def _metric(metrics: PlannedMetrics, wanted: str, headline: str) -> PlannedMetric:
-    """Return the metric of the race. Raises ConfigError if no cell computes it."""
-    if wanted and wanted not in metrics.by_name:
-        raise ConfigError([f"race.metric: got {wanted!r}, expected one of {', '.join(metrics.by_name)}"])
-    found = metrics.planned(wanted) if wanted else metrics.first([headline, *HEADLINES, *metrics.by_name])
-    if found is None:
-        raise ConfigError(["race: no sample can have a value of a metric that ranks cells; race=none"])
-    return found
 
 
 def _metric_mistakes(found: PlannedMetric) -> Iterator[str]:

@@ -7,8 +7,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from rich.console import Console
 
@@ -30,6 +32,9 @@ from runner.launch.preset_head import preset_lines
 from runner.launch.race import SweepRace
 from runner.launch.race_plan import plan_race, race_lines
 from runner.launch.request import check_jobs
+from runner.launch.search import SweepSearch
+from runner.launch.search_jobs import SearchJobs
+from runner.launch.search_plan import most_requested, plan_search
 from runner.output import sweep_warnings, terminal
 from runner.output.closing import next_lines, tracking_lines
 from runner.output.collect import collect_cell, stopped_cell
@@ -38,12 +43,12 @@ from runner.output.headline_lines import headline_lines
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.leaderboard_rows import equal_rows, over_draws
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_errors
-from runner.output.plan_report import show_plan
+from runner.output.plan_report import show_plan, show_search
 from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
-from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, finishing, plan_sweep
+from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, finishing, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes
 from runner.results.leaderboard_order import headlines, led_by, ranked, ranked_part
@@ -69,12 +74,27 @@ def keep_nothing(sweep_dir: Path) -> None:
     """Write nothing, for sweeps that do not record their configuration."""
 
 
+class RunJobs(Protocol):
+    """Runs the jobs of a sweep: see `start_sweep`."""
+
+    def __call__(
+        self,
+        jobs: Sequence[Job],
+        sweep_id: str,
+        overrides: Sequence[str],
+        keep: Keep = keep_nothing,
+        *,
+        search: SearchJobs | None = None,
+    ) -> int: ...
+
+
 def run_sweep(
     jobs: Sequence[Job],
     sweep_id: str,
     overrides: Sequence[str],
     keep: Keep = keep_nothing,
     *,
+    search: SearchJobs | None = None,
     is_part: bool = False,
 ) -> int:
     """Run a sweep as `start_sweep` does. Print an error as one message, and return the exit code.
@@ -83,7 +103,7 @@ def run_sweep(
     reached.
     """
     try:
-        return start_sweep(jobs, sweep_id, overrides, keep, is_part=is_part)
+        return start_sweep(jobs, sweep_id, overrides, keep, search=search, is_part=is_part)
     except BudgetReached as reached:
         say_error(reached)
         return EXIT_OVER_BUDGET
@@ -104,18 +124,22 @@ def start_sweep(
     overrides: Sequence[str],
     keep: Keep = keep_nothing,
     *,
+    search: SearchJobs | None = None,
     is_part: bool = False,
 ) -> int:
     """Run all cells, and return the exit code: 0 success, 1 a cell failed, 130 interrupted. Raises RagGridError.
 
     `sweep_id` names the results folder. `overrides` are the overrides of the whole sweep, for the record. `keep` is
     called after the configuration and the data were accepted, because a refused configuration may contain a secret.
-    With `is_part`, other processes run other cells of the sweep, and share its budget.
+    With `is_part`, other processes run other cells of the sweep, and share its budget. With `search`, `jobs` only have
+    the values of the axes, and the search proposes the cells.
     """
     try:
         requests = check_jobs(jobs)
+        if requests[0].cell.search.enabled and search is None:
+            raise ConfigError(["search: got a single cell; add -m and several values of some axis, or search=none"])
         trust(requests[0].cell.run.plugins)
-        return RunningSweep(requests, sweep_id, overrides, make_console(), keep, is_part=is_part).run()
+        return RunningSweep(requests, sweep_id, overrides, make_console(), keep, search=search, is_part=is_part).run()
     finally:
         let_edits_in()
 
@@ -131,6 +155,7 @@ class RunningSweep:
         console: Console,
         keep: Keep = keep_nothing,
         *,
+        search: SearchJobs | None = None,
         is_part: bool = False,
     ) -> None:
         """Check that results and store can be written. Raises StoreError."""
@@ -160,6 +185,8 @@ class RunningSweep:
         self._done: dict[str, CellResult] = {}
         self._is_part = is_part
         self._race: SweepRace | None = None
+        self._search_jobs = search
+        self._search: SweepSearch | None = None
         self._has_begun = False
 
     def run(self) -> int:
@@ -179,12 +206,7 @@ class RunningSweep:
             raise
 
     def _plan_and_run(self) -> int:
-        plan = plan_sweep(self._requests, self._store, self._console.print)
-        reasons, of_race = self._plan_ranking(plan)
-        show_plan(self._console, plan, by_stage=self._run.plan_only)
-        bounds = bound_lines(plan.plan, self._run.budget, self._prices)
-        for line in (*reasons, *bounds, *of_race):
-            self._console.print(f"      {line}", markup=False)
+        plan = self._make_plan()
         for line in self._preset_lines:
             self._console.print(line, markup=False, highlight=False)
         self._warn(plan)
@@ -192,13 +214,39 @@ class RunningSweep:
             raise ConfigError(errors)
         if not self._run.plan_only:
             return self._run_plan(plan)
-        for line in headline_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
+        results_dir = Path(self._run.results_dir)
+        lines = () if self._search else headline_lines(plan.cells, self._headline, results_dir, self._store)
+        for line in lines:
             self._console.print(line, markup=False)
         return EXIT_OK
 
-    def _plan_ranking(self, plan: SweepPlan) -> tuple[list[str], list[str]]:
-        """Choose the metric that ranks the cells, and plan the race. Return the lines of the plan about both."""
+    def _make_plan(self) -> SweepPlan:
+        """Make and print the plan. For a search, it has the values of the axes, and the requests of all cells."""
+        loaded: Loaded = []
+        plan = plan_sweep(self._requests, self._store, self._console.print, loaded)
+        reasons, more = self._plan_ranking(plan, loaded)
+        if self._search and self._search_jobs:
+            searched = self._search.planned
+            plan = replace(plan, plan=most_requested(searched, plan, self._requests, self._search_jobs, self._store))
+            show_search(self._console, plan, searched.head())
+        else:
+            show_plan(self._console, plan, by_stage=self._run.plan_only)
+        bounds = bound_lines(plan.plan, self._run.budget, self._prices)
+        for line in (*more, *reasons, *bounds) if self._search else (*reasons, *bounds, *more):
+            self._console.print(f"      {line}", markup=False)
+        return plan
+
+    def _plan_ranking(self, plan: SweepPlan, loaded: Loaded) -> tuple[list[str], list[str]]:
+        """Choose the metric that ranks the cells, and plan the race or the search. Return the lines of the plan about
+        the metric, and about the race or the search.
+        """
         self._headline, reasons = planned_headline(plan.cells, self._store)
+        if self._search_jobs:
+            searched = plan_search(plan.cells, self._search_jobs.space, self._headline, self._store)
+            if searched.objectives[0].name != self._headline:
+                self._headline, reasons = searched.objectives[0].name, []
+            self._search = SweepSearch(searched, self._search_jobs, self._store, loaded, self._say)
+            return reasons, list(searched.lines())
         race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
         if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
             self._headline, reasons = race.metric, []
@@ -235,49 +283,69 @@ class RunningSweep:
         )
 
     def _run_plan(self, plan: SweepPlan) -> int:
-        needed = {stage.key for cell in plan.cells for stage in cell.graph.result.upstream()}
+        rounds = self._search.rounds() if self._search else iter([plan])
+        n_cells, n_planned = 0, self._search.planned.n_cells if self._search else len(plan.cells)
         try:
-            with self._store.leases.take(self._store.run_id, needed):
-                self._begin(plan)
-                self._execute(self._finishers(plan))
+            for plan in rounds:
+                n_cells += len(plan.cells)
+                self._run_round(plan)
         except KeyboardInterrupt:
             with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for the log
                 self._end(plan, INTERRUPTED)
             self._console.print(
-                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done; finished stages are cached. "
+                f"\nInterrupted: {len(self._done)} of {n_planned} cells are done; finished stages are cached. "
                 "Run the same command to resume."
             )
             return EXIT_INTERRUPTED
         except BudgetReached as reached:
             self._end(plan, INTERRUPTED)
-            for line in self._race.live_lines() if self._race else ():
+            for line in self._lines_at_the_end():
                 self._say(line)
-            n_done = f"{len(self._done)} of {len(plan.cells)} cells"
+            n_done = f"{len(self._done)} of {n_planned} cells"
             raise BudgetReached(stopped_line(str(reached), self._gate.spent, self._prices, n_done)) from reached
         except BaseException:  # otherwise the results would stay RUNNING forever
             self._end(plan, INTERRUPTED)
             raise
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
-        are_sound = len(self._done) == len(plan.cells) and all(
-            cell.status in (OK, STOPPED) for cell in self._done.values()
-        )
+        are_sound = len(self._done) == n_cells and all(cell.status in (OK, STOPPED) for cell in self._done.values())
         failed = bool(lost) or not are_sound
         self._end(plan, FAILED if failed else OK)
         if lost:
             raise StoreError(
-                f"run.results_dir: the results of {len(lost)} of {len(plan.cells)} cells were deleted from "
+                f"run.results_dir: the results of {len(lost)} of {n_cells} cells were deleted from "
                 f"{self._shown_dir}, during the sweep. Run the same command again: finished stages "
                 "that are still cached are not computed again"
             )
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK
 
+    def _run_round(self, plan: SweepPlan) -> None:
+        """Run the cells of a search's round, or all cells."""
+        if self._search:  # the lease of all results lasts, because the next round will be planned
+            self._begin(plan)
+            self._execute(plan)
+            results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
+            return
+        needed = {stage.key for cell in plan.cells for stage in cell.graph.result.upstream()}
+        with self._store.leases.take(self._store.run_id, needed):
+            self._begin(plan)
+            self._execute(self._finishers(plan))
+
+    def _lines_at_the_end(self) -> Iterator[str]:
+        """Yield lines about a race that a budget ended, or about a search."""
+        if self._race:
+            yield from self._race.live_lines()
+        if self._search:
+            yield from self._search.closing_lines(shlex.quote(str(self._shown_dir)))
+
     def _begin(self, plan: SweepPlan) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
-        self._gate.begin()
+        if not self._has_begun:
+            self._gate.begin()
         discard(plan.plan.outdated, self._store)
         self._keep(self._sweep_dir)
-        self._tracker.start()
+        if not self._has_begun:
+            self._tracker.start()
         self._has_begun = True
 
     def _finishers(self, plan: SweepPlan) -> SweepPlan:
@@ -302,7 +370,7 @@ class RunningSweep:
         order = plan.plan.order
         to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
-        progress = StageProgress(self._console, order, len(by_result), self._run.progress)
+        progress = StageProgress(self._console, order, len(by_result), self._run.progress, with_kinds=not self._search)
         # Workers are forked here, before the progress bar starts a thread.
         settings = self._executor, self._run.workers, progress.within, self._gate, self._sweep_dir
         with running(order, self._store, *settings) as ended:
@@ -327,6 +395,8 @@ class RunningSweep:
 
     def _record(self, cell_id: str, result: CellResult, files: Mapping[str, bytes]) -> None:
         """Write and log the result of a cell."""
+        if self._search:
+            result = self._search.record(result)
         results.write_cell(self._sweep_dir, result, files)
         self._done[cell_id] = ranked_part(result, self._headline)
         self._tracker.log_cell(self._sweep_dir / cell_id)
@@ -352,6 +422,7 @@ class RunningSweep:
             plan=plan.summary(),
             headline=self._headline,
             spent=spent_facts(self._gate.spent, self._prices),
+            search=self._search.describe() if self._search else {},
         )
 
     def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Json]:
@@ -399,6 +470,8 @@ class RunningSweep:
             say_error(f"the results are complete, but could not be displayed: {type(error).__name__}: {error}")
         for line in money_lines(cells, self._gate.spent, self._prices):
             self._console.print(line, markup=False)
+        for line in self._search.closing_lines(shlex.quote(str(self._shown_dir))) if self._search else ():
+            self._say(line)
         elapsed = timedelta(seconds=round(time.monotonic() - self._began))
         self._console.print(f"elapsed:  {elapsed} for {len(self._done):,} cell{'' if len(self._done) == 1 else 's'}")
         self._console.print(f"results:  {self._shown_dir}")

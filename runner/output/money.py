@@ -1,6 +1,6 @@
 """Computes what cells cost and what a sweep spent, and describes both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from components.json_value import Json
 from components.openai_server.gate import Tokens
@@ -8,8 +8,10 @@ from components.prices import Price, Prices
 from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement
 from runner.console.display import estimate
 from runner.engine.plan import Plan
+from runner.engine.request_counts import RequestCount
 from runner.engine.spending import Budget, Spent
 from runner.engine.spending.admitted import account_of
+from runner.engine.stage import AnyStage
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.refined_corpora import REFINER
 from runner.pipeline.search.expanding import EXPANDER
@@ -127,18 +129,29 @@ def unpriced_errors(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     """Return an error for each model without a price, if the budget limits the cost."""
     if budget.max_cost is None:
         return []
-    parts = [part for stage in plan.order for part in stage.components()]
+    return [
+        f"run.max_cost: the price of {name} is not known; add it to your own price list (docs/models.md), or use "
+        "run.max_tokens"
+        for name in unpriced_models(plan.order, prices)
+    ]
+
+
+def unpriced_models(stages: Iterable[AnyStage], prices: Prices) -> list[str]:
+    """Return the names of the models that stages ask and that no price list names."""
+    parts = [part for stage in stages for part in stage.components()]
     asked = [
         part
         for part in parts
         if hasattr(part, "account") or (isinstance(part, LLM) and part.answers_from is AnswersFrom.MESSAGES)
     ]
-    names = {_place_of(part): None for part in asked if price_of(part, prices) is None}
-    return [
-        f"run.max_cost: the price of {name} is not known; add it to your own price list (docs/models.md), or use "
-        "run.max_tokens"
-        for name in names
-    ]
+    return list(dict.fromkeys(_place_of(part) for part in asked if price_of(part, prices) is None))
+
+
+def most_cost(counts: Sequence[RequestCount], prices: Prices) -> tuple[float, int, int]:
+    """Return the most cost, tokens and requests of these counts, to find the dearest cell."""
+    tokens = [each for count in counts for each in count.tokens or ()]
+    n_tokens, cost = _n_tokens_and_cost(tokens, prices)
+    return cost, n_tokens, sum(count.n_requests for count in counts)
 
 
 def _place_of(model: object) -> str:

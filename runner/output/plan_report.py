@@ -24,10 +24,7 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     cells, kinds = sweep.cells, sweep.plan.kinds
     n_same = sweep.n_requested - len(cells)
     same = f" ({n_same} more are equal to one of these)" if n_same else ""
-    for line in dict.fromkeys(_data_line(cell) for cell in cells):
-        console.print(line, markup=False)
-    for line in language_misfits(cells):
-        console.print(line, style="yellow", markup=False)
+    _show_data(console, cells)
     n_stages, n_just_made = sum(kind.n_unique for kind in kinds), sum(kind.n_just_made for kind in kinds)
     n_before = sum(kind.n_kept for kind in kinds) - n_just_made
     made = f", {n_just_made:,} computed for this plan" if n_just_made else ""
@@ -39,6 +36,21 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
         console.print(f"      {line}", style="yellow", markup=False)
     if by_stage and len(cells) > 1:
         console.print(_stages(kinds))
+
+
+def show_search(console: Console, corners: SweepPlan, head: str) -> None:
+    """Print the sizes of the data, the first line about a search, and the most requests that it sends."""
+    _show_data(console, corners.cells)
+    console.print(f"[bold]Plan[/]: {head}, {_requests(corners.plan)}")
+    for line in version_lines(corners.plan):
+        console.print(f"      {line}", style="yellow", markup=False)
+
+
+def _show_data(console: Console, cells: Sequence[PlannedCell]) -> None:
+    for line in dict.fromkeys(_data_line(cell) for cell in cells):
+        console.print(line, markup=False)
+    for line in language_misfits(cells):
+        console.print(line, style="yellow", markup=False)
 
 
 def edit_lines(plan: Plan) -> Iterator[str]:

@@ -24,7 +24,16 @@ class StageProgress:
     done to tell (see `TimeLeft`).
     """
 
-    def __init__(self, console: Console, order: Sequence[Stage[object]], n_cells: int, enabled: bool) -> None:
+    def __init__(
+        self,
+        console: Console,
+        order: Sequence[Stage[object]],
+        n_cells: int,
+        enabled: bool,
+        *,
+        with_kinds: bool = True,
+    ) -> None:
+        """Without `with_kinds`, a log has no line per kind of stage, because a search has many rounds."""
         self._console = console
         self._n_stages = Counter(stage.kind for stage in order)
         self._titles = {stage.kind: stage.title for stage in order}
@@ -32,6 +41,7 @@ class StageProgress:
         self._done = dict.fromkeys(self._n_stages, 0)
         self._live = enabled and console.is_terminal and not console.is_dumb_terminal
         self._enabled = enabled
+        self._with_kinds = with_kinds
         self._began = self._printed_at = time.monotonic()
         self._left = TimeLeft(order, self._began)
         self._n_cells = n_cells
@@ -83,7 +93,7 @@ class StageProgress:
         self._bars.update(self._all, advance=1, left=left_in_words(self._left.of_sweep(time.monotonic())))
         if is_done:
             self._bars.stop_task(self._tasks[kind])
-            if self._enabled and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
+            if self._enabled and self._with_kinds and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
                 self._console.print(
                     f"  {self._titles[kind]:<24} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s"
                 )

@@ -13,6 +13,7 @@ from runner.pipeline.race_settings import NO_RACE, RaceSettings
 from runner.pipeline.ranking.cell_ranking import RankingParts
 from runner.pipeline.scoring.cell_scores import ScoringParts
 from runner.pipeline.search.cell_search import SearchParts
+from runner.pipeline.search_settings import NO_SEARCH, SearchSettings
 from runner.pipeline.settings import ExperimentSettings, LanguageSettings, RunSettings, TrackingSettings
 
 
@@ -34,6 +35,7 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     pipeline: Pipeline = BuiltIn()
     prices: Prices = NO_PRICES
     race: RaceSettings = NO_RACE
+    search: SearchSettings = NO_SEARCH
     repeat: int = 0
     judge_repeat: int = 0
 

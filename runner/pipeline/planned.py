@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from components.errors import ConfigError
 from components.json_value import Json
 from components.protocols import Dataset
+from runner.engine.outdated import ALL
 from runner.engine.plan import Plan, make_plan
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell
@@ -82,15 +83,30 @@ class SweepPlan:
         return {"n_cells": len(self.cells), "n_requested": self.n_requested, **self.plan.summary()}
 
 
+Loaded = list[tuple[Dataset, Data]]
+"""Loaded data sets. Not a dictionary: a data set with a mapping among its fields has no hash."""
+
+
 def plan_sweep(
-    requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None] = lambda line: None
+    requests: Sequence[CellRequest],
+    store: Store,
+    announce: Callable[[str], None] = lambda line: None,
+    loaded: Loaded | None = None,
 ) -> SweepPlan:
     """Plan the cells, in the order requested, and all their stages. Equal experiments become one cell.
 
-    `announce` receives a line for each data set that is not cached and has to be loaded, which may take a while. Raises
-    DataError, and ConfigError if components do not suit a data set.
+    `announce` receives a line for each data set that is not cached and has to be loaded, which may take a while. Data
+    sets in `loaded` are not loaded again, and others are added to it. Raises DataError, and ConfigError if components
+    do not suit a data set.
     """
-    loaded: list[tuple[Dataset, Data]] = []  # not a dictionary: a data set with a mapping among its fields has no hash
+    cells = plan_cells(requests, store, announce, [] if loaded is None else loaded)
+    return SweepPlan(cells, _plan_of(cells, store, requests[0].cell.run.fresh))
+
+
+def plan_cells(
+    requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None], loaded: Loaded
+) -> tuple[PlannedCell, ...]:
+    """Return the cells of `plan_sweep`."""
     planned: dict[str, PlannedCell] = {}
     mistakes: list[str] = []
 
@@ -114,8 +130,14 @@ def plan_sweep(
             planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
-    cells = tuple(planned.values())
-    return SweepPlan(cells, _plan_of(cells, store, requests[0].cell.run.fresh))
+    return tuple(planned.values())
+
+
+def plan_of_cells(cells: Sequence[PlannedCell], store: Store) -> SweepPlan:
+    """Return the plan of some cells of a search. They may lack kinds of stages that `run.fresh` names."""
+    kinds = {ALL, *(stage.kind for cell in cells for stage in cell.graph.result.upstream())}
+    fresh = [kind for kind in cells[0].request.cell.run.fresh if kind in kinds]
+    return SweepPlan(tuple(cells), _plan_of(cells, store, fresh))
 
 
 def finishing(plan: SweepPlan, stopped: Collection[str], store: Store) -> SweepPlan:

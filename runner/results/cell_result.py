@@ -38,6 +38,9 @@ class CellResult:
     `behind` worse than the winner, at this confidence. `wealth` is the evidence against it; None if it could not have
     caught up even with perfect answers.
 
+    `search` says which search proposed the cell: `{strategy, seed, n_cells, n_space, number}`. It was the `number`th
+    cell of at most `n_cells` of the `n_space` cells of the space. {} without a search.
+
     `metrics` is `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`. `larger_is_better`
     is by metric; None means that neither direction is better, so that the metric ranks nothing. `own_metrics` are
     metrics of custom packages. `ranking_metrics` read rankings only; None in results of an earlier version.
@@ -90,6 +93,7 @@ class CellResult:
     cut_texts: tuple[Mapping[str, Json], ...] = ()
     steps: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     race: Mapping[str, Json] = field(default_factory=dict)
+    search: Mapping[str, Json] = field(default_factory=dict)
     git_commit: str = ""
     host: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
@@ -112,7 +116,9 @@ class SweepResult:
     `cells` have `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of other requests for
     the same experiment. `headline` is the metric that ranks the cells, "" for the default one. `spent` is what this run
     asked models for and paid, without cached replies: `{n_requests, n_prompt_tokens, n_cached_tokens,
-    n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`.
+    n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`. `search` describes a search, {} for a grid:
+    `{strategy, seed, n_cells, n_space, n_tried, n_failed, n_invalid, is_whole, objectives, axes}`. `is_whole` if every
+    cell of the space was tried.
     """
 
     sweep_id: str
@@ -126,6 +132,7 @@ class SweepResult:
     plan: Mapping[str, Json]
     headline: str = ""
     spent: Mapping[str, Json] = field(default_factory=dict)
+    search: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
 

@@ -1,0 +1,52 @@
+"""Composes the cells that a search proposes, when it proposes them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from components.errors import ConfigError
+from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
+from runner.launch.request import check_jobs
+from runner.launch.search_space import SearchSpace
+from runner.launch.search_strategies import Point
+from runner.pipeline.planned import CellRequest, Job
+
+
+class SearchJobs:
+    """The jobs of a search over `space`. `master` is Hydra's configuration of the whole sweep."""
+
+    def __init__(self, space: SearchSpace, composer: JobComposer, master: DictConfig) -> None:
+        self.space = space
+        self._composer = composer
+        self._master = master
+        self._accepted: list[ComposedJob] = []
+        self._n_written = 0
+
+    def corners(self) -> list[Job]:
+        """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises Hydra's errors."""
+        overrides = [self.space.overrides(point) for point in self.space.corners()]
+        return [self._composer.compose(each, number).job for number, each in enumerate(overrides)]
+
+    def request(self, point: Point, *, accept: bool = True) -> CellRequest:
+        """Return the checked cell at a point. Its configuration will be written, unless `accept` is False.
+
+        Raises ConfigError if its values do not go together.
+        """
+        overrides = self.space.overrides(point)
+        try:
+            composed = self._composer.compose(overrides, len(self._accepted))
+        except (HydraException, OmegaConfBaseException) as error:
+            raise ConfigError(str(error)) from error
+        (request,) = check_jobs([composed.job])
+        if accept:
+            self._accepted.append(composed)
+        return request
+
+    def keep(self, sweep_dir: Path) -> None:
+        """Write the configurations of the jobs that were accepted since the last call."""
+        new: Sequence[ComposedJob] = self._accepted[self._n_written :]
+        write_sweep_jobs(self._master, new, sweep_dir)
+        self._n_written = len(self._accepted)

@@ -1,0 +1,175 @@
+"""Plans a search: its objectives, the most that it may cost, and what it refuses."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from components.errors import ConfigError
+from runner.engine.plan import Plan
+from runner.engine.request_counts import RequestCount, most_requests
+from runner.engine.store import Store
+from runner.launch.headline import named_metric
+from runner.launch.search_jobs import SearchJobs
+from runner.launch.search_space import SearchSpace
+from runner.launch.search_strategies import Scores
+from runner.output.money import most_cost, unpriced_models
+from runner.output.planned_metric import PlannedMetrics
+from runner.pipeline.planned import CellRequest, PlannedCell, SweepPlan, plan_sweep
+from runner.pipeline.search_settings import SearchSettings
+from runner.results import COSTS, OK, CellResult
+from runner.results.cell_axes import DRAWS
+from runner.results.cell_choice import CONDITION
+
+_COST = "cost"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric or a kind of costs that a search improves."""
+
+    name: str
+    larger_is_better: bool
+
+    @property
+    def is_cost(self) -> bool:
+        """True for a kind of costs."""
+        return self.name in COSTS
+
+    def value(self, result: CellResult) -> float | None:
+        """Return the value of a cell, None if it has none."""
+        return COSTS[self.name].of(result) if self.is_cost else result.value(self.name)
+
+
+@dataclass(frozen=True)
+class PlannedSearch:
+    """A search of `space`. The first of its objectives ranks the cells."""
+
+    settings: SearchSettings
+    space: SearchSpace
+    objectives: tuple[Objective, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """The most cells that run."""
+        return min(self.settings.n_cells, self.space.n_cells)
+
+    @property
+    def names(self) -> str:
+        """The names of the objectives."""
+        return " and ".join(objective.name for objective in self.objectives)
+
+    def scores(self, result: CellResult) -> Scores | None:
+        """Return the scores of a cell, larger ones better; None if it failed or lacks a value."""
+        values = [objective.value(result) for objective in self.objectives]
+        if result.status != OK or None in values:
+            return None
+        pairs = zip(values, self.objectives, strict=True)
+        return tuple((value or 0.0) * (1 if objective.larger_is_better else -1) for value, objective in pairs)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the plan: the axes with their values, and a better alternative if there is one."""
+        width = max(len(axis.name) for axis in self.space.axes)
+        for axis in self.space.axes:
+            yield f"{axis.name:<{width}}  {axis.text}"
+        if self.settings.n_cells >= (n := self.space.n_cells):
+            yield f"search=none tries all {n:,} cells, and its tables have no limits"
+
+    def head(self) -> str:
+        """Return the first line of the plan, without requests."""
+        return (
+            f"a search by {self.names}: {self.n_cells:,} of {self.space.n_cells:,} cells, {self.settings.batch} at a "
+            f"time (search={self.settings.strategy.value}, search.seed={self.settings.seed})"
+        )
+
+
+def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str, store: Store) -> PlannedSearch:
+    """Return the search that the settings of the cells ask for.
+
+    `cells` have every value of every axis, and `headline` is the metric that ranks cells. Raises ConfigError with the
+    reasons why this space cannot be searched.
+    """
+    own = cells[0].request.cell
+    if mistakes := list(_space_mistakes(cells, space)):
+        raise ConfigError(mistakes)
+    metrics = PlannedMetrics(cells, cells[0].graph.data, store)
+    objectives: list[Objective] = []
+    for name in own.search.objectives or [""]:
+        if name in COSTS:
+            objectives.append(Objective(name, larger_is_better=False))
+            continue
+        found = named_metric(metrics, name, headline, "search.objectives (or a kind of costs)")
+        larger = found.metric.larger_is_better if found else None
+        if found is None or not len(found.rows):
+            mistakes.append(f"search: no sample can have a value of {name or 'a metric that ranks cells'}; search=none")
+        elif larger is None:
+            mistakes.append(f"search.objectives: {name} has no better direction; name another metric")
+        else:
+            objectives.append(Objective(found.name, larger))
+    mistakes += _objective_mistakes(cells, objectives)
+    if mistakes:
+        raise ConfigError(mistakes)
+    return PlannedSearch(own.search, space, tuple(objectives))
+
+
+def _space_mistakes(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterator[str]:
+    own = cells[0].request.cell
+    if own.race.enabled:
+        yield (
+            "search: a race stops cells before all of their samples are scored, and a search needs whole scores; "
+            "race=none or search=none"
+        )
+    if len({cell.graph.data.key for cell in cells}) > 1:
+        yield "search: scores over different data sets do not compare; run a search for each data set"
+    names = [name for axis in space.axes for name in axis.name.split(" + ")]
+    for name in names:
+        if name in DRAWS:
+            yield f"search: {name} numbers draws of one configuration, and the luckiest draw is no choice; leave it out"
+        if name == CONDITION:
+            yield f"search: {CONDITION} sets how hard the test is, and is no choice; fix it"
+
+
+def _objective_mistakes(cells: Sequence[PlannedCell], objectives: Sequence[Objective]) -> Iterator[str]:
+    own, names = cells[0].request.cell, [objective.name for objective in objectives]
+    if objectives and objectives[0].is_cost:
+        yield f"search.objectives: got {', '.join(names)}, expected a metric first, which ranks the cells"
+    elif own.run.headline and own.search.objectives and own.run.headline != names[0]:
+        yield (
+            f"search.objectives: got {names[0]}, but run.headline={own.run.headline} ranks the cells; the first "
+            "objective does"
+        )
+    if _COST in names:
+        stages = [stage for cell in cells for stage in cell.graph.result.upstream()]
+        if not any(stage.n_requests for stage in stages):
+            yield "search.objectives: no cell asks a language model, so none has a cost; use context_tokens or seconds"
+        for model in unpriced_models(stages, own.prices):
+            yield f"search.objectives: the price of {model} is not known; add it to your price list (docs/models.md)"
+
+
+def most_requested(
+    planned: PlannedSearch, corners: SweepPlan, requests: Sequence[CellRequest], jobs: SearchJobs, store: Store
+) -> Plan:
+    """Return the plan of the corners with the most requests of the whole search.
+
+    No cell is dearer than the one with the dearest value of every axis. If those values do not go together, the dearest
+    corner counts. `requests` are the requests of the corners, in their order.
+    """
+    costs = {
+        id(request): most_cost(_requests_of(cell, store), requests[0].cell.prices)
+        for cell in corners.cells
+        for request in (cell.request, *cell.same_as)
+    }
+    base, *others = zip(planned.space.corners(), (costs[id(request)] for request in requests), strict=True)
+    dearest, most = list(base[0]), [base[1]] * len(base[0])
+    for point, cost in others:
+        (axis,) = (axis for axis, place in enumerate(point) if place != base[0][axis])
+        if cost > most[axis]:
+            dearest[axis], most[axis] = point[axis], cost
+    try:
+        (cell,) = plan_sweep([jobs.request(tuple(dearest), accept=False)], store).cells
+    except ConfigError:
+        cell = max(corners.cells, key=lambda cell: costs[id(cell.request)])
+    counts = tuple(count.times(planned.n_cells) for count in _requests_of(cell, store))
+    return replace(corners.plan, requests=counts)
+
+
+def _requests_of(cell: PlannedCell, store: Store) -> tuple[RequestCount, ...]:
+    return most_requests(tuple(cell.graph.result.upstream()), store)

@@ -1,0 +1,162 @@
+"""The space of a search: the values of every axis, which may be those of an interval, and the cells that they form."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from hydra.core.override_parser.types import IntervalSweep, Override, QuotedString, ValueType
+from omegaconf import DictConfig, OmegaConf
+
+from components.errors import ConfigError
+from runner.launch.grid_sweeper import groups_of
+from runner.launch.search_strategies import AxisShape, Point
+from runner.pipeline.search_settings import Strategy
+
+_MOST_WHOLE, _N_FRACTIONS = 1001, 101
+"""Values of an interval: at most so many whole numbers, or so many fractions."""
+
+_DIGITS = 4
+"""Significant digits of a fraction."""
+
+_MODELS = frozenset({"llm", "embedder", "reranker"})
+"""Groups whose options are models."""
+
+_SHOWN = 60
+"""Most characters of the values of an axis."""
+
+
+@dataclass(frozen=True)
+class SearchAxis:
+    """The values of one axis as overrides, each for all of its keys, which are several for coupled axes."""
+
+    keys: tuple[str, ...]
+    steps: tuple[tuple[str, ...], ...]
+    is_ordered: bool
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The names of its keys, as cells name their axes."""
+        return " + ".join(_name(key) for key in self.keys)
+
+    @property
+    def shape(self) -> AxisShape:
+        """The axis as strategies see it."""
+        groups, _, field = _name(self.keys[0]).partition(".")
+        is_model = groups in _MODELS and field in ("", "model")
+        return AxisShape(len(self.steps), self.is_ordered, is_model)
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The axes of a search, and the order of all overrides, among them those with a single value."""
+
+    axes: tuple[SearchAxis, ...]
+    fixed: Mapping[str, str]
+    keys: tuple[str, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of combinations of values."""
+        return prod(len(axis.steps) for axis in self.axes)
+
+    def overrides(self, point: Point) -> list[str]:
+        """Return the overrides of a cell, in the order of the command: of two for one place, the later one counts."""
+        by_key = dict(self.fixed)
+        for axis, place in zip(self.axes, point, strict=True):
+            by_key |= dict(zip(axis.keys, axis.steps[place], strict=True))
+        return [by_key[key] for key in self.keys]
+
+    def corners(self) -> Iterator[Point]:
+        """Yield points with every value at least once, changing one axis at a time. Of ordered axes only the ends."""
+        base = tuple(0 for _ in self.axes)
+        yield base
+        for axis, own in enumerate(self.axes):
+            last = len(own.steps) - 1
+            for place in [last] if own.is_ordered else range(1, last + 1):
+                yield (*base[:axis], place, *base[axis + 1 :])
+
+
+def searches(config: DictConfig) -> bool:
+    """Return whether the configuration of a sweep asks for a search."""
+    none = Strategy.NONE.value
+    return bool(OmegaConf.select(config, "search.strategy", default=none) != none)
+
+
+def read_space(
+    overrides: Sequence[Override],
+    config: DictConfig,
+    coupled: Sequence[Sequence[str]],
+    values: Callable[[Override], list[str]],
+) -> SearchSpace:
+    """Return the space of the overrides of a sweep. Keys with a single value are no axis.
+
+    `config` has the present values of fields, and `values` expands an override to single ones, unless it is an
+    interval. Raises ConfigError for an invalid axis, and if nothing is left to choose.
+    """
+    axes: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+    ordered: set[str] = set()
+    for override in overrides:
+        key = override.get_key_element()
+        if override.value_type is ValueType.INTERVAL_SWEEP:
+            axes[key], texts[key] = _interval_values(override, OmegaConf.select(config, override.key_or_group))
+        else:
+            axes[key] = values(override)
+        ordered |= {key} if _has_order(override) else set()
+    searched = []
+    for keys in groups_of(axes, coupled):
+        if len(axes[keys[0]]) > 1:
+            steps = tuple(zip(*(axes[key] for key in keys), strict=True))
+            text = texts.get(keys[0]) or _listed([", ".join(each.partition("=")[2] for each in step) for step in steps])
+            searched.append(SearchAxis(keys, steps, ordered.issuperset(keys), text))
+    if not searched:
+        raise ConfigError(
+            ["search: no axis has several values; name some, as in chunk.size=interval(64,1024) retriever=bm25,hybrid"]
+        )
+    fixed = {key: own[0] for key, own in axes.items() if len(own) == 1}
+    return SearchSpace(tuple(searched), fixed, tuple(axes))
+
+
+def _interval_values(override: Override, present: object) -> tuple[list[str], str]:
+    """Return the values of an interval, and their description.
+
+    They are whole numbers if the `present` value of the field is one, or, for a field that does not exist yet, if the
+    interval was written with whole numbers. A tag `log` spaces them by their ratio. Raises ConfigError.
+    """
+    found = override.value()
+    assert isinstance(found, IntervalSweep)
+    low, high = float(found.start or 0), float(found.end or 0)
+    key, text = override.get_key_element(), str(override.input_line).partition("=")[2]
+    is_log = "log" in found.tags
+    if not low < high or not np.isfinite([low, high]).all() or (is_log and low <= 0):
+        above = ", both above 0," if is_log else ""
+        raise ConfigError([f"{override.input_line}: expected two numbers{above} as in {key}=interval(64,1024)"])
+    is_whole = isinstance(present, int) or (not isinstance(present, float) and "." not in text and "float" not in text)
+    n = min(int(high - low) + 1, _MOST_WHOLE) if is_whole else _N_FRACTIONS
+    spaced = (np.geomspace if is_log else np.linspace)(low, high, n).tolist()
+    numbers = dict.fromkeys(f"{round(value)}" if is_whole else f"{value:.{_DIGITS}g}" for value in spaced)
+    return [f"{key}={number}" for number in numbers], f"{low:g} to {high:g} ({len(numbers):,} values)"
+
+
+def _has_order(override: Override) -> bool:
+    """Return whether the values of an axis are numbers that increase or decrease."""
+    if override.value_type in (ValueType.INTERVAL_SWEEP, ValueType.RANGE_SWEEP):
+        return True
+    if override.value_type not in (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP):
+        return False
+    values = list(override.sweep_iterator())
+    if not all(isinstance(value, int | float) and not isinstance(value, bool | QuotedString) for value in values):
+        return False
+    return values in (sorted(values), sorted(values, reverse=True))
+
+
+def _name(key: str) -> str:
+    """Return the name of an axis: "judge.llm" of "+llm@judge.llm"."""
+    return key.lstrip("+").rpartition("@")[2]
+
+
+def _listed(values: Sequence[str]) -> str:
+    text = ", ".join(values)
+    return text if len(text) <= _SHOWN else f"{len(values)} values from {values[0]} to {values[-1]}"
