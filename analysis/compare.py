@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -17,7 +18,15 @@ from components.statistics import POWER, PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
 from runner.console.display import about
-from runner.results import COMPARE_ALIKE, CellResult, groups_note, spans_conditions, too_few_groups, worth_of_groups
+from runner.results import (
+    COMPARE_ALIKE,
+    CellResult,
+    groups_note,
+    search_text,
+    spans_conditions,
+    too_few_groups,
+    worth_of_groups,
+)
 
 _FEW_CLUSTERS = 50
 
@@ -81,6 +90,8 @@ def show(console: Console, family: Family) -> None:
             console.print(escape(line))
     for cell in family.failed:
         console.print(f"[red]FAILED[/], not compared: {escape(_name(family, cell))}: {escape(cell.reason)}")
+    for line in _search_lines(family):
+        console.print(escape(line))
     if stopped := family.sweep.stopped:
         console.print(
             f"stopped by the race, not compared: {', '.join(escape(_name(family, cell)) for cell in stopped)}"
@@ -93,6 +104,16 @@ def show(console: Console, family: Family) -> None:
         console.print(f"no result yet, not compared: {', '.join(family.sweep.unfinished)}")
 
 
+def _search_lines(family: Family) -> Iterator[str]:
+    """Yield the marks of searches, and a line if no p-value could be small enough for so many cells."""
+    yield from map(search_text, family.sweep.searches)
+    if family.n_corrected > len(family.rows) and family.test.n_resamples * family.alpha < family.n_corrected:
+        yield (
+            f"{family.test.n_resamples:,} resamples give no p-value below {1 / family.test.n_resamples:g}, which is not "
+            f"significant over {family.n_corrected:,} cells: compare the cell to take with the baseline on new samples"
+        )
+
+
 def _marks(family: Family) -> Marks:
     """Mark the best cell or the baseline bold, and significant differences with a star."""
     of_rows = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
@@ -101,7 +122,7 @@ def _marks(family: Family) -> Marks:
         return Marks(
             of_rows, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
         )
-    how = f"Holm over {len(family.rows)}"
+    how = f"Holm over {family.n_corrected:,}"
     return Marks(of_rows, "the baseline", f"differs from the baseline at an alpha of {family.alpha:g}, {how}")
 
 
@@ -258,10 +279,10 @@ def _may_be_best(family: Family, is_for_print: bool) -> str:
 
 
 def _against_baseline(family: Family) -> str:
-    n_tested = len(family.rows)
+    n_tested = family.n_corrected
     found = Counter(row.verdict for row in family.rows)
     verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
-    comparisons = f"{n_tested} comparison{'s' if n_tested != 1 else ''}"
+    comparisons = f"{n_tested:,} comparison{'s' if n_tested != 1 else ''}"
     name = _name(family, family.baseline.cell)
     return f"Against {name}: {verdicts} (alpha {family.alpha:g}, Holm over {comparisons})."
 

@@ -106,7 +106,8 @@ class Family:
     which all cells have a value, in `n_clusters` clusters, worth `n_effective` of equal size.
 
     With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells: the
-    probability of any wrong verdict is at most alpha. With the best cell as baseline, picked by the same samples,
+    probability of any wrong verdict is at most alpha. After a search by scores, "all cells" are those of its space: each
+    of them would have been tried if scores had been others. With the best cell as baseline, picked by the same samples,
     "worse" means that a cell is not the best, by `best_cells`. The probability that any truly best cell is called
     "worse" is at most alpha. `left_out_differ` is True if own means are over other samples than the comparison.
     """
@@ -126,6 +127,13 @@ class Family:
     failed: tuple[CellResult, ...]
     without_value: tuple[CellResult, ...]
     apart: tuple[CellResult, ...]
+
+    @property
+    def n_corrected(self) -> int:
+        """Number of comparisons with a named baseline that Holm's correction counts, including cells that a search by
+        scores could have tried.
+        """
+        return len(self.rows) + self.sweep.n_candidates - len(self.sweep.cells)
 
     @property
     def not_distinguishable(self) -> list[ComparisonRow]:
@@ -172,6 +180,12 @@ def compare_cells(
     or if the metric has no better direction.
     """
     metric.direction()
+    if baseline in ("", BEST):
+        sweep.require_grid(
+            "Its cells were chosen by their scores on these samples, so p-values against the best of them would be too "
+            "small. Name a baseline that was chosen beforehand: --baseline CELL. That comparison is corrected for all "
+            f"{sweep.n_candidates:,} cells"
+        )
     sound = [cell for cell in sweep.cells if cell.status == OK]
     valued = [cell for cell in sound if metric.value(cell) is not None]
     named = sweep.cell(baseline) if baseline not in ("", BEST) else None
@@ -246,11 +260,12 @@ class _Correction(NamedTuple):
 
 def _rows(family: Family, table: _Table) -> tuple[ComparisonRow, ...]:
     n_rows = len(table.standings) - 1
-    comparisons = family.test.compare(table.scores, family.alpha / n_rows)
+    n_corrected = n_rows + family.n_corrected
+    comparisons = family.test.compare(table.scores, family.alpha / (n_rows if family.is_picked else n_corrected))
     correction = (
         _among_the_best(family, table.scores)
         if family.is_picked
-        else _Correction(holm([_number(own.p) for own in comparisons]), family.alpha / n_rows, None)
+        else _Correction(holm([_number(own.p) for own in comparisons], n_corrected), family.alpha / n_corrected, None)
     )
     against_first = right_or_wrong(table.scores, np.vstack([np.full(n_rows, -1.0), np.eye(n_rows)]))
     rows = []
@@ -348,6 +363,7 @@ def as_record(family: Family) -> dict[str, object]:
         "alpha": family.alpha,
         "power": POWER,
         "correction": CORRECTIONS[family.is_picked],
+        "searches": [dict(search) for search in family.sweep.searches],
         **asdict(family.test),
         "cells": [_row_record(row) for row in family.rows],
         "not_distinguishable": [row.standing.cell.cell_id for row in family.not_distinguishable],

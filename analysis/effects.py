@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print axes and pairs of axes by the share of variance that they explain. Returns 0. Raises DataError."""
     sweep = results.load(options.sweep)
+    sweep.require_grid(results.NO_EFFECTS)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if not valued:

@@ -9,7 +9,7 @@ from analysis.decision.design import LevelDesign, level_design
 from analysis.decision.interactions import Interaction, find_interactions
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scenario, ScenarioScores, ScoredCells
 from components.statistics import Contrasts, contrasts, pairs
-from runner.results import LoadedSweep, SubsetMetric, common_base, shown
+from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, common_base, shown
 
 BASE, BEST = "base", "best"
 """The reference level: the base of the sweep, or the best level on these samples."""
@@ -81,6 +81,7 @@ def axis_effects(
     already, in any subset. Raises DataError if fewer than two cells have a value, or neither larger nor smaller values
     are better.
     """
+    sweep.require_grid(NO_EFFECTS)
     read = scores or ScenarioScores.read(sweep, metric)
     wanted = sweep.metric(metric) if isinstance(metric, str) else metric
     scored = read.of(wanted)

@@ -11,6 +11,7 @@ from analysis.decision.scenario_scores import FEWEST_CLUSTERS
 from components.errors import DataError
 from components.statistics import Contributions, SampleScores, contributions, critical_value
 from runner.results import (
+    NO_EFFECTS,
     OK,
     CellResult,
     CommonSamples,
@@ -61,6 +62,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
 
     Raises DataError if the axis does not vary, or if no two of its levels can be compared.
     """
+    sweep.require_grid(NO_EFFECTS)
     wanted = sweep.metric(metric)
     valued = [cell for cell in sweep.cells if cell.status == OK and wanted.value(cell) is not None]
     if not valued:

@@ -12,7 +12,7 @@ from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, S
 from analysis.decision.tested_levels import TestedLevels, designs_of, tested_levels
 from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.console.display import about
-from runner.results import LoadedSweep, SubsetMetric, too_few_groups
+from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, too_few_groups
 
 SHOWN, NOT_SHOWN, SAME, TOO_FEW = "shown", "not shown", "same", "too few"
 """Verdicts: some levels are significantly worse than the best; no difference is significant; all levels are equal in
@@ -156,6 +156,7 @@ def recommendations(
     read already. Raises DataError if fewer than two cells have a value, or neither larger nor smaller values are
     better.
     """
+    sweep.require_grid(NO_EFFECTS)
     read = scores or ScenarioScores.read(sweep, metric)
     return recommended(read.scenarios(), read.metric, alpha)
 

@@ -15,6 +15,7 @@ from runner.results import (
     choice_text,
     choose,
     samples_text,
+    search_text,
     too_few_groups,
 )
 
@@ -59,9 +60,11 @@ def gather(source: ReportSource) -> ReportAnswer:
     if main is None or not valued:
         return ReportAnswer(_about(source), _no_answer(source), "", "", 0, ())
     if main.family is None:
-        best = source.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")[0]
-        only = _only(source, main.metric, best)
-        return ReportAnswer(_about(source), only, best.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
+        name = f"{main.metric.subset}:{main.metric.metric}"
+        best = source.sweep.ranked(name)[0]
+        take = source.sweep.best(name) if source.sweep.searches else best
+        only = _only(source, main.metric, take)
+        return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
     family, choice = main.family, choice_of(main.family)
     sentence = choice_text(
         choice,
@@ -119,6 +122,8 @@ def _about(source: ReportSource) -> str:
         for cell in cells
         if "n_samples" in cell.dataset
     )
+    if sweep.searches:
+        return " \u00b7 ".join([*map(search_text, sweep.searches), *data])
     n_cells = count(len(cells) + len(sweep.unfinished), "cell")
     return " \u00b7 ".join(filter(None, [f"{n_cells} of {axes}" if axes else n_cells, *data]))
 

@@ -13,12 +13,16 @@ from runner.results import (
     CONDITION,
     COVERAGE,
     MANY_CELLS,
+    NO_EFFECTS,
     OK,
+    OPTIMISTIC,
     WHOLE_GOLD_ADVICE,
     CellResult,
+    chose_by_scores,
     count_whole_gold,
     groups_note,
     read_samples,
+    search_text,
     varies_chunks,
     worth_of_groups,
 )
@@ -106,6 +110,14 @@ def _cells(source: ReportSource) -> Iterator[TrustCheck]:
             "at random: effects of axes and all other tables cover the other cells only."
         )
         yield TrustCheck(NOTE, "The race stopped cells", text)
+    for search in sweep.searches:
+        head = search_text(search).capitalize()
+        if chose_by_scores(search):
+            yield TrustCheck(WARNING, head, f"{OPTIMISTIC.capitalize()}. {NO_EFFECTS}.")
+        elif not search["is_whole"]:
+            yield TrustCheck(
+                NOTE, head, "The cells were drawn at random: tables describe them, and not the whole grid."
+            )
     if sweep.unfinished:
         text = f"{count(len(sweep.unfinished), 'cell')} without a result yet: another one may turn out the best."
         yield TrustCheck(WARNING, "The sweep is unfinished", text)

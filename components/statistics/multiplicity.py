@@ -4,8 +4,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def holm(p: ArrayLike) -> NDArray[np.float64]:
+def holm(p: ArrayLike, n_family: int = 0) -> NDArray[np.float64]:
     """Return p-values adjusted for the family that they form, float64[n], each between its raw value and 1.
+
+    `n_family` is the size of a larger family, whose other members were not tested: they count as not different.
 
     If only comparisons with an adjusted p of at most alpha are called different, the probability of any false call is
     at most alpha, however the comparisons depend on each other. NaN marks a comparison without a p-value. It stays NaN
@@ -17,7 +19,7 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     rows = np.flatnonzero(~np.isnan(raw))
     rows = rows[np.argsort(raw[rows], kind="stable")]
     # The smallest p is multiplied by n, the next by n - 1, ...; the running maximum keeps their order.
-    n_left = np.arange(len(rows), 0, -1)
+    n_left = max(n_family, len(rows)) - np.arange(len(rows))
     adjusted[rows] = np.minimum(np.maximum.accumulate(raw[rows] * n_left), 1.0)
     return adjusted
 

@@ -38,6 +38,7 @@ class SweepSearch:
         self._announce = announce
         shapes = [axis.shape for axis in planned.space.axes]
         self._strategy = make_strategy(shapes, planned.settings, len(planned.objectives))
+        self._axes = {name: axis.text for axis in planned.space.axes for name in axis.names}
         self._cell_of: dict[Point, str] = {}
         self._numbers: dict[str, int] = {}
         self._scores: dict[str, Scores | None] = {}
@@ -105,7 +106,8 @@ class SweepSearch:
     def record(self, result: CellResult) -> CellResult:
         """Take the scores of a cell that ended, and return it with its mark."""
         self._scores[result.cell_id] = self.planned.scores(result)
-        return replace(result, search={**self._mark(), "number": self._numbers[result.cell_id]})
+        own = {"number": self._numbers[result.cell_id], "axes": list(self._axes)}
+        return replace(result, search={**self._mark(), **own})
 
     def _mark(self) -> dict[str, Json]:
         settings = self.planned.settings
@@ -125,7 +127,7 @@ class SweepSearch:
             "n_invalid": self._invalid.total(),
             "is_whole": self._is_whole,
             "objectives": [objective.name for objective in self.planned.objectives],
-            "axes": {axis.name: axis.text for axis in self.planned.space.axes},
+            "axes": self._axes,
         }
 
     def _line(self) -> str:

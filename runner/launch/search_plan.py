@@ -67,9 +67,9 @@ class PlannedSearch:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the plan: the axes with their values, and a better alternative if there is one."""
-        width = max(len(axis.name) for axis in self.space.axes)
-        for axis in self.space.axes:
-            yield f"{axis.name:<{width}}  {axis.text}"
+        texts = {" + ".join(axis.names): axis.text for axis in self.space.axes}
+        width = max(map(len, texts))
+        yield from (f"{name:<{width}}  {text}" for name, text in texts.items())
         if self.settings.n_cells >= (n := self.space.n_cells):
             yield f"search=none tries all {n:,} cells, and its tables have no limits"
 
@@ -119,8 +119,7 @@ def _space_mistakes(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
         )
     if len({cell.graph.data.key for cell in cells}) > 1:
         yield "search: scores over different data sets do not compare; run a search for each data set"
-    names = [name for axis in space.axes for name in axis.name.split(" + ")]
-    for name in names:
+    for name in (name for axis in space.axes for name in axis.names):
         if name in DRAWS:
             yield f"search: {name} numbers draws of one configuration, and the luckiest draw is no choice; leave it out"
         if name == CONDITION:

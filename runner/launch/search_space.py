@@ -36,15 +36,15 @@ class SearchAxis:
     text: str
 
     @property
-    def name(self) -> str:
+    def names(self) -> list[str]:
         """The names of its keys, as cells name their axes."""
-        return " + ".join(_name(key) for key in self.keys)
+        return [_name(key) for key in self.keys]
 
     @property
     def shape(self) -> AxisShape:
         """The axis as strategies see it."""
-        groups, _, field = _name(self.keys[0]).partition(".")
-        is_model = groups in _MODELS and field in ("", "model")
+        group, _, field = self.names[0].partition(".")
+        is_model = group in _MODELS and field in ("", "model")
         return AxisShape(len(self.steps), self.is_ordered, is_model)
 
 
@@ -109,7 +109,7 @@ def read_space(
     for keys in groups_of(axes, coupled):
         if len(axes[keys[0]]) > 1:
             steps = tuple(zip(*(axes[key] for key in keys), strict=True))
-            text = texts.get(keys[0]) or _listed([", ".join(each.partition("=")[2] for each in step) for step in steps])
+            text = texts.get(keys[0]) or _listed(["/".join(each.partition("=")[2] for each in step) for step in steps])
             searched.append(SearchAxis(keys, steps, ordered.issuperset(keys), text))
     if not searched:
         raise ConfigError(

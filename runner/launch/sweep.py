@@ -50,8 +50,9 @@ from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, finishing, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
-from runner.results.cell_axes import varying_axes
+from runner.results.cell_axes import varying_axes_of
 from runner.results.leaderboard_order import headlines, led_by, ranked, ranked_part
+from runner.results.searching import search_text
 
 _LOGGING_AFTER_INTERRUPT_S = 30
 
@@ -447,8 +448,9 @@ class RunningSweep:
         cells = [cell for cell in of_sweep if cell.status != STOPPED]
         standings = find_standings(cells, self._sweep_dir, self._headline)
         common, ordered, metrics = standings.common, standings.ordered, headlines(cells, self._headline)
-        axes = varying_axes(cell.axes for cell in of_sweep)
-        results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common))
+        axes = varying_axes_of(of_sweep)
+        search = search_text(self._search.describe()) if self._search else ""
+        results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common, search))
         rows, common = over_draws(ordered, common)
         metrics, rows = ranked(rows, self._headline, common)
         rows = led_by(rows, standings.leaders)

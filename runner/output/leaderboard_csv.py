@@ -11,7 +11,11 @@ from runner.results.joined_samples import OWN_MEANS, CommonMeans
 
 
 def leaderboard_csv(
-    cells: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str], common: CommonMeans = OWN_MEANS
+    cells: Sequence[CellResult],
+    axes: Sequence[str],
+    metrics: Sequence[str],
+    common: CommonMeans = OWN_MEANS,
+    search: str = "",
 ) -> bytes:
     """Return CSV (UTF-8) with a row per cell, in the given order.
 
@@ -20,18 +24,23 @@ def leaderboard_csv(
 
     If cells leave out different samples, `common` is the mean of the first metric over the samples that all cells have.
     It ranks the cells, and comes before their other values with the number of these samples. If language models were
-    asked, the last columns are the cost of the cell with an empty store; empty if unknown.
+    asked, the last columns are the cost of the cell with an empty store; empty if unknown. `search` is the mark of a
+    searched sweep, which every row repeats.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [f"{name}{suffix}" for name in metrics for suffix in ("", " low", " high", " n")]
     ranking = [f"{metrics[0]} common", "common n"] if common.by_cell else []
     costs = ["cost", "currency"] if any(cell.usage for cell in cells) else []
-    writer.writerow(["cell", "status", *map(no_formula, [*axes, *ranking, *columns]), *costs])
+    writer.writerow(
+        ["cell", "status", *map(no_formula, [*axes, *ranking, *columns]), *costs, *(["search"] if search else [])]
+    )
     for cell in cells:
         entries = [cell.metrics.get(OVERALL, {}).get(name, {}) for name in metrics]
         values = [entry.get(field) for entry in entries for field in ("value", "ci_low", "ci_high", "n")]
         ranked_by = [common.by_cell.get(cell.cell_id), common.n if cell.cell_id in common.by_cell else None]
         row = [*(no_formula(cell.axes.get(axis)) for axis in axes), *ranked_by[: len(ranking)], *values]
-        writer.writerow([cell.cell_id, cell.status, *row, *[cell.cost, cell.currency][: len(costs)]])
+        writer.writerow(
+            [cell.cell_id, cell.status, *row, *[cell.cost, cell.currency][: len(costs)], *([search] if search else [])]
+        )
     return text.getvalue().encode("utf-8")

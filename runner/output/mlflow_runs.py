@@ -28,8 +28,9 @@ from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
 from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, read_cell, read_sweep
-from runner.results.cell_axes import common_base, varying_axes
+from runner.results.cell_axes import common_base, varying_axes, varying_axes_of
 from runner.results.leaderboard_order import N_FIRST, direction_sign, ranked_part
+from runner.results.searching import search_text
 
 _SAMPLES_TAG = "samples_page"
 _SUBSETS_TAG = "subsets"
@@ -103,8 +104,8 @@ class Tracker:
     def _start(self, sweep: SweepResult) -> Client:
         """Return the existing parent run of this sweep, or a new one."""
         self._headline = sweep.headline
-        self._axes = varying_axes(cell["axes"] for cell in sweep.cells)
-        self._base = common_base((cell["axes"] for cell in sweep.cells), self._axes)
+        self._axes = list(sweep.search.get("axes", ())) or varying_axes(cell["axes"] for cell in sweep.cells)
+        self._base = None if sweep.search else common_base((cell["axes"] for cell in sweep.cells), self._axes)
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
         if found := self._client.search_runs([self._experiment_id], query, max_results=1):
             self._logged = dict(self._whole_children(found[0].info.run_id))
@@ -112,7 +113,9 @@ class Tracker:
             return found[0]
         swept = " x ".join(self._axes) or "one configuration"
         what = swept if self._base is None else f"one of {len(self._axes)} axes changed at a time"
-        name = f"{sweep.sweep_id}: {len(sweep.cells)} cells, {what}"
+        search = {**sweep.search, "n_tried": sweep.search["n_cells"]} if sweep.search else {}  # it has just begun
+        n_cells = search_text(search) if search else f"{len(sweep.cells)} cells"
+        name = f"{sweep.sweep_id}: {n_cells}, {what}"
         tags = {"mlflow.runName": name, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000], "role": "sweep"}
         return self._client.create_run(self._experiment_id, tags=tags)
 
@@ -165,7 +168,7 @@ class Tracker:
         """
         sweep = read_sweep(self._sweep_dir)
         standings = find_standings(self._cells_of(sweep), self._sweep_dir, sweep.headline)
-        axes = varying_axes(cell.axes for cell in standings.ordered) or ["retriever"]
+        axes = varying_axes_of(standings.ordered) or ["retriever"]
         with tracking_lock(self._uri, self._sweep_dir.parent):
             chosen = traced_cells(standings, sweep.cells[0]["cell_id"]) if n_traces != 0 else []
             run_ids = self._run_ids(chosen)
@@ -195,6 +198,7 @@ class Tracker:
             "n_cells": str(len(standings.ordered)),
             "mlflow.note.content": description(sweep, self._sweep_dir, standings, axes, pages),
             **({_SAMPLES_TAG: pages.samples} if pages.samples else {}),
+            **({"search": search_text(sweep.search)} if sweep.search else {}),
         }
         metrics = []
         if standings.best:
@@ -258,6 +262,7 @@ def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
         "cell_id": cell.cell_id,
         **({"reason": cell.reason[:5000]} if cell.reason else {}),
         **{f"race.{name}": str(value) for name, value in cell.race.items()},
+        **{f"search.{name}": str(value) for name, value in cell.search.items() if name != "axes"},
         "git_commit": cell.git_commit,
         "versions": sha256(json_bytes(dict(sorted(cell.versions.items())))).hexdigest()[:_HASH_DIGITS],
         **{f"signature.{name}": signature for name, signature in cell.signatures.items()},

@@ -11,6 +11,7 @@ from runner.output.standings import Standings, untested_advice
 from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
+from runner.results.searching import chose_by_scores, search_text
 
 _MOST_ROWS = 10
 _LONGEST = 5000
@@ -51,7 +52,8 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
     swept = "; ".join(f"{axis} = {swept_values(sweep, axis)}" for axis in axes)
     n_stopped = sum(cell.status == STOPPED for cell in cells)
     stopped = f", {n_stopped} stopped by the race" if n_stopped else ""
-    table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete{stopped}."
+    searched = f" {search_text(sweep.search).capitalize()}." if sweep.search else ""
+    table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete{stopped}.{searched}"
     samples = f" **[Samples of the first cells side by side]({pages.samples})**." if pages.samples else ""
     here = _escape(str(folder))
     report = (
@@ -65,16 +67,18 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
         *([] if pages.report else [f"To write a report: `python -m analysis report {here}`"]),
         f"Swept: {_escape(swept)}",
         *([_first_rows(cells, axes, standings.metrics[0], base)] if standings.metrics else []),
-        *_compare(standings, here),
+        *_compare(standings, here, sweep.search),
         f"Command: `{_escape(sweep.command)}`",
     ]
     return "\n\n".join(parts)[:_LONGEST]
 
 
-def _compare(standings: Standings, here: str) -> list[str]:
+def _compare(standings: Standings, here: str, search: Mapping[str, Json]) -> list[str]:
     if standings.best is None:
         return []
     command = f"python -m analysis compare {here} --metric {_escape(standings.metrics[0])}"
+    if chose_by_scores(search):
+        return [f"To test all cells against a baseline that was chosen beforehand: `{command} --baseline CELL`"]
     return [f"To test all cells against the best one: `{command}`"]
 
 

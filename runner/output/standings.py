@@ -6,7 +6,7 @@ from pathlib import Path
 
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
-from runner.results.cell_axes import varying_axes
+from runner.results.cell_axes import varying_axes_of
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
 from runner.results.leaderboard_order import NO_QUALITY, common_to_all, direction_sign, lacks_quality, led_by, ranked
@@ -124,5 +124,5 @@ def _single_name(choice: Choice) -> str:
 
 def _values_of(cell: CellResult, choice: Choice) -> str:
     """Return the values that tell a cell from the others, such as "retriever=bm25,top_k=2", as commands take them."""
-    axes = varying_axes([other.axes for other in choice.compared])
+    axes = varying_axes_of(choice.compared)
     return ",".join(f"{axis}={cell.axes[axis]}" for axis in axes if cell.axes.get(axis) is not None)

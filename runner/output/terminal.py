@@ -12,7 +12,7 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.prose import digits_of
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, CellResult, larger_is_better
-from runner.results.cell_axes import change_name, common_base, varying_axes
+from runner.results.cell_axes import change_name, common_base, varying_axes_of
 from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
@@ -42,7 +42,7 @@ def show_leaderboard(
     line about the first row.
     """
     equal = equal or {}
-    axes = varying_axes(cell.axes for cell in ordered) or ["retriever"]
+    axes = varying_axes_of(ordered) or ["retriever"]
     base = common_base((cell.axes for cell in ordered), axes)
     table = _leaderboard(ordered, axes, base, metrics, common, equal)
     shown = list(metrics)
@@ -78,7 +78,7 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
     stopped = sorted((cell for cell in cells if cell.race), key=lambda cell: (-cell.race["n"], cell.race["behind"]))
     if not stopped:
         return
-    rules, axes = stopped[0].race, varying_axes(cell.axes for cell in cells) or ["retriever"]
+    rules, axes = stopped[0].race, varying_axes_of(cells) or ["retriever"]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *axes):
         table.add_column(name, no_wrap=True)

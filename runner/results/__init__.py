@@ -78,6 +78,7 @@ from runner.results.released_set import Testset
 from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
 from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
+from runner.results.searching import NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.set_files import read_testset
 from runner.results.timing import noise_of_seconds
 from runner.results.undecided_cells import MANY_CELLS, equal_groups, paired_test, scores_of
@@ -93,8 +94,10 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "MANY_CELLS",
+    "NO_EFFECTS",
     "NO_QUALITY",
     "OK",
+    "OPTIMISTIC",
     "OWN_MEANS",
     "PER_COST",
     "RESULTS_DIR",
@@ -121,6 +124,7 @@ __all__ = [
     "cheap_places",
     "choice_text",
     "choose",
+    "chose_by_scores",
     "columns_of",
     "combiner",
     "common_base",
@@ -162,6 +166,7 @@ __all__ = [
     "sample_verdicts",
     "samples_text",
     "scores_of",
+    "search_text",
     "sees_prompts",
     "share_given",
     "shown",

@@ -1,7 +1,7 @@
 """Axes that distinguish the cells of a sweep, and what a cell changes relative to a base."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from components.json_value import Json
 from runner.results.cell_result import CellResult
@@ -52,16 +52,26 @@ def level(value: Json) -> Json:
     return value
 
 
-def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:
+def varying_axes_of(cells: Iterable[CellResult]) -> list[str]:
+    """Return the axes that vary among cells: see `varying_axes`."""
+    own = list(cells)
+    searched = {name for cell in own for name in cell.search.get("axes", ())}
+    return varying_axes((cell.axes for cell in own), searched)
+
+
+def varying_axes(axes: Iterable[Mapping[str, Json]], searched: Collection[str] = ()) -> list[str]:
     """Return the axes with more than one value among the cells that use them, in their order.
 
-    An axis whose value follows from another axis is left out. Of axes that vary together, only the first remains.
+    An axis whose value follows from another axis is left out. Of axes that vary together, only the first remains. This
+    does not apply to the axes of a search: if each cell has another value of one of them, all others follow from it.
     """
     rows = [{name: repr(value) for name, value in each.items() if value is not None} for each in axes]
     levels = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
     varying = {name: row for name, row in levels.items() if len({*row} - {None}) > 1}
     for name, row in reversed(list(varying.items())):
-        if any(other != name and _follows_from(row, known) for other, known in varying.items()):
+        if name not in searched and any(
+            other != name and _follows_from(row, known) for other, known in varying.items()
+        ):
             del varying[name]
     return list(varying)
 

@@ -38,8 +38,8 @@ class CellResult:
     `behind` worse than the winner, at this confidence. `wealth` is the evidence against it; None if it could not have
     caught up even with perfect answers.
 
-    `search` says which search proposed the cell: `{strategy, seed, n_cells, n_space, number}`. It was the `number`th
-    cell of at most `n_cells` of the `n_space` cells of the space. {} without a search.
+    `search` says which search proposed the cell: `{strategy, seed, n_cells, n_space, number, axes}`. It was the
+    `number`th cell of at most `n_cells` of the `n_space` cells of the space, which has these axes. {} without a search.
 
     `metrics` is `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`. `larger_is_better`
     is by metric; None means that neither direction is better, so that the metric ranks nothing. `own_metrics` are

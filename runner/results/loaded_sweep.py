@@ -15,6 +15,7 @@ from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.joined_samples import common_means
 from runner.results.leaderboard_order import NO_QUALITY, headlines, lacks_quality
 from runner.results.metric_components import larger_is_better
+from runner.results.searching import chose_by_scores, n_candidates, search_text
 from runner.results.undecided_cells import paired_test
 
 BEST = "best"
@@ -28,7 +29,7 @@ class LoadedSweep:
     """A sweep's folder, the results of its finished cells, in the order of the sweep, and the ids of its other cells.
 
     For sweeps that were loaded together, `elsewhere` has the folders of cells from other sweeps than the first.
-    `headline` is the headline of the first sweep: see `SweepResult`.
+    `headline` is the headline of the first sweep: see `SweepResult`. `searches` are the searches that chose the cells.
     """
 
     folder: Path
@@ -36,6 +37,7 @@ class LoadedSweep:
     unfinished: tuple[str, ...] = ()
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
     headline: str = ""
+    searches: tuple[Mapping[str, Json], ...] = ()
 
     def __repr__(self) -> str:
         counts = f"{len(self.cells)} cells, {len(self.failed)} of them failed, {len(self.unfinished)} unfinished"
@@ -147,11 +149,22 @@ class LoadedSweep:
             for cell in self.cells
         ]
 
+    def require_grid(self, what: str) -> None:
+        """Raise DataError if scores decided which cells were tried, so that `what` would mislead."""
+        if text := next((search_text(each) for each in self.searches if chose_by_scores(each)), ""):
+            raise DataError(f"{self.name}: {text}. {what}: docs/search.md")
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of cells, including those that a search by scores could have tried."""
+        return n_candidates(len(self.cells), self.searches)
+
     def left_out(self, n_used: int) -> str:
-        """Return a line about the cells that a table leaves out; "" if it has all of them."""
+        """Return a line about the cells that a table leaves out or never had; "" if it has all of them."""
         n_stopped = len(self.stopped)
         n = len(self.cells) + len(self.unfinished) - n_used - n_stopped
-        lines = [f"left out: {n} cell(s) that failed, or have no value or no result yet"] if n > 0 else []
+        lines = [search_text(each) for each in self.searches]
+        lines += [f"left out: {n} cell(s) that failed, or have no value or no result yet"] if n > 0 else []
         if n_stopped:
             lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by the race, and are not part of this")
         return "; ".join(lines)
@@ -189,7 +202,8 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
     cells = tuple(read_cells(folder))
     sweep = read_sweep(folder)
     unfinished = {cell["cell_id"] for cell in sweep.cells} - {cell.cell_id for cell in cells}
-    return LoadedSweep(folder, cells, tuple(sorted(unfinished)), headline=sweep.headline)
+    searches = (sweep.search,) if sweep.search else ()
+    return LoadedSweep(folder, cells, tuple(sorted(unfinished)), headline=sweep.headline, searches=searches)
 
 
 def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
@@ -211,6 +225,7 @@ def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str |
         tuple(sorted(unfinished)),
         {cell_id: own for cell_id, (_, own) in found.items() if own != first.folder},
         first.headline,
+        tuple(search for sweep in loaded for search in sweep.searches),
     )
 
 
@@ -302,7 +317,7 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
 
 def varying_axes(cells: Iterable[CellResult]) -> list[str]:
     """Return the axes that vary among the cells: see `cell_axes.varying_axes`."""
-    return axes.varying_axes(cell.axes for cell in cells)
+    return axes.varying_axes_of(cells)
 
 
 def describe(cell: CellResult, axes: Iterable[str]) -> str:
