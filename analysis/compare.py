@@ -109,8 +109,8 @@ def _search_lines(family: Family) -> Iterator[str]:
     yield from map(search_text, family.sweep.searches)
     if family.n_corrected > len(family.rows) and family.test.n_resamples * family.alpha < family.n_corrected:
         yield (
-            f"{family.test.n_resamples:,} resamples give no p-value below {1 / family.test.n_resamples:g}, which is not "
-            f"significant over {family.n_corrected:,} cells: compare the cell to take with the baseline on new samples"
+            f"{family.test.n_resamples:,} resamples give no p-value below {1 / family.test.n_resamples:g}, which is no "
+            f"evidence over {family.n_corrected:,} cells: compare the cell to take with the baseline on new samples"
         )
 
 

@@ -52,7 +52,6 @@ groups (the default first; docs/axes.md has all):
 {groups}
 
 settings:
-  top_k=5               chunks in the prompt
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        most to spend on models; then the sweep stops
