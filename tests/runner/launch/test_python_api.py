@@ -108,7 +108,7 @@ def test_sweeps_of_several_threads_wait_for_each_other(results: str, monkeypatch
     at_work, most, commands = 0, 0, {}
     before = sys.argv
 
-    def note(jobs: Sequence[Job], *_: object) -> int:
+    def note(jobs: Sequence[Job], *_: object, **__: object) -> int:
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
