@@ -40,6 +40,7 @@ NAMES = (
     "text_metrics",
     "error_rates",
     "racing",
+    "search",
     "coverage",
     "decisions",
     "asking",
@@ -58,7 +59,7 @@ NAMES = (
 ON_REQUEST = ("real",)
 """Modules that run only when named, because they need an extra."""
 
-OF_OWN_DATA = frozenset({"cache_soundness", "coverage", "error_rates", "secrets"})
+OF_OWN_DATA = frozenset({"cache_soundness", "coverage", "error_rates", "search", "secrets"})
 """Benchmarks that need no data except what they make."""
 
 

@@ -77,7 +77,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
             raise SystemExit(self.exit_code)
         return returned
 
-    def launch_search(self, space: SearchSpace) -> list[Sequence[JobReturn]]:
+    def launch_search(self, space: SearchSpace) -> None:
         """Run a search as one sweep, and end the process with its exit code unless that is 0."""
         assert self._config is not None
         assert self._composer is not None
@@ -86,7 +86,6 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self.exit_code = self._run_jobs(search.corners(), sweep_id, overrides, search.keep, search=search)
         if self.exit_code:
             raise SystemExit(self.exit_code)
-        return []
 
 
 def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one function
@@ -140,7 +139,8 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
                 with _hydra_errors():
                     _require_no_other_choice(launcher, self._one_at_a_time, self.max_batch_size)
                     space = read_space(self._parsed(arguments), self.config, self._coupled, self._values)
-                    return launcher.launch_search(space)
+                launcher.launch_search(space)
+                return []
             if isinstance(launcher, GridLauncher):
                 return launcher.launch_all(self._batches(arguments))
             _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))

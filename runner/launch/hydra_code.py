@@ -44,7 +44,7 @@ SHIPPED: Mapping[str, frozenset[str]] = {
 _UNFIT: Mapping[str, str] = {
     "sweeper": (
         "a plugin's sweeper, which chooses each batch of cells by the results of the previous batch; cells here "
-        "are planned together and return no number. Leave hydra/sweeper out and list the values of each axis: "
+        "return no number. Leave hydra/sweeper out and add search=tpe, or list the values of each axis: "
         "chunk.size=64,128. For one change at a time add hydra.sweeper.one_at_a_time=true"
     ),
     "launcher": (

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from math import inf, prod
 from random import Random
 from types import ModuleType
@@ -183,7 +184,6 @@ def _study(
 def _optuna() -> ModuleType:
     """Import Optuna, which no other run needs. Raises MissingExtraError."""
     try:
-        import optuna
+        return import_module("optuna")
     except ModuleNotFoundError as error:
         raise MissingExtraError("optuna", "search", "search=tpe") from error
-    return optuna

@@ -28,4 +28,4 @@ def chose_by_scores(search: Mapping[str, Json]) -> bool:
 
 def n_candidates(n_cells: int, searches: Iterable[Mapping[str, Json]]) -> int:
     """Return the number of cells that searches by scores could have tried, and the other ones of `n_cells`."""
-    return n_cells + sum(search["n_space"] - search["n_tried"] for search in searches if chose_by_scores(search))
+    return n_cells + sum(int(search["n_space"] - search["n_tried"]) for search in searches if chose_by_scores(search))

@@ -187,7 +187,7 @@ class TestForeignPlugins:
         assert (
             "hydra/sweeper: got hydra_plugins.hydra_trying_sweeper.Trying, a plugin's sweeper, which chooses" in mistake
         )
-        assert "Leave hydra/sweeper out and list the values of each axis" in mistake
+        assert "Leave hydra/sweeper out and add search=tpe, or list the values of each axis" in mistake
 
     def test_a_launcher_of_a_plugin_names_the_executors(self) -> None:
         (mistake,) = mistakes("hydra.launcher._target_=hydra_plugins.submitit.Slurm")
