@@ -28,6 +28,7 @@ from runner.console.display import estimate
 from runner.console.prose import listed
 from runner.results import (
     BEST,
+    NO_BEST,
     OK,
     CellResult,
     CommonSamples,
@@ -181,11 +182,7 @@ def compare_cells(
     """
     metric.direction()
     if baseline in ("", BEST):
-        sweep.require_grid(
-            "Its cells were chosen by their scores on these samples, so p-values against the best of them would be too "
-            "small. Name a baseline that was chosen beforehand: --baseline CELL. That comparison is corrected for all "
-            f"{sweep.n_candidates:,} cells"
-        )
+        sweep.require_grid(NO_BEST)
     sound = [cell for cell in sweep.cells if cell.status == OK]
     valued = [cell for cell in sound if metric.value(cell) is not None]
     named = sweep.cell(baseline) if baseline not in ("", BEST) else None

@@ -85,7 +85,9 @@ def _of_metric(folder: Path, metric: str) -> Iterator[Measure]:
         except MissingExtraError:
             continue
         for name, quantile in (("median", 0.5), (".9 quantile", 0.9)):
-            yield Measure(f"{metric}, {strategy.value}: {name}", float(np.quantile(needed, quantile)), "", detail)
+            yield Measure(
+                f"{metric}, {strategy.value}: {name}", 100 * float(np.quantile(needed, quantile)), "%", detail
+            )
 
 
 def _stored(folder: Path, metric: str) -> Table:

@@ -63,7 +63,7 @@ def gather(source: ReportSource) -> ReportAnswer:
         name = f"{main.metric.subset}:{main.metric.metric}"
         best = source.sweep.ranked(name)[0]
         take = source.sweep.best(name) if source.sweep.searches else best
-        only = _only(source, main.metric, take)
+        only = _only(source, main.metric, take) if take is best else _untested(source, main.metric, take, best)
         return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
     family, choice = main.family, choice_of(main.family)
     sentence = choice_text(
@@ -150,6 +150,17 @@ def _only(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose
     others = failed + (source.main.why_not if source.main else "")
     return prose(
         "", source.names.in_prose(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {others}"
+    )
+
+
+def _untested(source: ReportSource, metric: SubsetMetric, take: CellResult, best: CellResult) -> Prose:
+    """Describe the cell to take of a search by scores, and the best mean, which another cell has."""
+    means = [number(metric.value(cell), digits_of([metric.value(cell)])) for cell in (take, best)]
+    why = source.main.why_not if source.main else ""
+    names = [source.names.in_prose(cell) for cell in (take, best)]
+    over = f" of {_samples(metric)}, and cheaper than "
+    return prose(
+        "Take ", names[0], f": {means[0]} by ", metric.metric, over, names[1], f", which has {means[1]}. {why}"
     )
 
 

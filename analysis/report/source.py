@@ -14,7 +14,17 @@ from components.errors import DataError
 from components.statistics import PairedTest
 from components.subsets import OVERALL
 from runner import results
-from runner.results import MANY_CELLS, OK, CellResult, LoadedSweep, SubsetMetric, SweepResult, headlines, paired_test
+from runner.results import (
+    MANY_CELLS,
+    NO_BEST,
+    OK,
+    CellResult,
+    LoadedSweep,
+    SubsetMetric,
+    SweepResult,
+    headlines,
+    paired_test,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +123,8 @@ class ReportSource:
             return ComparedCells(
                 metric, why_not=f"With more than {MANY_CELLS} cells only {self.metrics[0]} is tested here."
             )
+        if self.sweep.is_chosen_by_scores:
+            return ComparedCells(metric, why_not=f"{NO_BEST}.")
         try:
             return ComparedCells(metric, comparison.compare_cells(self.sweep, metric, self.test, alpha=self.alpha))
         except DataError as error:  # such as cells without a common sample: the page reports this instead of a table

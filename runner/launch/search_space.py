@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, floor, prod
 
 import numpy as np
 from hydra.core.override_parser.types import IntervalSweep, Override, QuotedString, ValueType
@@ -130,10 +130,12 @@ def _interval_values(override: Override, present: object) -> tuple[list[str], st
     low, high = float(found.start or 0), float(found.end or 0)
     key, text = override.get_key_element(), str(override.input_line).partition("=")[2]
     is_log = "log" in found.tags
+    is_whole = isinstance(present, int) or (not isinstance(present, float) and "." not in text and "float" not in text)
+    if is_whole and np.isfinite([low, high]).all():
+        low, high = ceil(low), floor(high)
     if not low < high or not np.isfinite([low, high]).all() or (is_log and low <= 0):
         above = ", both above 0," if is_log else ""
         raise ConfigError([f"{override.input_line}: expected two numbers{above} as in {key}=interval(64,1024)"])
-    is_whole = isinstance(present, int) or (not isinstance(present, float) and "." not in text and "float" not in text)
     n = min(int(high - low) + 1, _MOST_WHOLE) if is_whole else _N_FRACTIONS
     spaced = (np.geomspace if is_log else np.linspace)(low, high, n).tolist()
     numbers = dict.fromkeys(f"{round(value)}" if is_whole else f"{value:.{_DIGITS}g}" for value in spaced)

@@ -78,7 +78,7 @@ from runner.results.released_set import Testset
 from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
 from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
-from runner.results.searching import NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
+from runner.results.searching import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.set_files import read_testset
 from runner.results.timing import noise_of_seconds
 from runner.results.undecided_cells import MANY_CELLS, equal_groups, paired_test, scores_of
@@ -94,6 +94,7 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "MANY_CELLS",
+    "NO_BEST",
     "NO_EFFECTS",
     "NO_QUALITY",
     "OK",

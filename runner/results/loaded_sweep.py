@@ -149,10 +149,16 @@ class LoadedSweep:
             for cell in self.cells
         ]
 
-    def require_grid(self, what: str) -> None:
-        """Raise DataError if scores decided which cells were tried, so that `what` would mislead."""
-        if text := next((search_text(each) for each in self.searches if chose_by_scores(each)), ""):
-            raise DataError(f"{self.name}: {text}. {what}: docs/search.md")
+    @property
+    def is_chosen_by_scores(self) -> bool:
+        """True if scores decided which cells were tried."""
+        return any(map(chose_by_scores, self.searches))
+
+    def require_grid(self, reason: str) -> None:
+        """Raise DataError with the reason if scores decided which cells were tried."""
+        if self.is_chosen_by_scores:
+            marks = "; ".join(map(search_text, self.searches))
+            raise DataError(f"{self.name}: {marks}. {reason}. docs/search.md has more")
 
     @property
     def n_candidates(self) -> int:

@@ -14,6 +14,12 @@ NO_EFFECTS = (
 )
 """Why a search by scores has no effects of axes."""
 
+NO_BEST = (
+    "The cells were chosen by their scores on these samples, so p-values against the best of them would be too small. "
+    "A baseline that was chosen beforehand can be compared: python -m analysis compare SWEEP --baseline CELL"
+)
+"""Why the cells of a search by scores are not compared with the best of them."""
+
 
 def search_text(search: Mapping[str, Json]) -> str:
     """Return the mark of a searched sweep: "searched: 60 of 4,320 cells, strategy tpe, seed 0"."""

@@ -224,7 +224,7 @@ class TestReaders:
         for command, why in {
             "effects": "means of values do not compare",
             "plot --axis top_k": "means of values do not compare",
-            "compare": "Name a baseline that was chosen beforehand",
+            "compare": "A baseline that was chosen beforehand can be compared",
         }.items():
             name, *options = command.split()
             assert main([name, folder, *options]) == 2

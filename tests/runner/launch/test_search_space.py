@@ -26,6 +26,11 @@ def test_an_interval_of_a_whole_field_has_every_whole_number() -> None:
     assert axis.text == "64 to 1024 (961 values)"
 
 
+def test_whole_numbers_lie_within_the_ends() -> None:
+    steps = space("chunk.size=interval(64.5,67.5)").axes[0].steps
+    assert steps == (("chunk.size=65",), ("chunk.size=66",), ("chunk.size=67",))
+
+
 def test_an_interval_of_a_fractional_field_has_fractions_however_it_is_written() -> None:
     (axis,) = space("chunk.overlap=interval(0,1)").axes
     assert (len(axis.steps), axis.steps[1], axis.steps[-1]) == (101, ("chunk.overlap=0.01",), ("chunk.overlap=1",))
@@ -48,7 +53,9 @@ def test_long_intervals_are_thinned_and_short_ones_have_no_repeats() -> None:
     assert len(set(steps)) == len(steps) <= 9
 
 
-@pytest.mark.parametrize("interval", ["interval(9,2)", "interval(1,inf)", "interval(2,2)", "tag(log,interval(0,9))"])
+@pytest.mark.parametrize(
+    "interval", ["interval(9,2)", "interval(1,inf)", "interval(2,2)", "interval(1.2,1.8)", "tag(log,interval(0,9))"]
+)
 def test_an_impossible_interval_is_refused(interval: str) -> None:
     with pytest.raises(ConfigError, match="expected two numbers"):
         space(f"chunk.size={interval}")

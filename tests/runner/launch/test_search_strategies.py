@@ -7,6 +7,7 @@ from math import prod
 
 import pytest
 
+from benchmarks.search import share_needed
 from components.errors import MissingExtraError
 from runner.launch import search_strategies
 from runner.launch.search_strategies import AxisShape, Point, Scores, make_strategy
@@ -104,6 +105,15 @@ class TestTpe:
         with pytest.raises(MissingExtraError, match=r"search=tpe needs the package 'optuna'.*search"):
             make_strategy(SHAPES, SearchSettings(Strategy.TPE))
         assert make_strategy(SHAPES, SearchSettings(Strategy.GREEDY)), "needs no package"
+
+
+@pytest.mark.parametrize("strategy", EVERY)
+def test_a_replay_counts_distinct_cells_until_one_is_near_the_best(strategy: Strategy) -> None:
+    shapes = [AxisShape(2), AxisShape(5, is_ordered=True)]
+    table = {(a, b): (f"cell {b}", float(b == 3)) for a in range(2) for b in range(5)}
+    shares = [share_needed(table, shapes, strategy, seed) for seed in range(20)]
+    assert set(shares) <= {0.2, 0.4, 0.6, 0.8, 1.0}
+    assert share_needed(table, shapes, strategy, 0, near=1.0) == 0.2, "the first cell is near enough"
 
 
 def test_optuna_is_imported_by_no_other_run() -> None:
