@@ -39,7 +39,7 @@ from components.statistics import (
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
 from runner.console.display import about, estimate, printable
-from runner.results import CellResult, LoadedSweep
+from runner.results import OPTIMISTIC, CellResult, LoadedSweep, chose_by_scores, search_text
 
 PASSED, WORSE, UNCLEAR = "passed", "worse", "cannot tell"
 EXIT_CODES = {PASSED: 0, WORSE: 1, UNCLEAR: 3}
@@ -141,6 +141,9 @@ def run(options: argparse.Namespace) -> int:
     cell = chosen_cell(sweep, options.cell)
     checks = check(baseline, sweep, cell, margins(baseline, dict(options.margin)), alpha=options.alpha)
     _show(options.format, baseline, cell, checks)
+    for search in sweep.searches:
+        why = f"; {OPTIMISTIC}" if chose_by_scores(search) else ""
+        terminal.make_console(options.format).print(f"[dim]{search_text(search)}{why}[/]")
     if options.junit:
         terminal.write_text(options.junit, junit(checks))
     verdicts = {own.verdict for own in checks}

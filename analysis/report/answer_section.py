@@ -62,7 +62,7 @@ def gather(source: ReportSource) -> ReportAnswer:
     if main.family is None:
         name = f"{main.metric.subset}:{main.metric.metric}"
         best = source.sweep.ranked(name)[0]
-        take = source.sweep.best(name) if source.sweep.searches else best
+        take = source.sweep.best(name) if source.sweep.is_chosen_by_scores else best
         only = _only(source, main.metric, take) if take is best else _untested(source, main.metric, take, best)
         return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
     family, choice = main.family, choice_of(main.family)

@@ -236,6 +236,10 @@ class TestReaders:
         shown = " ".join(capsys.readouterr().out.split())
         assert mark in shown
         assert "Holm over 5 comparisons" in shown, "four cells that were tried, and one that could have been"
+        baseline = str(tmp_path / "baseline.json")
+        assert main(["baseline", folder, sweep.cells[0].cell_id, "--out", baseline]) == 0
+        assert main(["gate", folder, sweep.cells[0].cell_id, "--baseline", baseline]) == 0
+        assert f"{mark}; the mean of the best cell is optimistic" in " ".join(capsys.readouterr().out.split())
         assert main(["report", folder]) == 0
         text = (sweep.folder / "report.md").read_text(encoding="utf-8")
         assert mark in text
