@@ -100,19 +100,29 @@ def greedy(shapes: Shapes, seed: int) -> Strategy:
             continue
         best, value = start, _value((yield [start])[0])
         spacing = {axis: max(1, (shapes[axis].size - 1) // (2 * _WINDOW)) for axis in order}
+        flat: set[int] = set()  # long axes whose values around the best one are no worse
         while True:
             before = best
-            for axis in order:
+            for axis in (axis for axis in order if axis not in flat):
                 points = [(*best[:axis], place, *best[axis + 1 :]) for place in _places(shapes, axis, best, spacing)]
                 seen.update(points)
                 values = [_value(scores) for scores in (yield points)]
                 if max(values) > value:
                     value = max(values)
                     best = points[values.index(value)]
-            is_finest = all(spacing[axis] == 1 for axis in order if _is_long(shapes[axis]))
-            if best == before and is_finest:
+                    flat.clear()
+                elif _is_long(shapes[axis]) and _are_equal(points, values, axis, best, spacing[axis]):
+                    flat.add(axis)
+            narrowing = [axis for axis in order if _is_long(shapes[axis]) and axis not in flat and spacing[axis] > 1]
+            if best == before and not narrowing:
                 break
-            spacing = {axis: max(1, spacing[axis] // 2) for axis in order}
+            spacing |= {axis: spacing[axis] // 2 for axis in narrowing}
+
+
+def _are_equal(points: Sequence[Point], values: Sequence[float], axis: int, best: Point, spacing: int) -> bool:
+    """Return whether the values next to the best one of an axis are equal to it."""
+    near = {value for point, value in zip(points, values, strict=True) if abs(point[axis] - best[axis]) <= spacing}
+    return len(near) == 1
 
 
 def _is_long(shape: AxisShape) -> bool:

@@ -82,6 +82,12 @@ class TestGreedy:
         found = proposed(Strategy.GREEDY, 25, shapes=shapes, score=lambda point: (-abs(point[0] - 700.0),))
         assert min(abs(point[0] - 700) for point in found) <= 2
 
+    def test_a_long_axis_is_not_narrowed_where_its_values_are_equal(self) -> None:
+        shapes = (AxisShape(1000, is_ordered=True), AxisShape(2))
+        found = proposed(Strategy.GREEDY, 8, shapes=shapes, score=lambda point: (0.0,))
+        assert len({point[1] for point in found[:8]}) == 2
+        assert min(abs(a[0] - b[0]) for a in found[:5] for b in found[:5] if a[0] != b[0]) > 9
+
     def test_it_begins_again_elsewhere_when_no_axis_improves(self) -> None:
         assert len({point[1] for point in proposed(Strategy.GREEDY, 200)}) == 3
 
