@@ -237,9 +237,9 @@ class RunningSweep:
     def _run_plan(self, plan: SweepPlan) -> int:
         needed = {stage.key for cell in plan.cells for stage in cell.graph.result.upstream()}
         try:
-            with self._store.leases.take(self._store.run_id, needed):
-                self._begin(plan)
-                self._execute(self._finishers(plan))
+            self._store.leases.write(self._store.run_id, needed)
+            self._begin(plan)
+            self._execute(self._finishers(plan))
         except KeyboardInterrupt:
             with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for the log
                 self._end(plan, INTERRUPTED)
