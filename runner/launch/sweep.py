@@ -328,9 +328,9 @@ class RunningSweep:
             results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
             return
         needed = {stage.key for cell in plan.cells for stage in cell.graph.result.upstream()}
-        with self._store.leases.take(self._store.run_id, needed):
-            self._begin(plan)
-            self._execute(self._finishers(plan))
+        self._store.leases.write(self._store.run_id, needed)
+        self._begin(plan)
+        self._execute(self._finishers(plan))
 
     def _lines_at_the_end(self) -> Iterator[str]:
         """Yield lines about a race that a budget ended, or about a search."""

@@ -45,25 +45,30 @@ class Leases:
 
     @contextmanager
     def take(self, run_id: str, keys: Iterable[str] | None) -> Iterator[None]:
-        """Hold a lease on these results, or on all if `keys` is None. It replaces an earlier lease of the same run.
+        """Hold a lease on these results, or on all if `keys` is None, while the context lasts.
 
-        It ends with the context, and with the process. Raises StoreError.
+        It also ends with the process. Raises StoreError.
         """
+        self.write(run_id, keys)
+        try:
+            yield
+        finally:
+            self._remote.release(run_id)
+            with suppress(OSError):  # the store was deleted, or the lease ends with this process
+                (self._folder / f"{run_id}.json").unlink()
+                self._writers.clear_away()
+
+    def write(self, run_id: str, keys: Iterable[str] | None) -> None:
+        """Write what a run needs, or needs from now on. Raises StoreError."""
         needed = None if keys is None else sorted(keys)
         path = self._folder / f"{run_id}.json"
+        self._remote.lease(run_id, needed)
         with self.pruning(), keeping("the lease of this run", self._folder):
             self._folder.mkdir(exist_ok=True)
             unfinished = path.with_suffix(".unfinished")
             unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
             unfinished.chmod(shared_mode(self._folder))
             unfinished.replace(path)
-        try:
-            with self._remote.needing(run_id, needed):
-                yield
-        finally:
-            with suppress(OSError):  # the store was deleted, or the lease ends with this process
-                path.unlink()
-                self._writers.clear_away()
 
     def of_live_runs(self) -> Leased:
         """Return the current leases of live runs. Removes leases of dead runs if this process may write."""

@@ -72,8 +72,11 @@ class Remote(Protocol):
         sees everything that earlier holders have stored.
         """
 
-    def needing(self, run_id: str, keys: Sequence[str] | None) -> AbstractContextManager[object]:
-        """Hold a lease of a run on these results, or on all if `keys` is None, while the context lasts."""
+    def lease(self, run_id: str, keys: Sequence[str] | None) -> None:
+        """Write the lease of a run on these results, or on all if `keys` is None."""
+
+    def release(self, run_id: str) -> None:
+        """Remove the lease of a run if the remote is available. Otherwise it ends with this process."""
 
     def of_replies(self, folder: Path) -> Mirror:
         """Return the mirror of a folder of replies."""
@@ -111,8 +114,9 @@ class NoRemote:
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[bool]:
         return nullcontext(False)
 
-    def needing(self, run_id: str, keys: Sequence[str] | None) -> AbstractContextManager[object]:
-        return nullcontext()
+    def lease(self, run_id: str, keys: Sequence[str] | None) -> None: ...
+
+    def release(self, run_id: str) -> None: ...
 
     def of_replies(self, folder: Path) -> Mirror:
         return NO_MIRROR

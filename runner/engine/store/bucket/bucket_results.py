@@ -240,15 +240,13 @@ class BucketRemote:
                 with suppress(StoreError):
                     self._send_mirrors()
 
-    @contextmanager
-    def needing(self, run_id: str, keys: Sequence[str] | None) -> Iterator[None]:
-        path = f"{RUNS}/{run_id}"
-        self._objects.put(path, json.dumps({"process": self._writers.own_name, "keys": keys}).encode())
-        try:
-            yield
-        finally:
-            with suppress(StoreError):  # the bucket is unavailable, or the lease ends with this process
-                self._objects.delete([path, *self._writers.ended_here()])
+    def lease(self, run_id: str, keys: Sequence[str] | None) -> None:
+        lease = {"process": self._writers.own_name, "keys": keys}
+        self._objects.put(f"{RUNS}/{run_id}", json.dumps(lease).encode())
+
+    def release(self, run_id: str) -> None:
+        with suppress(StoreError):  # the bucket is unavailable, or the lease ends with this process
+            self._objects.delete([f"{RUNS}/{run_id}", *self._writers.ended_here()])
 
     def of_replies(self, folder: Path) -> Mirror:
         if folder not in self._mirrors:
