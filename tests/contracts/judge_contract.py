@@ -185,7 +185,7 @@ class JudgeContract(MetricContract):
             return self.reply(request) if is_second else "?"
 
         judgements, ask = self.judge_with(script)
-        assert len(ask.calls) == 2
+        assert len(ask.calls) == 2 * getattr(self.metric, "n_rounds", 1)
         for name, scores in self.judge(JUDGED).scores.items():
             np.testing.assert_array_equal(judgements.scores[name].values, scores.values)
 

@@ -1,6 +1,7 @@
 """The prompts in conf/judge: every place is filled, and the two languages ask for the same."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,24 @@ PLACES = (
     "{text}",
     "{questions}",
     "{cannot_infer}",
+    "{claims}",
+    "{sentences}",
+    "{n_questions}",
 )
-PROMPTS = ("instruction", "applicability", "question_prompt", "answer_prompt")
+PROMPTS = (
+    "instruction",
+    "applicability",
+    "question_prompt",
+    "answer_prompt",
+    "claim_prompt",
+    "verdict_prompt",
+    "prompt",
+    "prompts",
+)
 TEXTS = {*PROMPTS, "system", "reminder", "cannot_infer"}
+KEYS = ('"grade"', '"applicable"', '"questions"', '"answers"', '"claims"', '"verdicts"', '"sentences"')
+JUDGES = ("omnieval", "quest_eval", "faithfulness")
+WORDINGS = [f"{judge}/{language}" for judge in JUDGES for language in ("zh", "en")]
 
 
 def scores(name: str) -> dict[str, Any]:
@@ -34,15 +50,21 @@ def scores(name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["omnieval/zh", "omnieval/en", "quest_eval/zh", "quest_eval/en"])
+def prompts(score: dict[str, Any], fields: Sequence[str] = PROMPTS) -> list[str]:
+    """The prompts of a score; a field may have several."""
+    found = [score.get(field) or [] for field in fields]
+    return [prompt for own in found for prompt in ([own] if isinstance(own, str) else own)]
+
+
+@pytest.mark.parametrize("name", WORDINGS)
 def test_no_place_stays_empty(name: str) -> None:
     for score in scores(name).values():
-        for prompt in filter(None, (score.get(field, "") for field in PROMPTS)):
+        for prompt in prompts(score):
             assert not re.search(r"\{\w+\}", fill(prompt, dict.fromkeys(PLACES, "")))
-            assert any(key in prompt for key in ('"grade"', '"applicable"', '"questions"', '"answers"'))
+            assert any(key in prompt for key in KEYS)
 
 
-@pytest.mark.parametrize("name", ["omnieval", "quest_eval"])
+@pytest.mark.parametrize("name", JUDGES)
 def test_both_languages_ask_for_the_same(name: str) -> None:
     chinese, english = scores(f"{name}/zh"), scores(f"{name}/en")
     assert list(chinese) == list(english)
@@ -50,18 +72,19 @@ def test_both_languages_ask_for_the_same(name: str) -> None:
         assert {f: v for f, v in score.items() if f not in TEXTS} == {
             f: v for f, v in english[key].items() if f not in TEXTS
         }
-        for prompt in PROMPTS:
+        for field in PROMPTS:
             shown, shown_in_english = (
-                {place for place in PLACES if place in side.get(prompt, "")} for side in (score, english[key])
+                [{place for place in PLACES if place in prompt} for prompt in prompts(side, [field])]
+                for side in (score, english[key])
             )
-            assert shown == shown_in_english, (key, prompt)
+            assert shown == shown_in_english, (key, field)
 
 
 def composed(*overrides: str) -> Any:
     return compose_job(*overrides).config["judge"]["scores"]
 
 
-@pytest.mark.parametrize("name", ["omnieval", "quest_eval"])
+@pytest.mark.parametrize("name", JUDGES)
 class TestTheLanguage:
     def test_chooses_the_wording(self, name: str) -> None:
         """English for languages without a wording, which models understand with texts in any."""

@@ -131,6 +131,14 @@ class JudgedScores(Stage[Scoring]):
         n_judged = self.n_samples if self.judged.is_there else 0
         return n_judged * self.metric.n_requests_per_sample(self.n_passages)
 
+    @property
+    def n_rounds(self) -> int:
+        """Most requests that may follow a request whose reply is missing: all of a sample's, if the judge asks further
+        ones about the replies.
+        """
+        asks_again = getattr(self.metric, "n_rounds", 1) > 1
+        return self.metric.n_requests_per_sample(self.n_passages) if asks_again else 1
+
     def make(self, run: Run) -> Scoring:
         samples = run.read(self.samples).samples
         texts, rows, states = self.judged.read(run, len(samples))
