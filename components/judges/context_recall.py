@@ -44,6 +44,7 @@ class ContextRecall:
     names: ClassVar[tuple[str, ...]] = ("context_recall",)
     reads_answers: ClassVar[bool] = False
     n_rounds_to_prepare: ClassVar[int] = 0
+    purpose: ClassVar[str] = "judge claims"
 
     def check(self) -> list[str]:
         """Return errors for missing places in the prompt, and numbers below 1."""

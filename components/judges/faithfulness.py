@@ -54,6 +54,7 @@ class Faithfulness:
     names: ClassVar[tuple[str, ...]] = ("faithfulness",)
     reads_answers: ClassVar[bool] = True
     n_rounds_to_prepare: ClassVar[int] = 0
+    purpose: ClassVar[str] = "judge claims"
     n_rounds: ClassVar[int] = 2
 
     def check(self) -> list[str]:

@@ -39,7 +39,7 @@ PROMPTS = (
 )
 TEXTS = {*PROMPTS, "system", "reminder", "cannot_infer"}
 KEYS = ('"grade"', '"applicable"', '"questions"', '"answers"', '"claims"', '"verdicts"', '"sentences"')
-JUDGES = ("omnieval", "quest_eval", "faithfulness")
+JUDGES = ("omnieval", "quest_eval", "faithfulness", "claims")
 WORDINGS = [f"{judge}/{language}" for judge in JUDGES for language in ("zh", "en")]
 
 
@@ -130,3 +130,10 @@ def test_every_grade_is_defined(name: str) -> None:
     for key, score in scores(name).items():
         defined = re.findall(r"^(-?\d+)[：:]", score["instruction"], re.MULTILINE)
         assert sorted(map(int, defined)) == sorted(score["grades"]), key
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_judges_of_claims_share_their_wording_and_thus_their_replies(language: str) -> None:
+    faithfulness, claims = scores(f"faithfulness/{language}")["faithfulness"], scores(f"claims/{language}")["claims"]
+    shared = ("system", "claim_prompt", "verdict_prompt", "reminder", "max_claims", "one_by_one", "max_attempts")
+    assert {field: faithfulness[field] for field in shared} == {field: claims[field] for field in shared}

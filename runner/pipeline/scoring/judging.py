@@ -28,9 +28,11 @@ _JUDGED = {ScoreState.VALUE, ScoreState.UNPARSABLE, ScoreState.FAILED}
 def purpose_of(metric: JudgedMetric) -> str:
     """Return the purpose of a judge's requests, under which their replies are stored.
 
-    If the wording or the limits of a judge change, replies to unchanged requests remain valid.
+    If the wording or the limits of a judge change, replies to unchanged requests remain valid. Judges with a `purpose`
+    share the replies to equal requests.
     """
-    return f"judge {' '.join(metric.names)}"
+    shared: str | None = getattr(metric, "purpose", None)
+    return shared or f"judge {' '.join(metric.names)}"
 
 
 @dataclass(frozen=True)
