@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ITEM = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 _AND = re.compile(r"\band\b|并且|，而且")
 _WORD = re.compile(r"[\u4e00-\u9fff]{2}|[a-z]{4,}")
-_ENDS = ".。!！"
+_ENDS = ".。!！,，"
 _ALL_FROM, _PART_FROM = 0.7, 0.3
 """Shares of the words of a question."""
 
