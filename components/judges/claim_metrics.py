@@ -42,7 +42,8 @@ class ClaimMetrics:
     comparisons that `use` needs are made: without a metric of answers, cells with equal contexts share the judgement.
 
     A metric is NOT_APPLICABLE if it would divide by zero: no references, no passages, or a text without a claim, such
-    as a refusal. An empty answer covers nothing: its recall and f1 are 0. All metrics of a sample come from the same
+    as a refusal. An empty answer covers nothing: its overall recall and
+    F1 are 0. All metrics of a sample come from the same
     replies: if one of its requests fails, or one reply stays unreadable or has more than `max_claims` claims, all of
     them are FAILED or UNPARSABLE. Source: Ru et al. 2024, "RAGChecker", section 3. The published code counts a division
     by zero as 0. See `ClaimExtractor` and `ClaimChecker` for the fields.

@@ -131,9 +131,9 @@ _RIGHT, _COVERED = Comparison.ANSWER_BY_REFERENCE, Comparison.REFERENCE_BY_ANSWE
 _SOURCES, _FOUND = Comparison.ANSWER_BY_PASSAGE, Comparison.REFERENCE_BY_PASSAGE
 
 CLAIM_METRICS: Mapping[str, ClaimMetric] = {
-    "precision": ClaimMetric(precision, frozenset({_RIGHT})),
-    "recall": ClaimMetric(recall, frozenset({_COVERED})),
-    "f1": ClaimMetric(f1, frozenset({_RIGHT, _COVERED})),
+    "overall_precision": ClaimMetric(precision, frozenset({_RIGHT})),
+    "overall_recall": ClaimMetric(recall, frozenset({_COVERED})),
+    "overall_f1": ClaimMetric(f1, frozenset({_RIGHT, _COVERED})),
     "claim_recall": ClaimMetric(claim_recall, frozenset({_FOUND})),
     "context_precision": ClaimMetric(context_precision, frozenset({_FOUND})),
     "context_utilization": ClaimMetric(context_utilization, frozenset({_FOUND, _COVERED})),
@@ -147,7 +147,9 @@ CLAIM_METRICS: Mapping[str, ClaimMetric] = {
     "self_knowledge": ClaimMetric(self_knowledge, frozenset({_SOURCES, _RIGHT}), larger_is_better=None),
     "faithfulness": ClaimMetric(faithfulness, frozenset({_SOURCES})),
 }
-"""The metrics by name, in the order of the paper."""
+"""The metrics by name, in the order of the paper, which calls the first three precision, recall and F1 of its overall
+metrics. Metrics of words have these names here.
+"""
 
 
 def _share(values: Sequence[bool]) -> Value:

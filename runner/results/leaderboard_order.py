@@ -15,6 +15,7 @@ COVERAGE, TOKENS_METRIC = "passage_coverage", "context_tokens"
 
 HEADLINES = (
     "accuracy",
+    "overall_f1",
     "rouge_l",
     "f1",
     "contains_all",
@@ -26,6 +27,10 @@ HEADLINES = (
     "bleu",
     "quest_eval_recall",
     "completeness",
+    "faithfulness",
+    "answer_relevancy",
+    "claim_recall",
+    "context_recall",
     "ndcg@10",
     "mrr",
     "recall@10",

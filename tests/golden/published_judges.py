@@ -162,6 +162,9 @@ def ragchecker_values(case: dict[str, Any]) -> dict[str, float]:
     for compute in METRIC_FUNC_MAP.values():
         compute(result)
     renamed = {
+        "precision": "overall_precision",
+        "recall": "overall_recall",
+        "f1": "overall_f1",
         "noise_sensitivity_in_relevant": "relevant_noise_sensitivity",
         "noise_sensitivity_in_irrelevant": "irrelevant_noise_sensitivity",
     }

@@ -72,9 +72,9 @@ def outcomes(metric: ClaimMetrics, item: JudgeInput, ask: ScriptedJudge) -> dict
 def test_every_metric_by_hand() -> None:
     ask = ScriptedJudge(script())
     assert outcomes(METRIC, ITEM, ask) == {
-        "precision": 1 / 4,
-        "recall": 1 / 3,
-        "f1": pytest.approx(2 / 7),
+        "overall_precision": 1 / 4,
+        "overall_recall": 1 / 3,
+        "overall_f1": pytest.approx(2 / 7),
         "claim_recall": 2 / 3,
         "context_precision": 2 / 3,
         "context_utilization": 1 / 2,
@@ -124,15 +124,17 @@ def test_several_references_are_numbered_wordings() -> None:
 
 def test_an_empty_answer_covers_nothing() -> None:
     found = outcomes(METRIC, replace(ITEM, answer=" "), ScriptedJudge(script()))
-    assert (found["recall"], found["f1"], found["claim_recall"]) == (0.0, 0.0, 2 / 3)
-    assert {found[name] for name in ("precision", "faithfulness", "hallucination")} == {ScoreState.NOT_APPLICABLE}
+    assert (found["overall_recall"], found["overall_f1"], found["claim_recall"]) == (0.0, 0.0, 2 / 3)
+    assert {found[name] for name in ("overall_precision", "faithfulness", "hallucination")} == {
+        ScoreState.NOT_APPLICABLE
+    }
 
 
 def test_a_refusal_has_no_claims_and_covers_nothing() -> None:
     ask = ScriptedJudge(lambda r: claims_reply() if "split|？|不知道" in r.messages[-1].content else script()(r))
     found = outcomes(METRIC, replace(ITEM, answer="不知道"), ask)
-    assert (found["recall"], found["f1"]) == (0.0, 0.0)
-    assert (found["precision"], found["faithfulness"]) == (ScoreState.NOT_APPLICABLE, ScoreState.NOT_APPLICABLE)
+    assert (found["overall_recall"], found["overall_f1"]) == (0.0, 0.0)
+    assert (found["overall_precision"], found["faithfulness"]) == (ScoreState.NOT_APPLICABLE, ScoreState.NOT_APPLICABLE)
 
 
 def test_without_references_only_faithfulness_has_a_value() -> None:
@@ -147,9 +149,9 @@ def test_without_references_only_faithfulness_has_a_value() -> None:
 def test_closed_book_has_only_the_overall_metrics() -> None:
     found = outcomes(METRIC, replace(ITEM, passages=()), ScriptedJudge(script()))
     assert {name for name, value in found.items() if value is not ScoreState.NOT_APPLICABLE} == {
-        "precision",
-        "recall",
-        "f1",
+        "overall_precision",
+        "overall_recall",
+        "overall_f1",
     }
 
 
@@ -181,9 +183,9 @@ def test_references_with_unread_claims_are_unparsable() -> None:
 @pytest.mark.parametrize(
     ("use", "n_rounds", "reads_answers", "n_requests"),
     [
-        (("precision",), 0, True, 2),
-        (("recall",), 1, True, 1),
-        (("f1",), 1, True, 3),
+        (("overall_precision",), 0, True, 2),
+        (("overall_recall",), 1, True, 1),
+        (("overall_f1",), 1, True, 3),
         (RETRIEVER, 1, False, 5),
         (("faithfulness",), 0, True, 6),
         (("hallucination",), 0, True, 7),
@@ -205,16 +207,16 @@ def test_each_name_has_its_direction() -> None:
         "hallucination",
     }
     assert direction_of(METRIC, "self_knowledge") is None
-    assert direction_of(METRIC, "f1") is True
+    assert direction_of(METRIC, "overall_f1") is True
     assert direction_of(ExactMatch(), "em") is True
 
 
 @pytest.mark.parametrize(
     ("changes", "mistake"),
     [
-        ({"use": ("precison",)}, "use: got 'precison', expected some of precision"),
+        ({"use": ("precison",)}, "use: got 'precison', expected some of overall_precision"),
         ({"use": ()}, "use: got []"),
-        ({"use": ("f1", "f1")}, "use: got ['f1', 'f1']"),
+        ({"use": ("overall_f1", "overall_f1")}, "use: got ['overall_f1', 'overall_f1']"),
         ({"claim_prompt": "{question}"}, "claim_prompt: has no {text}"),
         ({"max_claims": 0}, "max_claims: got 0"),
     ],

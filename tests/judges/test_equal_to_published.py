@@ -171,9 +171,9 @@ class TestRagChecker:
         unfaithful = {i for i in answer if not backing[i]}
         p, r = Fraction(len(right), len(answer)), Fraction(len(covered), len(reference))
         by_hand = {
-            "precision": p,
-            "recall": r,
-            "f1": 2 * p * r / (p + r) if p * r else Fraction(0),
+            "overall_precision": p,
+            "overall_recall": r,
+            "overall_f1": 2 * p * r / (p + r) if p * r else Fraction(0),
             "claim_recall": Fraction(len(recalled), len(reference)),
             "context_precision": Fraction(len(relevant), len(passages)),
             "context_utilization": Fraction(len(covered & recalled), len(recalled)) if recalled else None,

@@ -52,14 +52,43 @@ TEXTS: dict[str, dict[str, Any]] = {
     },
 }
 BY_HAND: dict[str, dict[str, float | ScoreState]] = {
-    "supported": {"faithfulness": 1.0, "precision": 1 / 2, "recall": 1 / 2, "irrelevant_noise_sensitivity": 1 / 2},
-    "changed": {"faithfulness": 0.0, "precision": 0.0, "recall": 0.0, "hallucination": 1.0},
-    "invented": {"faithfulness": 0.0, "precision": 0.0, "recall": 0.0, "hallucination": 1.0},
-    "known": {"faithfulness": 0.0, "precision": 1.0, "recall": 1 / 2, "self_knowledge": 1.0, "f1": 2 / 3},
-    "split": {"faithfulness": 1.0, "precision": 0.0, "recall": 1 / 2, "hallucination": 1.0},
-    "empty": {"faithfulness": NONE, "precision": NONE, "recall": 0.0, "hallucination": NONE, "f1": 0.0},
-    "refusal": {"faithfulness": NONE, "precision": NONE, "recall": 0.0, "hallucination": NONE, "f1": 0.0},
-    "many": {"faithfulness": UNREAD, "precision": UNREAD, "recall": UNREAD, "hallucination": UNREAD, "f1": UNREAD},
+    "supported": {
+        "faithfulness": 1.0,
+        "overall_precision": 1 / 2,
+        "overall_recall": 1 / 2,
+        "irrelevant_noise_sensitivity": 1 / 2,
+    },
+    "changed": {"faithfulness": 0.0, "overall_precision": 0.0, "overall_recall": 0.0, "hallucination": 1.0},
+    "invented": {"faithfulness": 0.0, "overall_precision": 0.0, "overall_recall": 0.0, "hallucination": 1.0},
+    "known": {
+        "faithfulness": 0.0,
+        "overall_precision": 1.0,
+        "overall_recall": 1 / 2,
+        "self_knowledge": 1.0,
+        "overall_f1": 2 / 3,
+    },
+    "split": {"faithfulness": 1.0, "overall_precision": 0.0, "overall_recall": 1 / 2, "hallucination": 1.0},
+    "empty": {
+        "faithfulness": NONE,
+        "overall_precision": NONE,
+        "overall_recall": 0.0,
+        "hallucination": NONE,
+        "overall_f1": 0.0,
+    },
+    "refusal": {
+        "faithfulness": NONE,
+        "overall_precision": NONE,
+        "overall_recall": 0.0,
+        "hallucination": NONE,
+        "overall_f1": 0.0,
+    },
+    "many": {
+        "faithfulness": UNREAD,
+        "overall_precision": UNREAD,
+        "overall_recall": UNREAD,
+        "hallucination": UNREAD,
+        "overall_f1": UNREAD,
+    },
 }
 """Values of the judge of claims; of `faithfulness`, of the judge of that name, which reads all passages together."""
 
