@@ -10,8 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.forensics import verdicts
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
+from runner.results.forensic_verdicts import sample_verdicts
+from runner.results.loaded_sweep import load
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.sweeping import (
     QUIET,
@@ -20,6 +23,7 @@ from tests.runner.sweeping import (
     end_group,
     metrics_text,
     only_sweep,
+    own_data,
     plan_small,
     run_command,
     run_small,
@@ -136,6 +140,26 @@ def test_every_metric_of_ragas_has_a_value(tmp_path: Path, server: ChatServer) -
     planned = plan_small(tmp_path / "other", judge(server, "faithfulness", "top_k=2")).summary()
     assert planned["requests"] == {"judged_scores": N * (2 + 1 + 1 + 2 + 2 + 2 + 1)}
     assert len(server.requests) <= planned["requests"]["judged_scores"]
+
+
+def test_verdicts_on_failures_use_claims_and_name_the_rule(tmp_path: Path, server: ChatServer) -> None:
+    """The answers to two questions: wrong sentences of the prompt, and sentences of nowhere."""
+    texts = {"ferry": "The ferry is Lea. It is blue.", "tunnel": "The tunnel is deep. It is dark."}
+    samples = [
+        {"id": own, "question": f"{own}?", "references": ["Zyx"], "gold": [own]} for own in texts
+    ]
+    data = (*own_data(tmp_path, texts, samples), "language=en", "top_k=2", "llm=scripted")
+    names = ("answer_relevancy", "context_relevance", "context_relevance_compat", "context_precision",
+             "context_precision_without_reference", "context_recall")  # fmt: skip
+    only = [f"~judge.scores.{name}" for name in names]
+    told = [(*judge(server, "faithfulness", *only), *data, f"llm.reply='{reply}'")
+            for reply in ("{context}", "The moon is green. It is blue.", "{question}")]  # fmt: skip
+    assert run_small(tmp_path, *told) == 0
+    sweep = load(tmp_path / "results" / SWEEP_ID)
+    found = [{(own.verdict.failure.value, own.verdict.rule) for own in sample_verdicts(sweep, cell)}
+             for cell in sweep.cells]  # fmt: skip
+    assert found == [{("distracted", "claims")}, {("invented", "claims")}, {("unused", "characters")}]
+    assert "rule" in verdicts(sweep, sweep.cells[0])
 
 
 def test_the_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, server: ChatServer) -> None:
