@@ -1,4 +1,4 @@
-"""Whether larger values of a metric are better."""
+"""The direction of a metric: larger values are better, smaller ones, or neither."""
 
 from collections.abc import Mapping
 

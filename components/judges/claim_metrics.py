@@ -78,7 +78,7 @@ class ClaimMetrics:
 
     @property
     def directions(self) -> Mapping[str, bool | None]:
-        """For each name, True if larger values are better, False if smaller ones are, None if neither."""
+        """True for each name of which larger values are better, False for smaller ones, None for neither."""
         return {name: CLAIM_METRICS[name].larger_is_better for name in self.use}
 
     @property

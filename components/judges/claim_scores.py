@@ -38,17 +38,17 @@ class ClaimVerdicts:
 
     @property
     def faithful(self) -> list[bool]:
-        """For each claim of the answer, whether any passage supports it."""
+        """True for each claim of the answer that any passage supports."""
         return [any(sources) for sources in self.answer_sources]
 
     @property
     def found(self) -> list[bool]:
-        """For each claim of the references, whether any passage supports it."""
+        """True for each claim of the references that any passage supports."""
         return [any(sources) for sources in self.reference_sources]
 
     @property
     def relevant(self) -> list[bool]:
-        """For each passage, whether it supports any claim of the references."""
+        """True for each passage that supports any claim of the references."""
         return [any(claims) for claims in zip(*self.reference_sources, strict=True)]
 
 

@@ -11,6 +11,8 @@ from omegaconf import OmegaConf
 import conf
 from components.text.templates import fill
 from runner.launch.compose import compose_config
+from runner.pipeline.building import build_component
+from runner.pipeline.settings import JudgeSettings
 from tests.runner.sweeping import compose_job
 
 FOLDER = Path(conf.__file__).parent / "judge"
@@ -39,6 +41,7 @@ PROMPTS = (
 )
 TEXTS = {*PROMPTS, "system", "reminder", "cannot_infer"}
 KEYS = ('"grade"', '"applicable"', '"questions"', '"answers"', '"claims"', '"verdicts"', '"sentences"')
+KEYLESS = "judge.llm.api_key_env=''"
 JUDGES = ("omnieval", "quest_eval", "faithfulness", "claims")
 WORDINGS = [f"{judge}/{language}" for judge in JUDGES for language in ("zh", "en")]
 
@@ -130,6 +133,18 @@ def test_every_grade_is_defined(name: str) -> None:
     for key, score in scores(name).items():
         defined = re.findall(r"^(-?\d+)[：:]", score["instruction"], re.MULTILINE)
         assert sorted(map(int, defined)) == sorted(score["grades"]), key
+
+
+def test_an_option_of_the_users_own_joins_two_judges(tmp_path: Path) -> None:
+    """The example in docs/judges.md."""
+    page = (FOLDER.parents[1] / "docs" / "judges.md").read_text(encoding="utf-8")
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "judge" / "both.yaml").write_text(page.split("# my_conf/judge/both.yaml")[1].split("```")[0], "utf-8")
+    config = compose_config([f"hydra.searchpath=[file://{tmp_path}]", "judge=both", "judge.llm.model=m", KEYLESS])
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge")
+    assert {"faithfulness", "context_recall", "overall_f1"} <= {
+        n for own in settings.scores.values() for n in own.names
+    }
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

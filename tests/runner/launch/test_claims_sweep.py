@@ -58,7 +58,7 @@ def is_about(request: dict[str, Any], key: str) -> bool:
 
 
 class TestPreset:
-    def test_its_command_is_planned_limited_killed_twice_and_resumed_without_a_request(
+    def test_the_command_is_planned_limited_killed_twice_and_resumed_without_a_request(
         self, server: ChatServer, tmp_path: Path
     ) -> None:
         whole = ("-m", "+sweeps=claims_demo", "llm@judge.llm=openai", *judge(server, "claims")[4:], "dataset.limit=6")
@@ -145,9 +145,7 @@ def test_every_metric_of_ragas_has_a_value(tmp_path: Path, server: ChatServer) -
 def test_verdicts_on_failures_use_claims_and_name_the_rule(tmp_path: Path, server: ChatServer) -> None:
     """The answers to two questions: wrong sentences of the prompt, and sentences of nowhere."""
     texts = {"ferry": "The ferry is Lea. It is blue.", "tunnel": "The tunnel is deep. It is dark."}
-    samples = [
-        {"id": own, "question": f"{own}?", "references": ["Zyx"], "gold": [own]} for own in texts
-    ]
+    samples = [{"id": own, "question": f"{own}?", "references": ["Zyx"], "gold": [own]} for own in texts]
     data = (*own_data(tmp_path, texts, samples), "language=en", "top_k=2", "llm=scripted")
     names = ("answer_relevancy", "context_relevance", "context_relevance_compat", "context_precision",
              "context_precision_without_reference", "context_recall")  # fmt: skip
