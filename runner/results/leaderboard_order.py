@@ -31,6 +31,7 @@ HEADLINES = (
     "answer_relevancy",
     "claim_recall",
     "context_recall",
+    "umbrela_ndcg",
     "ndcg@10",
     "mrr",
     "recall@10",

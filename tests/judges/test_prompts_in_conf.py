@@ -9,6 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 import conf
+from components.judges.relevance_grades import GRADES
 from components.text.templates import fill
 from runner.launch.compose import compose_config
 from runner.pipeline.building import build_component
@@ -42,7 +43,7 @@ PROMPTS = (
 TEXTS = {*PROMPTS, "system", "reminder", "cannot_infer"}
 KEYS = ('"grade"', '"applicable"', '"questions"', '"answers"', '"claims"', '"verdicts"', '"sentences"')
 KEYLESS = "judge.llm.api_key_env=''"
-JUDGES = ("omnieval", "quest_eval", "faithfulness", "claims")
+JUDGES = ("omnieval", "quest_eval", "faithfulness", "claims", "relevance")
 WORDINGS = [f"{judge}/{language}" for judge in JUDGES for language in ("zh", "en")]
 
 
@@ -126,6 +127,12 @@ def test_answers_are_compared_by_the_words_of_the_language() -> None:
     }
     assert tokenizers["zh"].endswith("JiebaWords")
     assert tokenizers["en"].endswith("PlainWords")
+
+
+@pytest.mark.parametrize("name", ["relevance/zh", "relevance/en"])
+def test_every_grade_of_relevance_is_defined(name: str) -> None:
+    (score,) = scores(name).values()
+    assert sorted(map(int, re.findall(r"^(\d)[：:]", score["prompt"], re.MULTILINE))) == list(GRADES)
 
 
 @pytest.mark.parametrize("name", ["omnieval/zh", "omnieval/en"])

@@ -18,6 +18,7 @@ _AND = re.compile(r"\band\b|并且|，而且")
 _WORD = re.compile(r"[\u4e00-\u9fff]{2}|[a-z]{4,}")
 _ENDS = ".。!！,，"
 _ALL_FROM, _PART_FROM = 0.7, 0.3
+_GRADES_ABOVE = (0.1, 0.4, 0.7)
 """Shares of the words of a question."""
 
 
@@ -94,6 +95,8 @@ def rate(prompt: str, flawed_share: float) -> str | None:
     """Return 1 for a passage with a sentence of the answer; without an answer, rate by the words of the question."""
     if '"grade":' not in prompt or not re.search(r"^(?:\[Passages?\]|【资料】)$", prompt, re.MULTILINE):
         return None
+    if ("[Passage]\n" in prompt and "How well does" in prompt) or "这段资料对提出问题的人" in prompt:
+        return _grade_by_words(prompt)
     if not re.search(r"^(?:\[Reference answers\]|\[Answer\]|【参考答案】|【回答】)$", prompt, re.MULTILINE):
         return _rate_by_words(prompt)
     wanted = _between(
@@ -102,6 +105,13 @@ def rate(prompt: str, flawed_share: float) -> str | None:
     passage = _compact(_between(prompt, ("[Passage]", "【资料】"), ("Was this", "要得出")))
     sentences = [sentence for line in _lines(wanted) for sentence in sentences_of(line)]
     return _reply(reason="by its sentences", grade=int(any(_compact(sentence) in passage for sentence in sentences)))
+
+
+def _grade_by_words(prompt: str) -> str:
+    words = _words(_between(prompt, ("[Question]", "【问题】"), ("[Passage]", "【资料】")))
+    passage = _words(_between(prompt, ("[Passage]", "【资料】"), ("How well", "这段资料")))
+    share = len(words & passage) / len(words) if words else 0.0
+    return _reply(reason="by its words", grade=sum(share > limit for limit in _GRADES_ABOVE))
 
 
 def _rate_by_words(prompt: str) -> str:

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.forensics import verdicts
+from components.datasets.beir_files import read_qrels
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
+from runner.export_rankings import main as export_rankings
 from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.loaded_sweep import load
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
@@ -158,6 +160,32 @@ def test_verdicts_on_failures_use_claims_and_name_the_rule(tmp_path: Path, serve
              for cell in sweep.cells]  # fmt: skip
     assert found == [{("distracted", "claims")}, {("invented", "claims")}, {("unused", "characters")}]
     assert "rule" in verdicts(sweep, sweep.cells[0])
+
+
+def test_grades_of_passages_become_judgements_that_a_data_set_reads(tmp_path: Path, server: ChatServer) -> None:
+    """Two cells form a pool; their judgements are the gold of a BEIR set of the same questions."""
+    texts = {"ferry": "The ferry sails at noon.", "tunnel": "The tunnel is closed.", "bridge": "Trains use the bridge."}
+    samples = [{"id": own, "question": f"Where is the {own}?"} for own in texts]
+    data = (*own_data(tmp_path, texts, samples), "language=en", "llm=none")
+    cells = [(*judge(server, "relevance"), *data, f"top_k={k}") for k in (1, 3)]
+    assert run_small(tmp_path, *cells) == 0
+    one, three = cells_in(tmp_path)
+    assert all(cell.value(name) is not None for cell in (one, three) for name in ("umbrela_ndcg", "umbrela_precision"))
+    output = tmp_path / "qrels.tsv"
+    sweep_dir = str(tmp_path / "results" / SWEEP_ID)
+    assert export_rankings([sweep_dir, "--format", "qrels", "--output", str(output)]) == 0
+    header, *lines = output.read_text(encoding="utf-8").splitlines()
+    assert header == "query-id\tcorpus-id\tscore"
+    grades = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in lines}
+    assert grades["ferry", "ferry"] > 0
+    assert set(read_qrels(output).scores) == {own for own, _ in grades}
+
+
+def test_sweeps_without_grades_have_no_judgements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_small(tmp_path, FEW) == 0
+    options = ["--format", "qrels", "--output", str(tmp_path / "q.tsv")]
+    assert export_rankings([str(tmp_path / "results" / SWEEP_ID), *options]) == 2
+    assert "--format qrels is for sweeps with judge=relevance" in capsys.readouterr().err
 
 
 def test_the_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, server: ChatServer) -> None:
