@@ -53,7 +53,7 @@ NEEDED = {
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{
         f"judge/{name}.yaml": ["judge.llm.model=a-model"]
-        for name in ("omnieval", "quest_eval", "faithfulness", "claims", "relevance")
+        for name in ("omnieval", "quest_eval", "faithfulness", "claims", "relevance", "nuggets")
         for name in (name, f"{name}_en", f"{name}_zh")
     },
 }

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.asking.reply import json_values, read_object, repeats_form, whole_number
+from components.asking.reply import json_values, repeats_form, whole_number
 from components.json_value import Json
 
 
@@ -64,8 +64,8 @@ def read_claims(text: str, prompt: str) -> tuple[str, ...] | None:
 
     Return None if the reply cannot be read, or repeats the placeholders in `prompt`.
     """
-    claims = (read_object(text, "claims") or {}).get("claims")
-    if not (isinstance(claims, list) and all(isinstance(claim, str) for claim in claims)):
+    claims = read_list(text, "claims")
+    if claims is None or not all(isinstance(claim, str) for claim in claims):
         return None
     if any(repeats_form(claim, prompt) for claim in claims):
         return None
@@ -78,19 +78,38 @@ def read_verdicts(text: str, n_claims: int) -> tuple[Verdict, ...] | None:
     Verdicts are matched to claims by number, not by position: a model that skips a claim would shift all later ones. A
     verdict on a claim that was not shown is as unreadable as a missing one.
     """
-    # Not `read_object`: a reason such as "we cannot tell" concerns one claim, and does not retract the whole reply.
-    found_objects = (value for value in json_values(text) if isinstance(value, dict) and "verdicts" in value)
-    entries = next(found_objects, {}).get("verdicts")
-    if not isinstance(entries, list):
-        return None
-    found: dict[int, Verdict] = {}
-    for entry in entries:
-        number = whole_number(entry.get("number")) if isinstance(entry, dict) else None
-        support = _SUPPORTS.get(str(entry.get("verdict")).strip().lower()) if number is not None else None
-        if number is None or support is None or number in found:
+    verdicts = []
+    for entry in read_numbered(text, "verdicts", n_claims) or ():
+        support = _SUPPORTS.get(str(entry.get("verdict")).strip().lower())
+        if support is None:
             return None
-        found[number] = Verdict(support, " ".join(str(entry.get("reason") or "").split()))
-    return tuple(found[n] for n in range(1, n_claims + 1)) if set(found) == set(range(1, n_claims + 1)) else None
+        verdicts.append(Verdict(support, " ".join(str(entry.get("reason") or "").split())))
+    return tuple(verdicts) if len(verdicts) == n_claims else None
 
 
 _SUPPORTS = {support.value: support for support in Support}
+
+
+def read_list(text: str, key: str) -> list[Json] | None:
+    """Return the list under `key` in the likeliest object of a reply that has `key`; None without one.
+
+    `read_object` reads single values: to it, braces in a claim end the object, and a reason such as "we cannot tell"
+    retracts it. Here the reason concerns one item.
+    """
+    found_objects = (value for value in json_values(text) if isinstance(value, dict) and key in value)
+    entries = next(found_objects, {}).get(key)
+    return entries if isinstance(entries, list) else None
+
+
+def read_numbered(text: str, key: str, n_items: int) -> list[dict[str, Json]] | None:
+    """Return the entries of the list `key` of a reply in the order of their `number`, 1 to `n_items`.
+
+    Return None unless the reply has exactly one for each number.
+    """
+    entries = read_list(text, key)
+    if entries is None or not all(isinstance(entry, dict) for entry in entries):
+        return None
+    by_number = {whole_number(entry.get("number")): entry for entry in entries}
+    if len(entries) != n_items or set(by_number) != set(range(1, n_items + 1)):
+        return None
+    return [by_number[number] for number in range(1, n_items + 1)]

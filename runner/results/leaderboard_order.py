@@ -16,6 +16,7 @@ COVERAGE, TOKENS_METRIC = "passage_coverage", "context_tokens"
 HEADLINES = (
     "accuracy",
     "overall_f1",
+    "nugget_recall",
     "rouge_l",
     "f1",
     "contains_all",

@@ -11,6 +11,7 @@ from components.judges.answer_relevancy import read_derived
 from components.judges.claim_replies import read_claims, read_verdicts
 from components.judges.context_relevance import read_sentence_numbers
 from components.judges.graded_replies import read_applicability, read_verdict
+from components.judges.nuggets import read_assignments, read_nuggets
 from components.judges.quest_eval_inquiries import read_answers, read_questions
 from components.rerankers.listwise import read_ranking
 
@@ -53,6 +54,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "answers": lambda text: read_answers(text, 2),
     "claims": lambda text: read_claims(text, ""),
     "verdicts": lambda text: read_verdicts(text, 2),
+    "nuggets": lambda text: read_nuggets(text, ""),
+    "assignments": lambda text: read_assignments(text, 2),
     "derived": lambda text: read_derived(text, 2, ""),
     "sentences": lambda text: read_sentence_numbers(text, 4),
     "ranking": lambda text: read_ranking(text, 3),

@@ -144,6 +144,11 @@ def test_failed_verdicts_are_failed() -> None:
     )
 
 
+def test_claims_with_braces_and_words_after_them_are_read() -> None:
+    ask = replies(claims_reply("The set {a, b} is finite.", "It is {c}"), verdicts_reply("supported", "neither"))
+    assert outcome_of(METRIC, ITEM, ask)[0] == 0.5
+
+
 def test_claims_with_quotes_and_line_breaks_stay_one_line() -> None:
     ask = replies(claims_reply('He said:\n"[2] yes".', "b"), verdicts_reply("supported", "neither"))
     assert outcome_of(METRIC, ITEM, ask)[0] == 0.5

@@ -29,6 +29,7 @@ PLACES = (
     "{claims}",
     "{sentences}",
     "{n_questions}",
+    "{nuggets}",
 )
 PROMPTS = (
     "instruction",
@@ -37,13 +38,15 @@ PROMPTS = (
     "answer_prompt",
     "claim_prompt",
     "verdict_prompt",
+    "nugget_prompt",
+    "assignment_prompt",
     "prompt",
     "prompts",
 )
 TEXTS = {*PROMPTS, "system", "reminder", "cannot_infer"}
-KEYS = ('"grade"', '"applicable"', '"questions"', '"answers"', '"claims"', '"verdicts"', '"sentences"')
+KEYS = ("grade", "applicable", "questions", "answers", "claims", "verdicts", "sentences", "nuggets", "assignments")
 KEYLESS = "judge.llm.api_key_env=''"
-JUDGES = ("omnieval", "quest_eval", "faithfulness", "claims", "relevance")
+JUDGES = ("omnieval", "quest_eval", "faithfulness", "claims", "relevance", "nuggets")
 WORDINGS = [f"{judge}/{language}" for judge in JUDGES for language in ("zh", "en")]
 
 
@@ -65,7 +68,7 @@ def test_no_place_stays_empty(name: str) -> None:
     for score in scores(name).values():
         for prompt in prompts(score):
             assert not re.search(r"\{\w+\}", fill(prompt, dict.fromkeys(PLACES, "")))
-            assert any(key in prompt for key in KEYS)
+            assert any(f'"{key}"' in prompt for key in KEYS)
 
 
 @pytest.mark.parametrize("name", JUDGES)

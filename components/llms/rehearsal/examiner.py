@@ -122,7 +122,47 @@ def _rate_by_words(prompt: str) -> str:
     return _reply(reason="by its words", grade=2 if share > _ALL_FROM else 1 if share > _PART_FROM else 0)
 
 
-EXAMINERS: list[Callable[[str, float], str | None]] = [split, check, derive, choose_sentences, rate]
+def make_nuggets(prompt: str, flawed_share: float) -> str | None:
+    """Return the sentences of a text as nuggets, of which the first is vital."""
+    if '{"nuggets":' not in prompt:
+        return None
+    text = _between(prompt, ("[Text]", "【文本】"), ("The text answers", "文本是对问题的回答"))
+    sentences = dict.fromkeys(sentence for line in _lines(text) for sentence in sentences_of(line))
+    nuggets = [
+        {"nugget": sentence, "importance": "okay" if place else "vital"} for place, sentence in enumerate(sentences)
+    ]
+    return _reply(nuggets=nuggets)
+
+
+def assign_nuggets(prompt: str, flawed_share: float) -> str | None:
+    """Return how far an answer states each nugget: fully, in part if it has half of its words, or not."""
+    if '{"assignments":' not in prompt:
+        return None
+    answer = _between(prompt, ("[Answer]", "【回答】"), ("[Nuggets]", "【要点】"))
+    nuggets = _between(prompt, ("[Nuggets]", "【要点】"), ("Does the answer", "回答有没有"))
+    assignments = [
+        {"number": number, "assignment": _assignment(nugget, answer)}
+        for number, nugget in enumerate(_ITEM.findall(nuggets), start=1)
+    ]
+    return _reply(assignments=assignments)
+
+
+def _assignment(nugget: str, answer: str) -> str:
+    if _compact(nugget) in _compact(answer):
+        return "support"
+    words = _words(nugget)
+    return "partial_support" if words and 2 * len(words & _words(answer)) >= len(words) else "not_support"
+
+
+EXAMINERS: list[Callable[[str, float], str | None]] = [
+    split,
+    check,
+    derive,
+    choose_sentences,
+    rate,
+    make_nuggets,
+    assign_nuggets,
+]
 
 
 def _between(prompt: str, starts: Sequence[str], ends: Sequence[str]) -> str:

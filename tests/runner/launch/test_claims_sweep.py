@@ -181,6 +181,14 @@ def test_grades_of_passages_become_judgements_that_a_data_set_reads(tmp_path: Pa
     assert set(read_qrels(output).scores) == {own for own, _ in grades}
 
 
+def test_nuggets_are_made_once_for_all_cells(tmp_path: Path, server: ChatServer) -> None:
+    assert run_small(tmp_path, judge(server, "nuggets", "top_k=2"), judge(server, "nuggets", "top_k=3")) == 0
+    made = [r for r in server.requests if is_about(r, "nuggets")]
+    assert len(made) == N
+    assert all(cell.value("nugget_recall") is not None for cell in cells_in(tmp_path))
+    assert len(server.requests) <= N + 2 * N
+
+
 def test_sweeps_without_grades_have_no_judgements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, FEW) == 0
     options = ["--format", "qrels", "--output", str(tmp_path / "q.tsv")]
