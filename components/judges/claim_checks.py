@@ -115,7 +115,8 @@ class ClaimChecker:
             return list(self.entailment.verdicts(checks))
         parts = [self._parts(check) for check in checks]
         inquiries = [self._verdicts_on(part) for part in chain.from_iterable(parts)]
-        replies = iter(ask_until_readable(inquiries, ask, self.reminder, self.max_attempts))
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
         return [_joined(list(islice(replies, len(own)))) for own in parts]
 
     def _parts(self, check: Check) -> list[Check]:

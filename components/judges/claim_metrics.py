@@ -177,8 +177,8 @@ class ClaimMetrics:
     def _checks(self, task: "_Task") -> list[tuple[Comparison, Check]]:
         """Return the checks of a sample, in order of the passages."""
         item = task.item
-        passages = [(passage.text,) for passage in item.passages]
-        texts = {
+        passages: list[tuple[str, ...]] = [(passage.text,) for passage in item.passages]
+        texts: dict[Comparison, list[tuple[str, ...]]] = {
             Comparison.ANSWER_BY_REFERENCE: [item.sample.references] if _text_of_references(item.sample) else [],
             Comparison.REFERENCE_BY_ANSWER: [(item.answer,)] if item.answer.strip() else [],
             Comparison.ANSWER_BY_PASSAGE: passages,
@@ -250,13 +250,12 @@ class _Task:
         covered = found[Comparison.REFERENCE_BY_ANSWER]
         if covers_nothing and not self.item.answer.strip():
             covered = [[False] * len(self.of_reference)]
-        return ClaimVerdicts(
-            *((own[0] if own else []) for own in (found[Comparison.ANSWER_BY_REFERENCE], covered)),
-            *(
-                list(zip(*found[comparison], strict=True))
-                for comparison in (Comparison.ANSWER_BY_PASSAGE, Comparison.REFERENCE_BY_PASSAGE)
-            ),
+        right = found[Comparison.ANSWER_BY_REFERENCE]
+        by_passage = (
+            list(zip(*found[comparison], strict=True))
+            for comparison in (Comparison.ANSWER_BY_PASSAGE, Comparison.REFERENCE_BY_PASSAGE)
         )
+        return ClaimVerdicts(right[0] if right else [], covered[0] if covered else [], *by_passage)
 
     def remark(self, verdicts: ClaimVerdicts) -> str:
         """Return a line per claim: of the answer whether it is right, of the reference whether the answer covers it,

@@ -82,7 +82,8 @@ class ContextPrecision:
         missing = [self._missing(item) for item in judged]
         inquiries = [[] if lacks else self._inquiries(item) for item, lacks in zip(judged, missing, strict=True)]
         flat = list(chain.from_iterable(inquiries))
-        replies = iter(ask_until_readable(flat, ask, self.reminder, self.max_attempts))
+        read = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
         outcomes = [
             (ScoreState.NOT_APPLICABLE, lacks) if lacks else _outcome(list(islice(replies, len(asked))))
             for lacks, asked in zip(missing, inquiries, strict=True)

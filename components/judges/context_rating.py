@@ -77,7 +77,8 @@ class ContextRating:
             if item.passages
             for number, prompt in enumerate(self.prompts, start=1)
         ]
-        replies = iter(ask_until_readable(inquiries, ask, self.reminder, self.max_attempts))
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
         outcomes = [
             _outcome([next(replies) for _ in self.prompts])
             if item.passages

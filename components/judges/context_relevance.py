@@ -73,7 +73,8 @@ class ContextRelevance:
             tuple(sentence for passage in item.passages for sentence in sentences_of(passage.text)) for item in judged
         ]
         inquiries = [self._inquiry(item, own) for item, own in zip(judged, sentences, strict=True) if own]
-        replies = iter(ask_until_readable(inquiries, ask, self.reminder, self.max_attempts))
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
         outcomes = [
             _outcome(next(replies), own) if own else (ScoreState.NOT_APPLICABLE, "no passages") for own in sentences
         ]

@@ -151,7 +151,8 @@ class Nuggets:
             for item, own, asked in zip(judged, known, is_asked, strict=True)
             if asked
         ]
-        replies = iter(ask_until_readable(inquiries, ask, self.reminder, self.max_attempts))
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
         outcomes = [_outcome(own, next(replies) if asked else None) for own, asked in zip(known, is_asked, strict=True)]
         scores = {name: mean_scores([values[name] for values, _ in outcomes]) for name in _NAMES}
         return Judgements(scores, [remark for _, remark in outcomes])

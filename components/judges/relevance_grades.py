@@ -76,7 +76,8 @@ class RelevanceGrades:
         """Return the three values of each sample. The remarks are the grades with the judge's reasons."""
         inquiries = [self._inquiries(item) for item in judged]
         flat = list(chain.from_iterable(inquiries))
-        replies = iter(ask_until_readable(flat, ask, self.reminder, self.max_attempts))
+        read = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
         outcomes = [self._outcome(list(islice(replies, len(own)))) for own in inquiries]
         scores = {name: mean_scores([values[n] for values, _ in outcomes]) for n, name in enumerate(_NAMES)}
         return Judgements(scores, [remark for _, remark in outcomes])
