@@ -1,4 +1,4 @@
-"""python -m runner.export_rankings: writes the rankings of a cell as a TREC run or a FinanceRAG submission."""
+"""python -m runner.export_rankings: writes the rankings of a cell, or a judge's relevance judgements, to a file."""
 
 if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
@@ -16,7 +16,13 @@ from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted import add_option
 from runner.results import CellResult
 from runner.results.loaded_sweep import LoadedSweep, load
-from runner.results.ranking_formats import RankingFormat, financerag_lines, read_rankings, trec_lines
+from runner.results.ranking_formats import (
+    RankingFormat,
+    financerag_lines,
+    qrels_lines,
+    read_rankings,
+    trec_lines,
+)
 from runner.results.scored_samples import require_own_samples
 
 _DEPTH_OF_SUBMISSIONS = 10  # submissions are scored by NDCG@10
@@ -29,6 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.depth is not None and options.depth < 1:
             raise ConfigError(f"--depth: got {options.depth}, expected at least 1 document per question")
         sweep = load(options.sweep)
+        if options.format is RankingFormat.QRELS:
+            return _export_judgements(sweep, options)
         cell = _cell(sweep, options.cell)
         require_own_samples(cell, sweep.folder_of(cell))
         rankings = read_rankings(sweep.folder_of(cell))
@@ -50,15 +58,27 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _export_judgements(sweep: LoadedSweep, options: argparse.Namespace) -> int:
+    """Export the grades of all cells, or of one, as relevance judgements."""
+    cells = [sweep.cell(options.cell)] if options.cell else [cell for cell in sweep.cells if cell.metrics]
+    for cell in cells:
+        if (order := cell.config["context"].get("order", "best_first")) != "best_first":
+            raise DataError(f"{cell.cell_id}: has context.order={order}; --format qrels needs best_first")
+    lines = list(qrels_lines(sweep.folder_of(cell) for cell in cells))
+    write_lines(options.output, lines)
+    print(f"wrote {len(lines) - 1:,} judgement(s) of {len(cells)} cell(s) to {options.output}")
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.export_rankings",
-        description="Writes the rankings of a cell as a TREC run or a FinanceRAG submission.",
+        description="Writes the rankings of a cell as a TREC run or a FinanceRAG submission, or a judge's grades.",
         example="python -m runner.export_rankings latest --cell best --format trec --output run.txt",
         page="docs/results.md",
     )
     parser.add_argument("sweep", help=SWEEP)
-    parser.add_argument("--cell", help=f"{CELL} (default: the only cell)")
+    parser.add_argument("--cell", help=f"{CELL} (default: the only cell; qrels: all)")
     parser.add_argument(
         "--format", type=RankingFormat, choices=list(RankingFormat), required=True, help="format of the file"
     )

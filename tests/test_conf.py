@@ -53,7 +53,8 @@ NEEDED = {
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{
         f"judge/{name}.yaml": ["judge.llm.model=a-model"]
-        for name in ("omnieval", "omnieval_en", "omnieval_zh", "quest_eval", "quest_eval_en", "quest_eval_zh")
+        for name in ("omnieval", "quest_eval", "faithfulness", "claims", "relevance", "nuggets")
+        for name in (name, f"{name}_en", f"{name}_zh")
     },
 }
 LEFT_OPEN = {'model: ""': "model=owner/name", 'revision: ""': f"revision={'0' * 40}"}

@@ -16,8 +16,9 @@ from components.forensics.stages import EvidenceStage
 def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.DataFrame":
     """Return a row per sample, in the order of `samples.parquet`.
 
-    The columns are id, subset, topic, task, stage, outcome, failure ("" without a failure), is_uncertain (bool), doubts
-    (the reason for it, or "") and rank_needed (Int64). `rank_needed` is the rank down to which the hits contain the
+    The columns are id, subset, topic, task, stage, outcome, failure ("" without a failure), rule, is_uncertain (bool),
+    doubts (the reason for it, or "") and rank_needed (Int64). `rule` is "claims" or "characters" if the failure says
+    where a wrong answer comes from, else "". `rank_needed` is the rank down to which the hits contain the
     evidence; it is missing if all of them together do not.
 
     `theta` is the share of a gold unit's characters that counts as enough of it. Raises DataError for a cell without a
@@ -35,6 +36,7 @@ def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.
             "stage": [own.verdict.stage.value for own in found],
             "outcome": [own.verdict.outcome.value for own in found],
             "failure": [own.verdict.failure.value for own in found],
+            "rule": [own.verdict.rule.value if own.verdict.rule else "" for own in found],
             "is_uncertain": [bool(own.verdict.doubts) for own in found],
             "doubts": ["; ".join(own.verdict.doubts) for own in found],
             "rank_needed": pd.array([own.verdict.rank_needed for own in found], dtype="Int64"),

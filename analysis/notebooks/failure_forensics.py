@@ -66,6 +66,7 @@ REMEDIES = {
     "in_part": "a larger top_k, or gold that names the sentences that matter",
     "dropped": "a larger budget, or shorter chunks",
     "distracted": "fewer passages, or a reranker",
+    "invented": "a prompt that forbids outside knowledge, or another model",
     "unused": "another prompt or model",
     "wrong_with_evidence": "another prompt or model",
     "partly": "another prompt or model",

@@ -42,6 +42,7 @@ _TABLE = (
     ("ranked_low", "ranked below top_k", "the gold was found, but ranked too low", "#bd5510"),
     ("dropped", "dropped from the prompt", "the gold was within top_k, but the prompt was full", "#806500"),
     ("distracted", "answered from another passage", "the gold was in the prompt, the answer is not from it", "#d3a51f"),
+    ("invented", "claims from nowhere", "the gold was in the prompt, no passage supports some claim", "#8e2f6b"),
     ("unused", "gold in the prompt, not used", "no part of the answer comes from the gold", "#c9b79c"),
     ("wrong_with_evidence", "gold used, still wrong", "the gold was in the prompt and used", "#66758a"),
     ("partly", "partly right", "states part of the reference", "#8fb8d0"),

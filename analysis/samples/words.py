@@ -3,6 +3,7 @@
 from analysis.samples.story import FoundUnit, GoldText, ShownHit, StorySide
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
+from components.forensics.sources import Rule
 from components.forensics.stages import EvidenceStage
 
 LONGEST = 1200
@@ -19,6 +20,7 @@ _EXPLAINED = {
     Failure.RANKED_LOW: "ranked_low: the evidence was found, below top_k",
     Failure.DROPPED: "dropped: the evidence was among the first top_k, and did not fit into the context",
     Failure.DISTRACTED: "distracted: the evidence was in the prompt, the answer follows other passages",
+    Failure.INVENTED: "invented: the evidence was in the prompt, the answer has claims that no passage supports",
     Failure.UNUSED: "unused: the evidence was in the prompt, the answer takes nothing from it",
     Failure.WRONG_WITH_EVIDENCE: "wrong_with_evidence: the evidence was in the prompt",
     Failure.PARTLY: "partly: the evidence was in the prompt, the answer gives a part of the reference",
@@ -30,6 +32,9 @@ _EXPLAINED = {
     Failure.EMPTY: "empty",
     Failure.ERROR: "error: the request failed",
 }
+
+_BY_CLAIMS = {Failure.DISTRACTED: "distracted: the passages support every claim of the answer, and it is wrong"}
+"""Wording of classes that a judge's verdicts on claims define."""
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
@@ -46,6 +51,9 @@ def verdict_line(side: StorySide) -> str:
     if verdict.failure in (Failure.RANKED_LOW, Failure.CUT, Failure.IN_PART):
         rank = verdict.rank_needed
         parts[0] += f" (all of it would need rank {rank})" if rank else " (all hits together lack some of it)"
+    if verdict.rule:
+        parts[0] = _BY_CLAIMS.get(verdict.failure, parts[0]) if verdict.rule is Rule.CLAIMS else parts[0]
+        parts.append(f"by its {verdict.rule}")
     if verdict.stage.value != verdict.failure.value:
         parts.append(f"stage {verdict.stage}")
     if verdict.outcome.value != verdict.failure.value:

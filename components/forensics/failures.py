@@ -13,7 +13,7 @@ class Failure(StrEnum):
     - names of stages: the evidence was lost there;
     - ERROR, EMPTY, REFUSED, TRUNCATED: the way in which the answer ended, with or without evidence. A refusal in words
       is a failure only if the evidence is in the prompt. Otherwise it is honest;
-    - DISTRACTED, UNUSED, WRONG_WITH_EVIDENCE, PARTLY, LOW: failures with the evidence in the prompt;
+    - DISTRACTED, INVENTED, UNUSED, WRONG_WITH_EVIDENCE, PARTLY, LOW: failures with the evidence in the prompt;
     - UNEXPLAINED: an answer that is not right, if the sample names no evidence or the cell retrieves nothing;
     - FALSE_ANSWER: an answer to an unanswerable question.
     """
@@ -26,6 +26,7 @@ class Failure(StrEnum):
     RANKED_LOW = "ranked_low"
     DROPPED = "dropped"
     DISTRACTED = "distracted"
+    INVENTED = "invented"
     UNUSED = "unused"
     WRONG_WITH_EVIDENCE = "wrong_with_evidence"
     PARTLY = "partly"

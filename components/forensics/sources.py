@@ -1,4 +1,4 @@
-"""Passages that an answer was taken from, identified by runs of characters that both contain."""
+"""The origin of an answer: by a judge's verdicts on its claims, or by runs of characters that passages contain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,23 @@ DISTRACTED_FROM, UNUSED_BELOW = 0.3, 0.1
 class Use(StrEnum):
     """The use that a wrong answer made of the evidence in its prompt.
 
-    - DISTRACTED: it follows other passages;
+    - DISTRACTED: it follows other passages; of a judged answer, all of its claims are in the prompt;
+    - INVENTED: some claim of a judged answer is in no passage;
     - UNUSED: it took nothing from the evidence;
     - WRONG_WITH_EVIDENCE: it used the evidence, but is wrong.
     """
 
     DISTRACTED = "distracted"
+    INVENTED = "invented"
     UNUSED = "unused"
     WRONG_WITH_EVIDENCE = "wrong_with_evidence"
+
+
+class Rule(StrEnum):
+    """The rule by which the use of the evidence was found: a judge's verdicts on claims, or shared characters."""
+
+    CLAIMS = "claims"
+    CHARACTERS = "characters"
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,11 @@ def use_of(shares: Shares) -> Use:
     if shares.others >= DISTRACTED_FROM and shares.others > shares.gold:
         return Use.DISTRACTED
     return Use.UNUSED if shares.gold < UNUSED_BELOW else Use.WRONG_WITH_EVIDENCE
+
+
+def use_of_claims(faithfulness: float) -> Use:
+    """Return the use of the evidence by the share of the answer's claims that the passages support."""
+    return Use.DISTRACTED if faithfulness == 1.0 else Use.INVENTED
 
 
 def shares_of(answer: str, gold: Sequence[str], others: Sequence[str]) -> Shares:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from components.forensics.failures import Failure, failure_of
 from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
-from components.forensics.sources import RUN, Use, shares_of, use_of
+from components.forensics.sources import RUN, Rule, Use, shares_of, use_of, use_of_claims
 from components.forensics.stages import BROKEN, THETA, EvidenceStage, FoundPiece, GoldUnit, SampleStage, stage_of
 from components.json_value import Json
 from components.records import AnswerState, Kind
@@ -23,6 +23,9 @@ COLUMNS = (
 )
 """Columns of the table of samples that determine a verdict."""
 
+FAITHFULNESS = "score/faithfulness"
+"""Column of a judge's scores: the share of an answer's claims that the passages in its prompt support."""
+
 
 @dataclass(frozen=True)
 class PromptTexts:
@@ -37,7 +40,8 @@ class Verdict:
     """The verdict on one sample.
 
     `doubts` say why the class is uncertain; they are empty if it is certain. `rank_needed` is the rank down to which
-    the hits contain enough of all evidence, None if all hits together do not.
+    the hits contain enough of all evidence, None if all hits together do not. `rule` is the rule that found where a
+    wrong answer comes from, None if that was not the question.
     """
 
     stage: EvidenceStage
@@ -45,25 +49,35 @@ class Verdict:
     failure: Failure
     rank_needed: int | None
     doubts: tuple[str, ...]
+    rule: Rule | None = None
 
 
 @dataclass(frozen=True)
 class Examined:
-    """A sample with known stage and outcome. Its verdict may also need the texts of its prompt."""
+    """A sample with known stage and outcome. Its verdict may also need the texts of its prompt.
+
+    `faithfulness` is the share of the answer's claims that the passages support, None if no judge said so.
+    """
 
     sample: AnsweredSample
     stage: SampleStage
     judged: JudgedOutcome
+    faithfulness: float | None = None
 
     @property
     def needs_texts(self) -> bool:
-        """True if the verdict depends on the source of the answer: it is wrong, and the evidence was in the prompt."""
+        """True if the verdict depends on the source of the answer, and no judge has checked its claims."""
+        return self._needs_source and self.faithfulness is None
+
+    @property
+    def _needs_source(self) -> bool:
+        """True if the answer is wrong, and the evidence was in the prompt."""
         is_wrong = self.judged.outcome is Outcome.WRONG and self.sample.answerable
         return is_wrong and self.stage.stage is EvidenceStage.IN_CONTEXT
 
     def verdict(self, texts: PromptTexts | None = None) -> Verdict:
         """Return the verdict. If it needs `texts` and they are None, the answer counts as WRONG_WITH_EVIDENCE."""
-        use, doubt = self._use(texts) if self.needs_texts else (None, "")
+        use, doubt = self._use(texts) if self._needs_source else (None, "")
         failure = failure_of(
             self.stage.stage,
             self.judged.outcome,
@@ -75,9 +89,22 @@ class Examined:
         if failure is Failure.IN_PART and not stage_doubt:
             stage_doubt = "long gold"
         doubts = dict.fromkeys(filter(None, (stage_doubt, self.judged.doubt, doubt)))
-        return Verdict(self.stage.stage, self.judged.outcome, failure, self.stage.rank_needed, tuple(doubts))
+        return Verdict(
+            self.stage.stage,
+            self.judged.outcome,
+            failure,
+            self.stage.rank_needed,
+            tuple(doubts),
+            self._rule if use and failure.value == use.value else None,
+        )
+
+    @property
+    def _rule(self) -> Rule:
+        return Rule.CHARACTERS if self.faithfulness is None else Rule.CLAIMS
 
     def _use(self, texts: PromptTexts | None) -> tuple[Use, str]:
+        if self.faithfulness is not None:
+            return use_of_claims(self.faithfulness), ""
         if texts is None:
             return Use.WRONG_WITH_EVIDENCE, "texts not stored"
         is_short = len("".join(self.sample.answer.split())) < RUN
@@ -93,7 +120,7 @@ def examine(
     """Return the stage and the outcome of a row of the table of samples, which has `COLUMNS`.
 
     `score` and `low_below` are as in `AnsweredSample`. A CUT sample also needs the column `retrieved`, to decide if its
-    gold is longer than a chunk.
+    gold is longer than a chunk. `FAITHFULNESS` is read if it is there.
     """
     sample = AnsweredSample(
         Kind(row["kind"]),
@@ -111,7 +138,7 @@ def examine(
     stage = (
         stage_of(_units(row), top_k, theta, longest) if is_searched else SampleStage(EvidenceStage.NOT_SEARCHED, None)
     )
-    return Examined(sample, stage, outcome_of(sample))
+    return Examined(sample, stage, outcome_of(sample), row.get(FAITHFULNESS))
 
 
 def _longest_hit(hits: Sequence[Mapping[str, Json]] | None) -> int | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+from components.directions import direction_of
 from components.errors import ConfigError
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
 from components.records import Sample
@@ -145,7 +146,7 @@ def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
     if not named:
         return []
     computed = {name: metric for cell in cells for name, metric in cell.computed_metrics.items()}
-    directions = {name: metric.larger_is_better for name, metric in computed.items()}
+    directions = {name: direction_of(metric, name) for name, metric in computed.items()}
     if directions.get(named) is not None:
         return []
     if named in directions:

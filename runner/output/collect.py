@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from components.clusters import Groups
+from components.directions import direction_of
 from components.json_value import Json
 from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
@@ -132,7 +133,7 @@ def with_answers(batched_s: float, answers: Mapping[str, float]) -> dict[str, fl
 
 def _directions(cell: PlannedCell) -> dict[str, bool | None]:
     """Return by metric whether larger values are better; None where neither direction is."""
-    return {name: metric.larger_is_better for name, metric in cell.request.cell.computed_metrics.items()}
+    return {name: direction_of(metric, name) for name, metric in cell.request.cell.computed_metrics.items()}
 
 
 def _custom_metrics(cell: PlannedCell) -> tuple[str, ...]:

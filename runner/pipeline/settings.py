@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
+from components.judges.claim_checks import Entailment
 from components.metrics.interval import Intervals
 from components.protocols import (
     LLM,
@@ -89,10 +90,14 @@ class MetricSettings:
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """Metrics that ask a language model. Each has a field `llm`, for which `llm` here is the shared model."""
+    """Metrics that ask a language model. Each has a field `llm`, for which `llm` here is the shared model.
+
+    `entailment` is the shared model of metrics of claims that check claims without a language model.
+    """
 
     llm: LLM | None
     scores: Mapping[str, JudgedMetric]
+    entailment: Entailment | None = None
 
     def check(self) -> list[str]:
         """Return errors: metrics that two judges compute, and names that no file can have."""

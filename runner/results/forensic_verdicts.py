@@ -11,7 +11,7 @@ import numpy as np
 from components.errors import DataError
 from components.forensics.outcomes import RELATIVE_KINDS
 from components.forensics.stages import THETA, EvidenceStage
-from components.forensics.verdicts import COLUMNS, Examined, PromptTexts, Verdict, examine
+from components.forensics.verdicts import COLUMNS, FAITHFULNESS, Examined, PromptTexts, Verdict, examine
 from components.json_value import Json
 from runner.results.cell_result import CellResult
 from runner.results.hit_texts import corpus_texts, read_hits, texts_of
@@ -43,7 +43,8 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
     folder = sweep.folder_of(cell)
     metric = metric_of_long_texts(sweep.cells)
     scored = [f"score/{metric}"] if cell.value(metric) is not None else []
-    rows = _read(folder, ["id", "subset", "topic", "task", *COLUMNS, *scored])
+    judged = [FAITHFULNESS] if cell.value(FAITHFULNESS.removeprefix("score/")) is not None else []
+    rows = _read(folder, ["id", "subset", "topic", "task", *COLUMNS, *scored, *judged])
     valued = tuple(sweep.folder_of(own) for own in sweep.cells if own.value(metric) is not None)
     low_below = _lower_quartiles(valued, metric) if scored else {}
     top_k = top_k_of(cell)

@@ -15,6 +15,8 @@ COVERAGE, TOKENS_METRIC = "passage_coverage", "context_tokens"
 
 HEADLINES = (
     "accuracy",
+    "overall_f1",
+    "nugget_recall",
     "rouge_l",
     "f1",
     "contains_all",
@@ -26,6 +28,11 @@ HEADLINES = (
     "bleu",
     "quest_eval_recall",
     "completeness",
+    "faithfulness",
+    "answer_relevancy",
+    "claim_recall",
+    "context_recall",
+    "umbrela_ndcg",
     "ndcg@10",
     "mrr",
     "recall@10",

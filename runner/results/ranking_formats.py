@@ -1,6 +1,7 @@
 """Rankings of documents from a cell's hits, and their file formats."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,16 +10,19 @@ import numpy as np
 
 from components.errors import DataError
 from components.json_value import Json
-from runner.results.samples_file import read_samples
+from components.records import ScoreState
+from runner.results.samples_file import columns_of, read_samples
 
 
 class RankingFormat(StrEnum):
-    """File format: a TREC run for trec_eval, or a submission to the FinanceRAG challenge, whose ids lack the set's
-    name.
+    """File format: a TREC run for trec_eval, a submission to the FinanceRAG challenge, or BEIR's relevance judgements.
+
+    The ids of a submission lack the set's name.
     """
 
     TREC = "trec"
     FINANCERAG = "financerag"
+    QRELS = "qrels"
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,40 @@ def financerag_lines(rankings: Sequence[SampleRanking], depth: int | None) -> It
             yield f"{ranking.sample_id.removeprefix(prefix)},{document.removeprefix(prefix)}"
 
 
+GRADES = "judge/relevance_grades"
+"""Column with a line per passage, in the order of the prompt, which begins with its grade."""
+_GRADE = re.compile(r"^([0-3]): ", re.MULTILINE)
+
+
+def qrels_lines(cell_folders: Iterable[Path]) -> Iterator[str]:
+    """Yield a header and lines `query document grade`, separated by tabs, from the grades of `judge=relevance`.
+
+    Several cells form one pool. A document has the highest grade of its passages. Samples without grades are left out.
+    Raises DataError for a cell without grades, and for passages that are not the first hits in their order.
+    """
+    grades: dict[tuple[str, str], int] = {}
+    for folder in cell_folders:
+        if GRADES not in columns_of(folder):
+            raise DataError(
+                f"{folder.name}: has no grades of passages; --format qrels is for sweeps with judge=relevance"
+            )
+        for row in read_samples(folder, ["id", "retrieved", GRADES, "score_state/umbrela_relevance"]):
+            if row["score_state/umbrela_relevance"] != ScoreState.VALUE:
+                continue
+            found = list(map(int, _GRADE.findall(row[GRADES])))
+            shown = {hit["rank"]: hit["document_id"] for hit in row["retrieved"] if hit["in_context"]}
+            if len(shown) != len(found):
+                raise DataError(
+                    f"{folder.name}: sample {row['id']!r} has {len(found)} graded passages and {len(shown)} hits in "
+                    "its prompt; --format qrels needs passages that are single hits (context.merge=false)"
+                )
+            for document, grade in zip(shown.values(), found, strict=True):
+                grades[row["id"], document] = max(grade, grades.get((row["id"], document), 0))
+    yield "query-id\tcorpus-id\tscore"
+    yield from (f"{_word(sample)}\t{_word(document)}\t{grade}" for (sample, document), grade in grades.items())
+
+
 def _word(text: str) -> str:
     if text.split() != [text]:
-        raise DataError(f"{text!r}: the TREC format allows no empty id and no white space in ids")
+        raise DataError(f"{text!r}: the format allows no empty id and no white space in ids")
     return text

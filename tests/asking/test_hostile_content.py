@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from components.asking.reply import flag, json_values, read_object, whole_number
+from components.judges.answer_relevancy import read_derived
+from components.judges.claim_replies import read_claims, read_verdicts
+from components.judges.context_relevance import read_sentence_numbers
 from components.judges.graded_replies import read_applicability, read_verdict
+from components.judges.nuggets import read_assignments, read_nuggets
 from components.judges.quest_eval_inquiries import read_answers, read_questions
 from components.rerankers.listwise import read_ranking
 
 GOOD = '{"reason": "because", "grade": 2, "questions": ["a", "b"], "answers": ["x"], "ranking": [1, 2, 3]}'
-NAMES = ("grade", "applicable", "questions", "answers", "ranking")
+NAMES = ("grade", "applicable", "questions", "answers", "ranking", "claims", "verdicts", "sentences")
 VALUES = ("null", "[null]", "[[1]]", '{"a": 1}', '"x"', "[{}]", "[5]", "NaN", "-Infinity", "1e999", '[{"answer": [1]}]')
 SIGNS = [
     "{",
@@ -48,6 +52,12 @@ READERS: dict[str, Callable[[str], object]] = {
     "applicability": read_applicability,
     "questions": read_questions,
     "answers": lambda text: read_answers(text, 2),
+    "claims": lambda text: read_claims(text, ""),
+    "verdicts": lambda text: read_verdicts(text, 2),
+    "nuggets": lambda text: read_nuggets(text, ""),
+    "assignments": lambda text: read_assignments(text, 2),
+    "derived": lambda text: read_derived(text, 2, ""),
+    "sentences": lambda text: read_sentence_numbers(text, 4),
     "ranking": lambda text: read_ranking(text, 3),
 }
 

@@ -164,7 +164,7 @@ class JudgeContract(MetricContract):
     def test_failed_requests_are_failed_and_asked_once(self) -> None:
         good = self.judge(JUDGED)
         judgements, ask = self.judge_with(failed)
-        assert len(ask.calls) == 1
+        assert 1 <= len(ask.calls) <= getattr(self.metric, "n_rounds", 1)
         asked = {request.sample.id for request in ask.requests}
         for name, scores in judgements.scores.items():
             for item, state, before in zip(JUDGED, scores.states, good.scores[name].states, strict=True):
@@ -173,7 +173,7 @@ class JudgeContract(MetricContract):
     def test_unreadable_replies_are_requested_again_then_unparsable(self) -> None:
         judgements, ask = self.judge_with(lambda _: "I would rather not say.")
         max_attempts: int = self.metric.max_attempts  # type: ignore[attr-defined]
-        assert len(ask.calls) == max_attempts > 1
+        assert 1 < max_attempts <= len(ask.calls) <= max_attempts * getattr(self.metric, "n_rounds", 1)
         asked = {request.sample.id for request in ask.requests}
         for scores in judgements.scores.values():
             for item, state in zip(JUDGED, scores.states, strict=True):
@@ -185,7 +185,7 @@ class JudgeContract(MetricContract):
             return self.reply(request) if is_second else "?"
 
         judgements, ask = self.judge_with(script)
-        assert len(ask.calls) == 2
+        assert len(ask.calls) == 2 * getattr(self.metric, "n_rounds", 1)
         for name, scores in self.judge(JUDGED).scores.items():
             np.testing.assert_array_equal(judgements.scores[name].values, scores.values)
 

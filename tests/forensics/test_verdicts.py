@@ -6,6 +6,7 @@ import pytest
 
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
+from components.forensics.sources import Rule
 from components.forensics.stages import EvidenceStage
 from components.forensics.verdicts import PromptTexts, examine
 
@@ -70,6 +71,27 @@ def test_the_origin_of_a_wrong_answer_is_looked_up_in_the_prompt() -> None:
     assert examined.verdict(texts).failure is Failure.DISTRACTED
     assert examined.verdict(texts).doubts == ()
     assert not examine({**ROW, "answer": "Ada Stone"}, 2, None, None).needs_texts
+
+
+@pytest.mark.parametrize(
+    ("faithfulness", "failure"), [(1.0, Failure.DISTRACTED), (0.9, Failure.INVENTED), (0.0, Failure.INVENTED)]
+)
+def test_a_judges_claims_decide_the_origin_before_the_characters_do(faithfulness: float, failure: Failure) -> None:
+    examined = examine({**ROW, "score/faithfulness": faithfulness}, 2, None, None)
+    assert not examined.needs_texts
+    verdict = examined.verdict()
+    assert (verdict.failure, verdict.rule, verdict.doubts) == (failure, Rule.CLAIMS, ())
+
+
+def test_without_a_judges_value_the_characters_decide() -> None:
+    examined = examine({**ROW, "score/faithfulness": None}, 2, None, None)
+    verdict = examined.verdict(PromptTexts(["Nothing alike."], []))
+    assert (verdict.failure, verdict.rule) == (Failure.UNUSED, Rule.CHARACTERS)
+
+
+@pytest.mark.parametrize("changed", [{"answer": "Ada Stone"}, LOST, {"answer": "I do not know."}])
+def test_a_class_that_does_not_concern_the_origin_has_no_rule(changed: dict[str, Any]) -> None:
+    assert examine({**ROW, "score/faithfulness": 0.0, **changed}, 2, None, None).verdict().rule is None
 
 
 def test_a_short_answer_hardly_says_where_it_is_from() -> None:

@@ -1,6 +1,7 @@
 """The prompts in conf/judge: every place is filled, and the two languages ask for the same."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,11 @@ import pytest
 from omegaconf import OmegaConf
 
 import conf
+from components.judges.relevance_grades import GRADES
 from components.text.templates import fill
 from runner.launch.compose import compose_config
+from runner.pipeline.building import build_component
+from runner.pipeline.settings import JudgeSettings
 from tests.runner.sweeping import compose_job
 
 FOLDER = Path(conf.__file__).parent / "judge"
@@ -22,9 +26,28 @@ PLACES = (
     "{text}",
     "{questions}",
     "{cannot_infer}",
+    "{claims}",
+    "{sentences}",
+    "{n_questions}",
+    "{nuggets}",
 )
-PROMPTS = ("instruction", "applicability", "question_prompt", "answer_prompt")
+PROMPTS = (
+    "instruction",
+    "applicability",
+    "question_prompt",
+    "answer_prompt",
+    "claim_prompt",
+    "verdict_prompt",
+    "nugget_prompt",
+    "assignment_prompt",
+    "prompt",
+    "prompts",
+)
 TEXTS = {*PROMPTS, "system", "reminder", "cannot_infer"}
+KEYS = ("grade", "applicable", "questions", "answers", "claims", "verdicts", "sentences", "nuggets", "assignments")
+KEYLESS = "judge.llm.api_key_env=''"
+JUDGES = ("omnieval", "quest_eval", "faithfulness", "claims", "relevance", "nuggets")
+WORDINGS = [f"{judge}/{language}" for judge in JUDGES for language in ("zh", "en")]
 
 
 def scores(name: str) -> dict[str, Any]:
@@ -34,15 +57,21 @@ def scores(name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["omnieval/zh", "omnieval/en", "quest_eval/zh", "quest_eval/en"])
+def prompts(score: dict[str, Any], fields: Sequence[str] = PROMPTS) -> list[str]:
+    """The prompts of a score; a field may have several."""
+    found = [score.get(field) or [] for field in fields]
+    return [prompt for own in found for prompt in ([own] if isinstance(own, str) else own)]
+
+
+@pytest.mark.parametrize("name", WORDINGS)
 def test_no_place_stays_empty(name: str) -> None:
     for score in scores(name).values():
-        for prompt in filter(None, (score.get(field, "") for field in PROMPTS)):
+        for prompt in prompts(score):
             assert not re.search(r"\{\w+\}", fill(prompt, dict.fromkeys(PLACES, "")))
-            assert any(key in prompt for key in ('"grade"', '"applicable"', '"questions"', '"answers"'))
+            assert any(f'"{key}"' in prompt for key in KEYS)
 
 
-@pytest.mark.parametrize("name", ["omnieval", "quest_eval"])
+@pytest.mark.parametrize("name", JUDGES)
 def test_both_languages_ask_for_the_same(name: str) -> None:
     chinese, english = scores(f"{name}/zh"), scores(f"{name}/en")
     assert list(chinese) == list(english)
@@ -50,18 +79,19 @@ def test_both_languages_ask_for_the_same(name: str) -> None:
         assert {f: v for f, v in score.items() if f not in TEXTS} == {
             f: v for f, v in english[key].items() if f not in TEXTS
         }
-        for prompt in PROMPTS:
+        for field in PROMPTS:
             shown, shown_in_english = (
-                {place for place in PLACES if place in side.get(prompt, "")} for side in (score, english[key])
+                [{place for place in PLACES if place in prompt} for prompt in prompts(side, [field])]
+                for side in (score, english[key])
             )
-            assert shown == shown_in_english, (key, prompt)
+            assert shown == shown_in_english, (key, field)
 
 
 def composed(*overrides: str) -> Any:
     return compose_job(*overrides).config["judge"]["scores"]
 
 
-@pytest.mark.parametrize("name", ["omnieval", "quest_eval"])
+@pytest.mark.parametrize("name", JUDGES)
 class TestTheLanguage:
     def test_chooses_the_wording(self, name: str) -> None:
         """English for languages without a wording, which models understand with texts in any."""
@@ -102,8 +132,33 @@ def test_answers_are_compared_by_the_words_of_the_language() -> None:
     assert tokenizers["en"].endswith("PlainWords")
 
 
+@pytest.mark.parametrize("name", ["relevance/zh", "relevance/en"])
+def test_every_grade_of_relevance_is_defined(name: str) -> None:
+    (score,) = scores(name).values()
+    assert sorted(map(int, re.findall(r"^(\d)[：:]", score["prompt"], re.MULTILINE))) == list(GRADES)
+
+
 @pytest.mark.parametrize("name", ["omnieval/zh", "omnieval/en"])
 def test_every_grade_is_defined(name: str) -> None:
     for key, score in scores(name).items():
         defined = re.findall(r"^(-?\d+)[：:]", score["instruction"], re.MULTILINE)
         assert sorted(map(int, defined)) == sorted(score["grades"]), key
+
+
+def test_an_option_of_the_users_own_joins_two_judges(tmp_path: Path) -> None:
+    """The example in docs/judges.md."""
+    page = (FOLDER.parents[1] / "docs" / "judges.md").read_text(encoding="utf-8")
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "judge" / "both.yaml").write_text(page.split("# my_conf/judge/both.yaml")[1].split("```")[0], "utf-8")
+    config = compose_config([f"hydra.searchpath=[file://{tmp_path}]", "judge=both", "judge.llm.model=m", KEYLESS])
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge")
+    assert {"faithfulness", "context_recall", "overall_f1"} <= {
+        n for own in settings.scores.values() for n in own.names
+    }
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_judges_of_claims_share_their_wording_and_thus_their_replies(language: str) -> None:
+    faithfulness, claims = scores(f"faithfulness/{language}")["faithfulness"], scores(f"claims/{language}")["claims"]
+    shared = ("system", "claim_prompt", "verdict_prompt", "reminder", "max_claims", "one_by_one", "max_attempts")
+    assert {field: faithfulness[field] for field in shared} == {field: claims[field] for field in shared}

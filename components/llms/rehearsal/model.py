@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.llms.rehearsal.examiner import EXAMINERS
 from components.llms.rehearsal.readers import READERS
 from components.llms.rehearsal.writer import write
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 
-ROLES: list[Callable[[str, float], str | None]] = [*READERS, write]
+ROLES: list[Callable[[str, float], str | None]] = [*EXAMINERS, *READERS, write]
 """Functions that reply to a prompt, with a flaw in the given share of replies; None for a prompt of another role."""
 
 
@@ -21,8 +22,10 @@ ROLES: list[Callable[[str, float], str | None]] = [*READERS, write]
 class Rehearsal:
     """A stand-in that writes, reads, votes and inspects; see `components.llms.rehearsal.writer` for its questions.
 
-    A share of its replies has a deliberate flaw of one of many kinds, so that checks have something to reject. Requests
-    that do not come from `python -m runner.generate` fail.
+    It also plays the judges of claims and contexts; see `components.llms.rehearsal.examiner`.
+
+    A share of its replies has a deliberate flaw of one of many kinds, so that checks have something to reject. Other
+    requests fail.
     """
 
     flawed_share: float = 0.0

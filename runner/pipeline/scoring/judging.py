@@ -28,9 +28,11 @@ _JUDGED = {ScoreState.VALUE, ScoreState.UNPARSABLE, ScoreState.FAILED}
 def purpose_of(metric: JudgedMetric) -> str:
     """Return the purpose of a judge's requests, under which their replies are stored.
 
-    If the wording or the limits of a judge change, replies to unchanged requests remain valid.
+    If the wording or the limits of a judge change, replies to unchanged requests remain valid. Judges with a `purpose`
+    share the replies to equal requests.
     """
-    return f"judge {' '.join(metric.names)}"
+    shared: str | None = getattr(metric, "purpose", None)
+    return shared or f"judge {' '.join(metric.names)}"
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,14 @@ class JudgedScores(Stage[Scoring]):
         """Number of requests: the judge's number per sample, times the samples that it may judge."""
         n_judged = self.n_samples if self.judged.is_there else 0
         return n_judged * self.metric.n_requests_per_sample(self.n_passages)
+
+    @property
+    def n_rounds(self) -> int:
+        """Most requests that may follow a request whose reply is missing: all of a sample's, if the judge asks further
+        ones about the replies.
+        """
+        asks_again = getattr(self.metric, "n_rounds", 1) > 1
+        return self.metric.n_requests_per_sample(self.n_passages) if asks_again else 1
 
     def make(self, run: Run) -> Scoring:
         samples = run.read(self.samples).samples

@@ -58,7 +58,7 @@ def test_the_verdicts_on_a_sweep_are_a_table(planted: LoadedSweep) -> None:
     n_samples = len(found) // 2
     assert found["cell_id"].tolist() == [cell.cell_id for cell in planted.cells for _ in range(n_samples)]
     assert list(found.columns) == [
-        "cell_id", "id", "subset", "topic", "task", "stage", "outcome", "failure", "is_uncertain", "doubts",
+        "cell_id", "id", "subset", "topic", "task", "stage", "outcome", "failure", "rule", "is_uncertain", "doubts",
         "rank_needed",
     ]  # fmt: skip
     assert found["is_uncertain"].dtype == bool

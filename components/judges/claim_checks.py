@@ -1,0 +1,154 @@
+"""The two steps of all metrics of claims: a text is split into claims, and claims are checked against other texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Protocol
+
+from components.asking.templates import asked_question, chat, numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Verdict, read_claims, read_verdicts
+from components.limits import too_small
+from components.protocols import Ask, Component
+from components.records import Request, Sample, ScoreState
+from components.text.templates import fill, missing_places
+
+Claims = tuple[str, ...]
+Verdicts = tuple[Verdict, ...]
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A text to split into claims: an answer to the question of the sample, or its references. `name` identifies it."""
+
+    name: str
+    sample: Sample
+    text: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """Claims to check against texts together. `name` identifies the check within its sample."""
+
+    name: str
+    sample: Sample
+    claims: Claims
+    texts: tuple[str, ...]
+
+
+class Entailment(Component, Protocol):
+    """A model that decides without a language model whether texts support claims."""
+
+    def verdicts(self, checks: Sequence[Check]) -> list[Verdicts]:
+        """Return for each check one verdict per claim."""
+
+
+@dataclass(frozen=True)
+class ClaimExtractor:
+    """Splits texts into claims. `claim_prompt` has places for {question} and {text}.
+
+    A text with more than `max_claims` claims is UNPARSABLE. A reply that cannot be read is requested again with
+    `reminder`, up to `max_attempts` times in total.
+    """
+
+    system: str
+    claim_prompt: str
+    reminder: str
+    max_claims: int
+    max_attempts: int
+
+    def mistakes(self) -> list[str]:
+        """Return errors for missing places, and numbers below 1."""
+        places = missing_places("claim_prompt", self.claim_prompt, ("{question}", "{text}"))
+        return places + too_small(self, max_claims=1, max_attempts=1)
+
+    def claims(self, sources: Sequence[SourceText], ask: Ask) -> list[Claims | Unread]:
+        """Return the claims of each text, () if it states nothing."""
+        found = ask_until_readable(list(map(self._claims_of, sources)), ask, self.reminder, self.max_attempts)
+        return [claims if isinstance(claims, Unread) else self._limited(claims) for claims in found]
+
+    def _limited(self, claims: Claims) -> Claims | Unread:
+        if len(claims) <= self.max_claims:
+            return claims
+        reason = f"{len(claims)} claims, more than max_claims={self.max_claims}, the last one: {claims[-1]}"
+        return Unread(ScoreState.UNPARSABLE, f"cannot be read: {reason}")
+
+    def _claims_of(self, source: SourceText) -> Inquiry[Claims]:
+        values = {"{question}": asked_question(source.sample), "{text}": source.text}
+        messages = chat(self.system, fill(self.claim_prompt, values))
+        request = Request(f"{source.sample.id}#{source.name}", messages, source.sample, (), CLAIMS_SCHEMA)
+        return Inquiry(request, lambda reply: read_claims(reply, self.claim_prompt))
+
+
+@dataclass(frozen=True)
+class ClaimChecker:
+    """Decides whether texts support claims. `verdict_prompt` has places for {claims} and {passages}.
+
+    With `one_by_one`, each claim is checked in a request of its own. `entailment` checks claims in place of the
+    language model. A reply without exactly one verdict per claim is requested again with `reminder`, up to
+    `max_attempts` times in total.
+    """
+
+    system: str
+    verdict_prompt: str
+    reminder: str
+    max_claims: int
+    one_by_one: bool
+    max_attempts: int
+    entailment: Entailment | None
+
+    def mistakes(self) -> list[str]:
+        """Return errors for missing places, and numbers below 1."""
+        places = missing_places("verdict_prompt", self.verdict_prompt, ("{claims}", "{passages}"))
+        return places + too_small(self, max_claims=1, max_attempts=1)
+
+    @property
+    def n_requests_per_check(self) -> int:
+        """Most requests for one check."""
+        if self.entailment:
+            return 0
+        return self.max_claims if self.one_by_one else 1
+
+    def verdicts(self, checks: Sequence[Check], ask: Ask) -> list[Verdicts | Unread]:
+        """Return the verdicts of each check, one per claim; Unread if any of its claims has none."""
+        if self.entailment:
+            return list(self.entailment.verdicts(checks))
+        parts = [self._parts(check) for check in checks]
+        inquiries = [self._verdicts_on(part) for part in chain.from_iterable(parts)]
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
+        return [_joined(list(islice(replies, len(own)))) for own in parts]
+
+    def _parts(self, check: Check) -> list[Check]:
+        if not self.one_by_one:
+            return [check]
+        return [
+            replace(check, name=f"{check.name}.{number}", claims=(claim,))
+            for number, claim in enumerate(check.claims, start=1)
+        ]
+
+    def _verdicts_on(self, check: Check) -> Inquiry[Verdicts]:
+        values = {"{claims}": numbered(check.claims), "{passages}": numbered(check.texts)}
+        messages = chat(self.system, fill(self.verdict_prompt, values))
+        request = Request(f"{check.sample.id}#{check.name}", messages, check.sample, (), VERDICTS_SCHEMA)
+        return Inquiry(request, lambda reply: read_verdicts(reply, len(check.claims)))
+
+
+def worst_of(unread: Sequence[Unread]) -> Unread:
+    """Return a failed request if there is one, because it is worth repeating, else the first unreadable reply."""
+    return min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
+
+
+def _joined(replies: Sequence[Verdicts | Unread]) -> Verdicts | Unread:
+    unread = [reply for reply in replies if isinstance(reply, Unread)]
+    if unread:
+        return worst_of(unread)
+    return tuple(verdict for reply in replies if not isinstance(reply, Unread) for verdict in reply)
+
+
+def shown_verdicts(claims: Claims, verdicts: Verdicts) -> str:
+    """Return one line per claim for people to read: the verdict, the claim, and the reason."""
+    return "\n".join(
+        f"{verdict.support}: {claim}{f' ({verdict.reason})' if verdict.reason else ''}"
+        for claim, verdict in zip(claims, verdicts, strict=True)
+    )

@@ -1,0 +1,296 @@
+"""The metrics of RAGChecker: claims of the answer and of its reference, checked against each other and the passages."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.asking.templates import numbered
+from components.asking.until_readable import Unread
+from components.judges.claim_checks import (
+    Check,
+    ClaimChecker,
+    ClaimExtractor,
+    Claims,
+    Entailment,
+    SourceText,
+    Verdicts,
+    worst_of,
+)
+from components.judges.claim_scores import CLAIM_METRICS, ClaimVerdicts, Comparison, Value
+from components.judges.prepared import Prepared, prepared, prepared_for
+from components.limits import unknown_names
+from components.means import combine_mean, mean_scores
+from components.protocols import LLM, Ask, JudgePreparation
+from components.records import JudgeInput, Judgements, Sample, ScoreState
+from components.text.languages import languages_of_prompts
+
+_NEEDS_ANSWER_CLAIMS = {Comparison.ANSWER_BY_REFERENCE, Comparison.ANSWER_BY_PASSAGE}
+_NEEDS_REFERENCE_CLAIMS = {Comparison.REFERENCE_BY_ANSWER, Comparison.REFERENCE_BY_PASSAGE}
+_BY_PASSAGE = {Comparison.ANSWER_BY_PASSAGE, Comparison.REFERENCE_BY_PASSAGE}
+
+
+@dataclass(frozen=True)
+class ClaimMetrics:
+    """Metrics of claims: those in `use`, by their names in `CLAIM_METRICS`, whose functions define them.
+
+    Level: sample. Range: [0, 1], no unit. Larger is better, except for noise sensitivity and hallucination;
+    self-knowledge has no better direction. The claims of references are split once for all cells, those of an answer
+    once per answer. Each set of claims is then checked against the other text, and against each passage. Only
+    comparisons that `use` needs are made: without a metric of answers, cells with equal contexts share the judgement.
+
+    A metric is NOT_APPLICABLE if it would divide by zero: no references, no passages, or a text without a claim, such
+    as a refusal. An empty answer covers nothing: its overall recall and
+    F1 are 0. All metrics of a sample come from the same
+    replies: if one of its requests fails, or one reply stays unreadable or has more than `max_claims` claims, all of
+    them are FAILED or UNPARSABLE. Source: Ru et al. 2024, "RAGChecker", section 3. The published code counts a division
+    by zero as 0. See `ClaimExtractor` and `ClaimChecker` for the fields.
+    """
+
+    llm: LLM
+    system: str
+    claim_prompt: str
+    verdict_prompt: str
+    reminder: str
+    use: tuple[str, ...]
+    max_claims: int
+    one_by_one: bool
+    max_attempts: int
+    entailment: Entailment | None = None
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    purpose: ClassVar[str] = "judge claims"
+
+    def check(self) -> list[str]:
+        """Return errors for unknown names, missing places in prompts, and numbers below 1."""
+        mistakes = unknown_names(self.use, tuple(CLAIM_METRICS))
+        if not self.use or len(set(self.use)) < len(self.use):
+            mistakes.append(f"use: got {list(self.use)}, expected one or more names, each once")
+        return list(dict.fromkeys([*mistakes, *self._extractor.mistakes(), *self._checker.mistakes()]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in `use`."""
+        return self.use
+
+    @property
+    def directions(self) -> Mapping[str, bool | None]:
+        """True for each name of which larger values are better, False for smaller ones, None for neither."""
+        return {name: CLAIM_METRICS[name].larger_is_better for name in self.use}
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the texts that the prompts suit; () for any."""
+        return languages_of_prompts(self.system, self.claim_prompt, self.verdict_prompt)
+
+    @property
+    def reads_answers(self) -> bool:
+        """False if `use` has only metrics of the retriever."""
+        return self._comparisons != {Comparison.REFERENCE_BY_PASSAGE}
+
+    @property
+    def n_rounds_to_prepare(self) -> int:
+        """1 if the claims of references are needed, else 0."""
+        return int(bool(self._comparisons & _NEEDS_REFERENCE_CLAIMS))
+
+    @property
+    def n_rounds(self) -> int:
+        """2 if the claims of the answer are needed, else 1."""
+        return 1 + int(self._splits_answers)
+
+    def n_requests_per_sample(self, n_passages: int) -> int:
+        """Return 1 for the claims of the answer, and 1 for each comparison, by each passage where it is compared by
+        passage. With `one_by_one` there are as many as claims, with `entailment` none.
+        """
+        n_checks = sum(n_passages if own in _BY_PASSAGE else 1 for own in self._comparisons)
+        return int(self._splits_answers) + n_checks * self._checker.n_requests_per_check
+
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
+        """Return the claims of the references of each sample id, or the reason for their absence; {} if not needed."""
+        if not self.n_rounds_to_prepare:
+            return {}
+        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
+        sources = [SourceText("reference", sample, _text_of_references(sample)) for sample in samples]
+        sources = [source for source in sources if source.text]
+        for source, claims in zip(sources, self._extractor.claims(sources, ask), strict=True):
+            if isinstance(claims, Unread):
+                entry = prepared(claims.state, f"claims of the reference: {claims.reason}")
+            elif claims:
+                entry = prepared(ScoreState.VALUE, "", claims=list(claims))
+            else:
+                entry = prepared(ScoreState.NOT_APPLICABLE, "no claims in the reference")
+            preparation[source.sample.id] = entry
+        return preparation
+
+    def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
+        """Return the metrics of each sample.
+
+        The remarks are its claims, each with what supports it, or the reason for missing values.
+        """
+        needs_preparation = bool(self.n_rounds_to_prepare)
+        known = [prepared_for(preparation, item.sample) if needs_preparation else {} for item in judged]
+        claims = self._answer_claims(judged, known, ask)
+        tasks = [
+            _Task(item, own if not isinstance(own, Unread) else (), tuple(facts.get("claims", ())))
+            for item, own, facts in zip(judged, claims, known, strict=True)
+        ]
+        checks = [
+            [] if isinstance(own, Unread) else list(self._checks(task)) for task, own in zip(tasks, claims, strict=True)
+        ]
+        replies = iter(self._checker.verdicts([check for own in checks for _, check in own], ask))
+        scored = [
+            self._scored(task, own, [(comparison, next(replies)) for comparison, _ in asked])
+            for task, own, asked in zip(tasks, claims, checks, strict=True)
+        ]
+        scores = {name: mean_scores([values[name] for values, _ in scored]) for name in self.use}
+        return Judgements(scores, [remark for _, remark in scored])
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means, float64[...], of sums float64[..., 2]."""
+        return combine_mean(sums)
+
+    def _answer_claims(
+        self, judged: Sequence[JudgeInput], known: Sequence[Prepared], ask: Ask
+    ) -> list[Claims | Unread]:
+        """Return the claims of each answer. A sample whose preparation failed has the state of that."""
+        failed = [_failed_preparation(own) for own in known]
+        is_asked = [
+            self._splits_answers and not own and bool(item.answer.strip()) and self._has_other_text(item)
+            for item, own in zip(judged, failed, strict=True)
+        ]
+        sources = [
+            SourceText("answer", item.sample, item.answer)
+            for item, asked in zip(judged, is_asked, strict=True)
+            if asked
+        ]
+        found = iter(self._extractor.claims(sources, ask))
+        return [next(found) if asked else own or () for asked, own in zip(is_asked, failed, strict=True)]
+
+    def _has_other_text(self, item: JudgeInput) -> bool:
+        """Return True if there is a text to check the claims of the answer against."""
+        by_reference = Comparison.ANSWER_BY_REFERENCE in self._comparisons and _text_of_references(item.sample)
+        return bool(by_reference or (Comparison.ANSWER_BY_PASSAGE in self._comparisons and item.passages))
+
+    def _checks(self, task: "_Task") -> list[tuple[Comparison, Check]]:
+        """Return the checks of a sample, in order of the passages."""
+        item = task.item
+        passages: list[tuple[str, ...]] = [(passage.text,) for passage in item.passages]
+        texts: dict[Comparison, list[tuple[str, ...]]] = {
+            Comparison.ANSWER_BY_REFERENCE: [item.sample.references] if _text_of_references(item.sample) else [],
+            Comparison.REFERENCE_BY_ANSWER: [(item.answer,)] if item.answer.strip() else [],
+            Comparison.ANSWER_BY_PASSAGE: passages,
+            Comparison.REFERENCE_BY_PASSAGE: passages,
+        }
+        return [
+            (comparison, Check(f"{comparison}.{number}", item.sample, claims, text))
+            for comparison in Comparison
+            if comparison in self._comparisons and (claims := task.claims_of(comparison))
+            for number, text in enumerate(texts[comparison], start=1)
+        ]
+
+    def _scored(
+        self, task: "_Task", claims: Claims | Unread, replies: Sequence[tuple[Comparison, Verdicts | Unread]]
+    ) -> tuple[dict[str, Value], str]:
+        """Return the values of a sample by name, and its remark."""
+        unread = [own for own in (claims, *(reply for _, reply in replies)) if isinstance(own, Unread)]
+        if unread:
+            worst = worst_of(unread)
+            return dict.fromkeys(self.use, worst.state), worst.reason
+        verdicts = task.verdicts(replies, covers_nothing=Comparison.REFERENCE_BY_ANSWER in self._comparisons)
+        return {name: CLAIM_METRICS[name].compute(verdicts) for name in self.use}, task.remark(verdicts)
+
+    @property
+    def _comparisons(self) -> frozenset[Comparison]:
+        return frozenset().union(*(CLAIM_METRICS[name].needs for name in self.use if name in CLAIM_METRICS))
+
+    @property
+    def _splits_answers(self) -> bool:
+        return bool(self._comparisons & _NEEDS_ANSWER_CLAIMS)
+
+    @property
+    def _extractor(self) -> ClaimExtractor:
+        return ClaimExtractor(self.system, self.claim_prompt, self.reminder, self.max_claims, self.max_attempts)
+
+    @property
+    def _checker(self) -> ClaimChecker:
+        return ClaimChecker(
+            self.system,
+            self.verdict_prompt,
+            self.reminder,
+            self.max_claims,
+            self.one_by_one,
+            self.max_attempts,
+            self.entailment,
+        )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A sample with the claims of its answer and of its references, () if they are not needed or there are none."""
+
+    item: JudgeInput
+    of_answer: Claims
+    of_reference: Claims
+
+    def claims_of(self, comparison: Comparison) -> Claims:
+        """Return the claims that a comparison checks."""
+        return self.of_answer if comparison in _NEEDS_ANSWER_CLAIMS else self.of_reference
+
+    def verdicts(
+        self, replies: Sequence[tuple[Comparison, Verdicts | Unread]], *, covers_nothing: bool
+    ) -> ClaimVerdicts:
+        """Return which claims are supported. With `covers_nothing`, an empty answer covers none of the references."""
+        found: dict[Comparison, list[list[bool]]] = {comparison: [] for comparison in Comparison}
+        for comparison, verdicts in replies:
+            if not isinstance(verdicts, Unread):
+                found[comparison].append([verdict.is_supported for verdict in verdicts])
+        covered = found[Comparison.REFERENCE_BY_ANSWER]
+        if covers_nothing and not self.item.answer.strip():
+            covered = [[False] * len(self.of_reference)]
+        right = found[Comparison.ANSWER_BY_REFERENCE]
+        by_passage = (
+            list(zip(*found[comparison], strict=True))
+            for comparison in (Comparison.ANSWER_BY_PASSAGE, Comparison.REFERENCE_BY_PASSAGE)
+        )
+        return ClaimVerdicts(right[0] if right else [], covered[0] if covered else [], *by_passage)
+
+    def remark(self, verdicts: ClaimVerdicts) -> str:
+        """Return a line per claim: of the answer whether it is right, of the reference whether the answer covers it,
+        and the passages that support it.
+        """
+        lines = [
+            *_lines("answer", self.of_answer, ("right", "wrong"), verdicts.right, verdicts.answer_sources),
+            *_lines(
+                "reference", self.of_reference, ("covered", "missed"), verdicts.covered, verdicts.reference_sources
+            ),
+        ]
+        return "\n".join(lines) or ("no claims" if self.item.answer.strip() else "empty answer")
+
+
+def _lines(
+    of: str, claims: Claims, words: tuple[str, str], holds: Sequence[bool], sources: Sequence[Sequence[bool]]
+) -> list[str]:
+    lines = []
+    for place, claim in enumerate(claims):
+        facts = [of]
+        if holds:
+            facts.append(words[0] if holds[place] else words[1])
+        if sources:
+            numbers = [f"[{number}]" for number, supports in enumerate(sources[place], start=1) if supports]
+            facts.append(f"in {' '.join(numbers)}" if numbers else "in no passage")
+        lines.append(f"{', '.join(facts)}: {claim}")
+    return lines
+
+
+def _failed_preparation(known: Prepared) -> Unread | None:
+    state = ScoreState(known.get("state", ScoreState.VALUE))
+    return Unread(state, known["reason"]) if state in (ScoreState.FAILED, ScoreState.UNPARSABLE) else None
+
+
+def _text_of_references(sample: Sample) -> str:
+    """Return the reference, or several ones numbered as alternatives; "" without any."""
+    references = [reference for reference in sample.references if reference.strip()]
+    return references[0] if len(references) == 1 else numbered(references)

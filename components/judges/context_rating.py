@@ -1,0 +1,108 @@
+"""The package ragas' context relevance: ratings of the whole context by a judge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.asking.templates import asked_question, chat, numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.judges.claim_checks import worst_of
+from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
+from components.limits import too_small
+from components.means import combine_mean, mean_scores
+from components.protocols import LLM, Ask, JudgePreparation
+from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
+from components.text.languages import languages_of_prompts
+from components.text.templates import fill, missing_places
+
+_RATINGS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class ContextRating:
+    """The mean of several ratings of the passages together, each 0, 1 or 2 and divided by 2.
+
+    Level: sample. Range: [0, 1], no unit, larger is better. Each of `prompts` is a request with another wording, with
+    places for {question} and {passages}. Answers are not read, so cells with equal contexts share the judgement.
+    Without passages: NOT_APPLICABLE. Without a usable reply to each wording: FAILED or UNPARSABLE. Source: ragas 0.4,
+    `ContextRelevance` of `ragas.metrics.collections`, which averages two wordings.
+    """
+
+    name: str
+    llm: LLM
+    system: str
+    prompts: tuple[str, ...]
+    reminder: str
+    max_attempts: int
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    reads_answers: ClassVar[bool] = False
+    n_rounds_to_prepare: ClassVar[int] = 0
+
+    def check(self) -> list[str]:
+        """Return errors for an empty name, no wording, missing places, and a number below 1."""
+        mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
+        mistakes += [] if self.prompts else ["prompts: is empty, expected one or more wordings"]
+        for number, prompt in enumerate(self.prompts):
+            mistakes += missing_places(f"prompts[{number}]", prompt, ("{question}", "{passages}"))
+        return mistakes + too_small(self, max_attempts=1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metric's name, its only one."""
+        return (self.name,)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the texts that the prompts suit; () for any."""
+        return languages_of_prompts(self.system, *self.prompts)
+
+    def n_requests_per_sample(self, n_passages: int) -> int:
+        """Return one request per wording; 0 without passages."""
+        return len(self.prompts) if n_passages else 0
+
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
+        """Return {}: nothing depends on the questions alone."""
+        return {}
+
+    def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
+        """Return the mean rating of each sample. The remarks are the ratings with the judge's reasons."""
+        inquiries = [
+            self._inquiry(item, number, prompt)
+            for item in judged
+            if item.passages
+            for number, prompt in enumerate(self.prompts, start=1)
+        ]
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
+        outcomes = [
+            _outcome([next(replies) for _ in self.prompts])
+            if item.passages
+            else (ScoreState.NOT_APPLICABLE, "no passages")
+            for item in judged
+        ]
+        scores = mean_scores([value for value, _ in outcomes])
+        return Judgements({self.name: scores}, [remark for _, remark in outcomes])
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means, float64[...], of sums float64[..., 2]."""
+        return combine_mean(sums)
+
+    def _inquiry(self, item: JudgeInput, number: int, prompt: str) -> Inquiry[GradeVerdict]:
+        passages = numbered([passage.text for passage in item.passages])
+        messages = chat(self.system, fill(prompt, {"{question}": asked_question(item.sample), "{passages}": passages}))
+        request = Request(f"{item.sample.id}#{number}", messages, item.sample, (), verdict_schema(_RATINGS))
+        return Inquiry(request, lambda reply: read_verdict(reply, _RATINGS))
+
+
+def _outcome(replies: Sequence[GradeVerdict | Unread]) -> tuple[float | ScoreState, str]:
+    if unread := [reply for reply in replies if isinstance(reply, Unread)]:
+        worst = worst_of(unread)
+        return worst.state, worst.reason
+    verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
+    remark = "\n".join(f"{verdict.grade}: {verdict.reason}" for verdict in verdicts)
+    return sum(verdict.grade for verdict in verdicts) / len(verdicts) / max(_RATINGS), remark

@@ -1,0 +1,130 @@
+"""Faithfulness: the share of an answer's claims that the passages in its prompt support."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.asking.until_readable import Unread
+from components.judges.claim_checks import (
+    Check,
+    ClaimChecker,
+    ClaimExtractor,
+    Claims,
+    Entailment,
+    SourceText,
+    Verdicts,
+    shown_verdicts,
+)
+from components.means import combine_mean, mean_scores
+from components.protocols import LLM, Ask, JudgePreparation
+from components.records import JudgeInput, Judgements, Sample, ScoreState
+from components.text.languages import languages_of_prompts
+
+_Outcome = tuple[float | ScoreState, str]
+"""The value or the state without one, and the remark."""
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """The share of an answer's claims that the passages together support: claims supported / claims.
+
+    Level: sample. Range: [0, 1], no unit, larger is better. One request splits the answer into claims, a second one
+    checks all of them against the passages (with `one_by_one`, one request per claim; with `entailment`, none). A
+    closed-book cell, an empty answer and an answer without a claim, such as a refusal, are NOT_APPLICABLE. An answer is
+    UNPARSABLE if it has more than `max_claims` claims, or if any verdict is missing after `max_attempts` requests.
+    Source: Es et al. 2023, "RAGAS", section 3. See `ClaimExtractor` and
+    `ClaimChecker` for the fields.
+    """
+
+    llm: LLM
+    system: str
+    claim_prompt: str
+    verdict_prompt: str
+    reminder: str
+    max_claims: int
+    one_by_one: bool
+    max_attempts: int
+    entailment: Entailment | None = None
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    names: ClassVar[tuple[str, ...]] = ("faithfulness",)
+    reads_answers: ClassVar[bool] = True
+    n_rounds_to_prepare: ClassVar[int] = 0
+    purpose: ClassVar[str] = "judge claims"
+    n_rounds: ClassVar[int] = 2
+
+    def check(self) -> list[str]:
+        """Return errors for missing places in prompts, and numbers below 1."""
+        return list(dict.fromkeys([*self._extractor.mistakes(), *self._checker.mistakes()]))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the texts that the prompts suit; () for any."""
+        return languages_of_prompts(self.system, self.claim_prompt, self.verdict_prompt)
+
+    def n_requests_per_sample(self, n_passages: int) -> int:
+        """Return 1 for the claims and 1 for the verdicts, or more if they are asked one by one; 0 without passages."""
+        return 1 + self._checker.n_requests_per_check if n_passages else 0
+
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
+        """Return {}: nothing depends on the questions alone."""
+        return {}
+
+    def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
+        """Return the share of supported claims of each answer. The remarks are the claims with their verdicts."""
+        outcomes = list(map(_known_outcome, judged))
+        asked = [place for place, outcome in enumerate(outcomes) if outcome is None]
+        sources = [SourceText("claims", judged[place].sample, judged[place].answer) for place in asked]
+        with_claims: list[tuple[int, Claims]] = []
+        for place, claims in zip(asked, self._extractor.claims(sources, ask), strict=True):
+            if isinstance(claims, Unread):
+                outcomes[place] = claims.state, claims.reason
+            elif claims:
+                with_claims.append((place, claims))
+            else:
+                outcomes[place] = ScoreState.NOT_APPLICABLE, "no claims"
+        checks = [
+            Check("verdicts", judged[place].sample, claims, tuple(passage.text for passage in judged[place].passages))
+            for place, claims in with_claims
+        ]
+        for (place, claims), verdicts in zip(with_claims, self._checker.verdicts(checks, ask), strict=True):
+            outcomes[place] = _outcome(claims, verdicts)
+        found = [outcome for outcome in outcomes if outcome]
+        return Judgements({"faithfulness": mean_scores([value for value, _ in found])}, [remark for _, remark in found])
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means, float64[...], of sums float64[..., 2]."""
+        return combine_mean(sums)
+
+    @property
+    def _extractor(self) -> ClaimExtractor:
+        return ClaimExtractor(self.system, self.claim_prompt, self.reminder, self.max_claims, self.max_attempts)
+
+    @property
+    def _checker(self) -> ClaimChecker:
+        return ClaimChecker(
+            self.system,
+            self.verdict_prompt,
+            self.reminder,
+            self.max_claims,
+            self.one_by_one,
+            self.max_attempts,
+            self.entailment,
+        )
+
+
+def _known_outcome(item: JudgeInput) -> _Outcome | None:
+    """Return the outcome of a sample that needs no request."""
+    if not item.passages:
+        return ScoreState.NOT_APPLICABLE, "no passages"
+    return None if item.answer.strip() else (ScoreState.NOT_APPLICABLE, "empty answer")
+
+
+def _outcome(claims: Claims, verdicts: Verdicts | Unread) -> _Outcome:
+    if isinstance(verdicts, Unread):
+        return verdicts.state, verdicts.reason
+    return sum(verdict.is_supported for verdict in verdicts) / len(claims), shown_verdicts(claims, verdicts)

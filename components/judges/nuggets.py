@@ -1,0 +1,247 @@
+"""Nuggets: facts that a good answer states, made once per question from its references, and looked for in answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.asking.reply import repeats_form
+from components.asking.templates import asked_question, chat, numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.json_value import Json
+from components.judges.claim_replies import read_list, read_numbered
+from components.judges.prepared import Prepared, prepared, prepared_for
+from components.limits import too_small
+from components.means import combine_mean, mean_scores
+from components.protocols import LLM, Ask, JudgePreparation
+from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
+from components.text.languages import languages_of_prompts
+from components.text.templates import fill, missing_places
+
+Value = float | ScoreState
+
+
+class Assignment(StrEnum):
+    """The part of a nugget that an answer states: all of it, some, or none."""
+
+    SUPPORT = "support"
+    PARTIAL = "partial_support"
+    NONE = "not_support"
+
+
+_ASSIGNMENTS = {assignment.value: assignment for assignment in Assignment}
+_CREDIT = {Assignment.SUPPORT: 1.0, Assignment.PARTIAL: 0.5, Assignment.NONE: 0.0}
+_NAMES = ("nugget_recall", "nugget_strict", "nugget_vital", "nugget_vital_strict", "nugget_weighted")
+_VITAL, _OKAY = "vital", "okay"
+_WEIGHT_OF_OKAY = 0.5
+
+_NUGGETS_SCHEMA: Mapping[str, Json] = {
+    "type": "object",
+    "properties": {
+        "nuggets": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"nugget": {"type": "string"}, "importance": {"type": "string", "enum": [_VITAL, _OKAY]}},
+                "required": ["nugget", "importance"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["nuggets"],
+    "additionalProperties": False,
+}
+
+_ASSIGNMENTS_SCHEMA: Mapping[str, Json] = {
+    "type": "object",
+    "properties": {
+        "assignments": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "number": {"type": "integer"},
+                    "assignment": {"type": "string", "enum": list(_ASSIGNMENTS)},
+                },
+                "required": ["number", "assignment"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["assignments"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Nugget:
+    """A fact that a good answer states. A vital one must be in it, another one may be."""
+
+    text: str
+    vital: bool
+
+
+@dataclass(frozen=True)
+class Nuggets:
+    """Shares of the nuggets of a question that an answer states. A full nugget counts 1, a partial one 1/2.
+
+    - `nugget_recall`: credit of all nuggets / nuggets. `nugget_strict`: the same, and partial ones count 0;
+    - `nugget_vital`, `nugget_vital_strict`: the same over vital nuggets. The strict one is TREC RAG's first metric;
+    - `nugget_weighted`: credit of all / nuggets, where nuggets that are not vital weigh 1/2.
+
+    Level: sample. Range: [0, 1], no unit, larger is better. Nuggets are made from the references, once per question for
+    all cells, with `nugget_prompt` (places {question} and {text}). `assignment_prompt` has places for {question},
+    {nuggets} and {answer}; one request has all nuggets. An empty answer states nothing: 0 without a request. Without
+    references, nuggets or vital nuggets: NOT_APPLICABLE. A sample is UNPARSABLE if it has more than `max_nuggets`, or
+    if an assignment is missing after `max_attempts` requests. Source: Pradeep et al. 2024, "Initial Nugget Evaluation
+    Results for the TREC 2024 RAG Track", whose nuggets come from documents.
+    """
+
+    llm: LLM
+    system: str
+    nugget_prompt: str
+    assignment_prompt: str
+    reminder: str
+    max_nuggets: int
+    max_attempts: int
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    names: ClassVar[tuple[str, ...]] = _NAMES
+    reads_answers: ClassVar[bool] = True
+    n_rounds_to_prepare: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Return errors for missing places in prompts, and numbers below 1."""
+        return [
+            *missing_places("nugget_prompt", self.nugget_prompt, ("{question}", "{text}")),
+            *missing_places("assignment_prompt", self.assignment_prompt, ("{question}", "{nuggets}", "{answer}")),
+            *too_small(self, max_nuggets=1, max_attempts=1),
+        ]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the texts that the prompts suit; () for any."""
+        return languages_of_prompts(self.system, self.nugget_prompt, self.assignment_prompt)
+
+    def n_requests_per_sample(self, n_passages: int) -> int:
+        """Return 1: one request has all nuggets."""
+        return 1
+
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
+        """Return the nuggets of each sample id, or the reason for their absence."""
+        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
+        asked = [sample for sample in samples if any(reference.strip() for reference in sample.references)]
+        inquiries = [self._nuggets_of(sample) for sample in asked]
+        found = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        return preparation | {sample.id: self._entry(own) for sample, own in zip(asked, found, strict=True)}
+
+    def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
+        """Return the five values of each sample. The remarks are the nuggets with their assignments."""
+        known = [prepared_for(preparation, item.sample) for item in judged]
+        is_asked = [
+            own["state"] == ScoreState.VALUE and bool(item.answer.strip())
+            for item, own in zip(judged, known, strict=True)
+        ]
+        inquiries = [
+            self._assignments_of(item, _nuggets(own))
+            for item, own, asked in zip(judged, known, is_asked, strict=True)
+            if asked
+        ]
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
+        outcomes = [_outcome(own, next(replies) if asked else None) for own, asked in zip(known, is_asked, strict=True)]
+        scores = {name: mean_scores([values[name] for values, _ in outcomes]) for name in _NAMES}
+        return Judgements(scores, [remark for _, remark in outcomes])
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means, float64[...], of sums float64[..., 2]."""
+        return combine_mean(sums)
+
+    def _nuggets_of(self, sample: Sample) -> Inquiry[tuple[Nugget, ...]]:
+        references = [reference for reference in sample.references if reference.strip()]
+        text = references[0] if len(references) == 1 else numbered(references)
+        messages = chat(self.system, fill(self.nugget_prompt, {"{question}": asked_question(sample), "{text}": text}))
+        request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
+        return Inquiry(request, lambda reply: read_nuggets(reply, self.nugget_prompt))
+
+    def _entry(self, found: tuple[Nugget, ...] | Unread) -> Prepared:
+        if isinstance(found, Unread):
+            return prepared(found.state, f"nuggets: {found.reason}")
+        if not found:
+            return prepared(ScoreState.NOT_APPLICABLE, "no nuggets in the reference")
+        if len(found) > self.max_nuggets:
+            reason = f"{len(found)} nuggets, more than max_nuggets={self.max_nuggets}"
+            return prepared(ScoreState.UNPARSABLE, f"nuggets: cannot be read: {reason}")
+        return prepared(ScoreState.VALUE, "", nuggets=[[own.text, own.vital] for own in found])
+
+    def _assignments_of(self, item: JudgeInput, nuggets: Sequence[Nugget]) -> Inquiry[tuple[Assignment, ...]]:
+        values = {
+            "{question}": asked_question(item.sample),
+            "{nuggets}": numbered([nugget.text for nugget in nuggets]),
+            "{answer}": item.answer,
+        }
+        messages = chat(self.system, fill(self.assignment_prompt, values))
+        request = Request(item.sample.id, messages, item.sample, (), _ASSIGNMENTS_SCHEMA)
+        return Inquiry(request, lambda reply: read_assignments(reply, len(nuggets)))
+
+
+def read_nuggets(text: str, prompt: str) -> tuple[Nugget, ...] | None:
+    """Return the distinct nuggets of a reply, () if it lists none; None if one is unreadable or a placeholder."""
+    entries = read_list(text, "nuggets")
+    if entries is None:
+        return None
+    found: dict[str, Nugget] = {}
+    for entry in entries:
+        nugget, importance = (entry.get("nugget"), entry.get("importance")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(nugget, str) or importance not in (_VITAL, _OKAY) or repeats_form(nugget, prompt):
+            return None
+        shown = " ".join(nugget.split())
+        found.setdefault(shown, Nugget(shown, importance == _VITAL))
+    return tuple(found.values())
+
+
+def read_assignments(text: str, n_nuggets: int) -> tuple[Assignment, ...] | None:
+    """Return the assignments of nuggets 1 to `n_nuggets`; None unless the reply has exactly one for each."""
+    entries = read_numbered(text, "assignments", n_nuggets)
+    found = [_ASSIGNMENTS.get(str(entry.get("assignment")).strip().lower()) for entry in entries or ()]
+    known = tuple(assignment for assignment in found if assignment)
+    return known if entries is not None and len(known) == n_nuggets else None
+
+
+def nugget_scores(nuggets: Sequence[Nugget], assignments: Sequence[Assignment]) -> dict[str, Value]:
+    """Return the five values by name; the vital ones are NOT_APPLICABLE without a vital nugget."""
+    credit = [_CREDIT[assignment] for assignment in assignments]
+    strict = [float(assignment is Assignment.SUPPORT) for assignment in assignments]
+    vital = [nugget.vital for nugget in nuggets]
+    weights = [1.0 if is_vital else _WEIGHT_OF_OKAY for is_vital in vital]
+    weighted = sum(weight * own for weight, own in zip(weights, credit, strict=True)) / sum(weights)
+    of_vital = [[own for own, is_vital in zip(values, vital, strict=True) if is_vital] for values in (credit, strict)]
+    values = (_mean(credit), _mean(strict), _mean(of_vital[0]), _mean(of_vital[1]), weighted)
+    return dict(zip(_NAMES, values, strict=True))
+
+
+def _mean(values: Sequence[float]) -> Value:
+    return sum(values) / len(values) if values else ScoreState.NOT_APPLICABLE
+
+
+def _nuggets(known: Prepared) -> list[Nugget]:
+    return [Nugget(text, vital) for text, vital in known["nuggets"]]
+
+
+def _outcome(known: Prepared, found: tuple[Assignment, ...] | Unread | None) -> tuple[dict[str, Value], str]:
+    """Return the values of a sample and its remark. `found` is None if nothing was asked."""
+    if known["state"] != ScoreState.VALUE:
+        return dict.fromkeys(_NAMES, ScoreState(known["state"])), known["reason"]
+    if isinstance(found, Unread):
+        return dict.fromkeys(_NAMES, found.state), found.reason
+    nuggets = _nuggets(known)
+    assignments = found or (Assignment.NONE,) * len(nuggets)
+    lines = [
+        f"{_VITAL if nugget.vital else _OKAY}, {assignment}: {nugget.text}"
+        for nugget, assignment in zip(nuggets, assignments, strict=True)
+    ]
+    return nugget_scores(nuggets, assignments), "\n".join(lines)

@@ -1,0 +1,219 @@
+"""Judges of claims in a whole sweep: planned, limited, killed, resumed, and shared by cells. The stand-in answers over
+HTTP.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from analysis.forensics import verdicts
+from components.datasets.beir_files import read_qrels
+from components.llms.rehearsal.model import reply_to
+from components.records import Message
+from runner.export_rankings import main as export_rankings
+from runner.results.forensic_verdicts import sample_verdicts
+from runner.results.loaded_sweep import load
+from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
+from tests.runner.sweeping import (
+    QUIET,
+    SWEEP_ID,
+    cells_in,
+    end_group,
+    metrics_text,
+    only_sweep,
+    own_data,
+    plan_small,
+    run_command,
+    run_small,
+    start_command,
+    sweeps,
+    wait_until,
+)
+
+N = 8
+FEW = (f"dataset.limit={N}", "metrics=retrieval", "metrics.interval.n_resamples=100", "retriever=bm25", *QUIET)
+
+
+def examine(request: dict[str, Any], attempt: int) -> Reply:
+    """The reply of the rehearsal, after a moment in which the command can be killed."""
+    messages = tuple(Message(str(own["role"]), str(own["content"])) for own in request["messages"])
+    return Reply(reply_to(messages), delay_s=0.02)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with chat_server(examine) as running:
+        yield running
+
+
+def judge(server: ChatServer, name: str, *more: str) -> tuple[str, ...]:
+    model = ("judge.llm.model=a-judge", f"judge.llm.base_url={server.url}", "judge.llm.api_key_env=''")
+    return (*FEW, f"judge={name}", *model, *more)
+
+
+def is_about(request: dict[str, Any], key: str) -> bool:
+    return f'"{key}"' in json.dumps(request["response_format"])
+
+
+class TestPreset:
+    def test_the_command_is_planned_limited_killed_twice_and_resumed_without_a_request(
+        self, server: ChatServer, tmp_path: Path
+    ) -> None:
+        whole = ("-m", "+sweeps=claims_demo", "llm@judge.llm=openai", *judge(server, "claims")[4:], "dataset.limit=6")
+        planned = run_command(tmp_path, *whole, "run.plan_only=true")
+        assert planned.returncode == 0, planned.stderr
+        assert "at most 6 requests for preparing to judge" in planned.stdout
+        assert "at most 240 requests for judging" in planned.stdout, "2 cells of 7 and 2 of 13 for each of 6 samples"
+        assert server.requests == []
+
+        limited = run_command(tmp_path, *whole, "run.max_requests=5")
+        assert limited.returncode != 0
+        assert "run.max_requests=5" in limited.stdout + limited.stderr
+        assert len(server.requests) == 5
+
+        for n_more in (20, 40):
+            before = len(server.requests)
+            process = start_command(tmp_path, *whole)
+            wait_until(lambda n=before + n_more: len(server.requests) >= n, process)  # type: ignore[misc]
+            end_group(process)
+            process.communicate(timeout=30)
+        assert run_command(tmp_path, *whole).returncode == 0
+        asked = len(server.requests)
+        assert asked < 6 + 240
+        distinct = {json.dumps(request["messages"]) for request in server.requests}
+        n_lost = asked - len(distinct)
+        assert n_lost <= 2 * 2 * server.most_at_once, "a kill loses those on their way, and replies just received"
+
+        assert run_command(tmp_path, *whole).returncode == 0
+        assert len(server.requests) == asked
+        *_, last_but_one, last = sweeps(tmp_path)
+        assert metrics_text(last) == metrics_text(last_but_one) != {}
+
+
+def test_the_stand_in_runs_the_preset_without_a_server(tmp_path: Path) -> None:
+    done = run_command(tmp_path, "-m", "+sweeps=claims_demo", "dataset.limit=6", "metrics=retrieval", *QUIET)
+    assert done.returncode == 0, done.stderr
+    assert "overall_f1" in done.stdout
+    assert only_sweep(tmp_path).is_dir()
+
+
+def test_cells_share_claims_of_references_and_what_they_read_alike(tmp_path: Path, server: ChatServer) -> None:
+    """Two cells with other numbers of passages; the baseline quotes the best sentences of either."""
+    assert run_small(tmp_path, judge(server, "claims", "top_k=2"), judge(server, "claims", "top_k=3")) == 0
+    about_claims = [last_message(r) for r in server.requests if is_about(r, "claims")]
+    assert len(about_claims) == len(set(about_claims))
+    assert len({json.dumps(r["messages"]) for r in server.requests}) == len(server.requests)
+    two, three = cells_in(tmp_path)
+    for cell in (two, three):
+        assert set(cell.larger_is_better) >= {"overall_f1", "faithfulness", "hallucination", "self_knowledge"}
+        assert cell.larger_is_better["hallucination"] is False
+        assert cell.larger_is_better["self_knowledge"] is None
+        assert cell.larger_is_better["overall_f1"] is True
+        assert cell.judges["claims"]["n_unparsable"] == 0
+    rows = pq.read_table(tmp_path / "results" / SWEEP_ID / two.cell_id / "samples.parquet").to_pylist()
+    assert any(row["judge/claims"].startswith("answer, ") for row in rows)
+    parts = two.metrics["overall"]
+    sums = [parts[name]["value"] * parts[name]["n"] for name in ("faithfulness", "hallucination", "self_knowledge")]
+    assert sum(sums) == pytest.approx(parts["faithfulness"]["n"]), "every claim is in passages, right, or invented"
+
+
+def test_both_judges_of_claims_split_an_answer_once(tmp_path: Path, server: ChatServer) -> None:
+    others = ("answer_relevancy", "context_relevance", "context_relevance_compat", "context_precision",
+              "context_precision_without_reference", "context_recall")  # fmt: skip
+    faithfulness = judge(server, "faithfulness", *(f"~judge.scores.{name}" for name in others))
+    assert run_small(tmp_path, faithfulness) == 0
+    split = [r for r in server.requests if is_about(r, "claims")]
+    claims = judge(server, "claims", "judge.scores.claims.use=[hallucination,faithfulness]")
+    assert run_small(tmp_path, claims, sweep_id="claims") == 0
+    assert [r for r in server.requests if is_about(r, "claims")] == split
+
+
+def test_every_metric_of_ragas_has_a_value(tmp_path: Path, server: ChatServer) -> None:
+    assert run_small(tmp_path, judge(server, "faithfulness", "top_k=2")) == 0
+    (cell,) = cells_in(tmp_path)
+    names = ("faithfulness", "answer_relevancy", "answer_relevancy_compat", "context_relevance",
+             "context_relevance_compat", "context_precision", "context_precision_without_reference",
+             "context_recall")  # fmt: skip
+    assert [name for name in names if cell.value(name) is None] == []
+    planned = plan_small(tmp_path / "other", judge(server, "faithfulness", "top_k=2")).summary()
+    assert planned["requests"] == {"judged_scores": N * (2 + 1 + 1 + 2 + 2 + 2 + 1)}
+    assert len(server.requests) <= planned["requests"]["judged_scores"]
+
+
+def test_verdicts_on_failures_use_claims_and_name_the_rule(tmp_path: Path, server: ChatServer) -> None:
+    """The answers to two questions: wrong sentences of the prompt, and sentences of nowhere."""
+    texts = {"ferry": "The ferry is Lea. It is blue.", "tunnel": "The tunnel is deep. It is dark."}
+    samples = [{"id": own, "question": f"{own}?", "references": ["Zyx"], "gold": [own]} for own in texts]
+    data = (*own_data(tmp_path, texts, samples), "language=en", "top_k=2", "llm=scripted")
+    names = ("answer_relevancy", "context_relevance", "context_relevance_compat", "context_precision",
+             "context_precision_without_reference", "context_recall")  # fmt: skip
+    only = [f"~judge.scores.{name}" for name in names]
+    told = [(*judge(server, "faithfulness", *only), *data, f"llm.reply='{reply}'")
+            for reply in ("{context}", "The moon is green. It is blue.", "{question}")]  # fmt: skip
+    assert run_small(tmp_path, *told) == 0
+    sweep = load(tmp_path / "results" / SWEEP_ID)
+    found = [{(own.verdict.failure.value, own.verdict.rule) for own in sample_verdicts(sweep, cell)}
+             for cell in sweep.cells]  # fmt: skip
+    assert found == [{("distracted", "claims")}, {("invented", "claims")}, {("unused", "characters")}]
+    assert "rule" in verdicts(sweep, sweep.cells[0])
+
+
+def test_grades_of_passages_become_judgements_that_a_data_set_reads(tmp_path: Path, server: ChatServer) -> None:
+    """Two cells form a pool; their judgements are the gold of a BEIR set of the same questions."""
+    texts = {"ferry": "The ferry sails at noon.", "tunnel": "The tunnel is closed.", "bridge": "Trains use the bridge."}
+    samples = [{"id": own, "question": f"Where is the {own}?"} for own in texts]
+    data = (*own_data(tmp_path, texts, samples), "language=en", "llm=none")
+    cells = [(*judge(server, "relevance"), *data, f"top_k={k}") for k in (1, 3)]
+    assert run_small(tmp_path, *cells) == 0
+    one, three = cells_in(tmp_path)
+    assert all(cell.value(name) is not None for cell in (one, three) for name in ("umbrela_ndcg", "umbrela_precision"))
+    output = tmp_path / "qrels.tsv"
+    sweep_dir = str(tmp_path / "results" / SWEEP_ID)
+    assert export_rankings([sweep_dir, "--format", "qrels", "--output", str(output)]) == 0
+    header, *lines = output.read_text(encoding="utf-8").splitlines()
+    assert header == "query-id\tcorpus-id\tscore"
+    grades = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in lines}
+    assert grades["ferry", "ferry"] > 0
+    assert set(read_qrels(output).scores) == {own for own, _ in grades}
+
+
+def test_nuggets_are_made_once_for_all_cells(tmp_path: Path, server: ChatServer) -> None:
+    assert run_small(tmp_path, judge(server, "nuggets", "top_k=2"), judge(server, "nuggets", "top_k=3")) == 0
+    made = [r for r in server.requests if is_about(r, "nuggets")]
+    assert len(made) == N
+    assert all(cell.value("nugget_recall") is not None for cell in cells_in(tmp_path))
+    assert len(server.requests) <= N + 2 * N
+
+
+def test_sweeps_without_grades_have_no_judgements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_small(tmp_path, FEW) == 0
+    options = ["--format", "qrels", "--output", str(tmp_path / "q.tsv")]
+    assert export_rankings([str(tmp_path / "results" / SWEEP_ID), *options]) == 2
+    assert "--format qrels is for sweeps with judge=relevance" in capsys.readouterr().err
+
+
+def test_the_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, server: ChatServer) -> None:
+    """Even if the answers are there and no claim of them is."""
+    cell = judge(server, "claims", "top_k=2")
+    assert run_small(tmp_path, (*FEW, "top_k=2")) == 0
+    planned = plan_small(tmp_path, cell).summary()["requests"]
+    assert run_small(tmp_path, cell, sweep_id="judged") == 0
+    assert len(server.requests) <= planned["judged_scores"] + planned["judge_preparation"] == N * 7 + N
+
+
+def test_unreadable_verdicts_are_counted_and_fail_the_cell(tmp_path: Path) -> None:
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        if is_about(request, "verdicts"):
+            return Reply('{"verdicts": [{"number": 7, "reason": "?", "verdict": "supported"}]}')
+        return examine(request, attempt)
+
+    with chat_server(script) as server:
+        assert run_small(tmp_path, judge(server, "claims")) == 1
+    (cell,) = cells_in(tmp_path)
+    assert "judgements of claims could not be read" in cell.reason
+    assert cell.value("faithfulness") is None
+    assert cell.metrics["overall"]["faithfulness"]["n_excluded"] == {"unparsable": N}
