@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGES = ("analysis", "benchmarks", "components", "runner")
@@ -74,14 +74,17 @@ def _texts() -> _Texts:
             if isinstance(node, _Node) and (text := ast.get_docstring(node)):
                 name = file.stem if isinstance(node, ast.Module) else node.name
                 texts.documented.append((f"{place}: {name}", name, text))
-            elif has_messages and isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if node.value.count(" ") > 2:
-                    texts.messages.append((f"{place}:{node.lineno}", node.value))
+            elif has_messages and isinstance(node, ast.Constant) and _is_message(node.value):
+                texts.messages.append((f"{place}:{node.lineno}", node.value))
         if "#" in code:
             for token in tokenize.generate_tokens(io.StringIO(code).readline):
                 if token.type == tokenize.COMMENT:
                     texts.comments.append((f"{place}:{token.start[0]}", token.string))
     return texts
+
+
+def _is_message(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and value.count(" ") > 2
 
 
 def _sentences(text: str) -> Iterator[str]:
