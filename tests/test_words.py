@@ -7,6 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple, TypeGuard
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGES = ("analysis", "benchmarks", "components", "runner")
@@ -52,40 +53,38 @@ _MARKS_OF_LISTS = re.compile(r"[|`{}\[\]=<>]| {2}")
 _Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@cache
-def _files() -> tuple[Path, ...]:
-    return tuple(sorted(file for package in PACKAGES for file in (REPOSITORY / package).rglob("*.py")))
+class _Texts(NamedTuple):
+    """What the files of our packages say, with its places."""
+
+    documented: list[tuple[str, str, str]]
+    """The place, the name and the text of every docstring."""
+    comments: list[tuple[str, str]]
+    messages: list[tuple[str, str]]
+    """Strings of several words, docstrings among them."""
 
 
 @cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
-
-
-def _documented() -> Iterator[tuple[str, str, str]]:
-    """Yield the place, the name and the text of every docstring."""
-    for file in _files():
-        for node in ast.walk(_tree(file)):
+def _texts() -> _Texts:
+    """One look at each file for all tests. The trees are let go, because they are large."""
+    texts = _Texts([], [], [])
+    for file in sorted(file for package in PACKAGES for file in (REPOSITORY / package).rglob("*.py")):
+        place, code = file.relative_to(REPOSITORY), file.read_text(encoding="utf-8")
+        has_messages = not file.is_relative_to(REPOSITORY / "components" / "prompts")  # those are texts for models
+        for node in ast.walk(ast.parse(code)):
             if isinstance(node, _Node) and (text := ast.get_docstring(node)):
                 name = file.stem if isinstance(node, ast.Module) else node.name
-                yield f"{file.relative_to(REPOSITORY)}: {name}", name, text
+                texts.documented.append((f"{place}: {name}", name, text))
+            elif has_messages and isinstance(node, ast.Constant) and _is_message(node.value):
+                texts.messages.append((f"{place}:{node.lineno}", node.value))
+        if "#" in code:
+            for token in tokenize.generate_tokens(io.StringIO(code).readline):
+                if token.type == tokenize.COMMENT:
+                    texts.comments.append((f"{place}:{token.start[0]}", token.string))
+    return texts
 
 
-def _comments() -> Iterator[tuple[str, str]]:
-    for file in _files():
-        for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
-            if token.type == tokenize.COMMENT:
-                yield f"{file.relative_to(REPOSITORY)}:{token.start[0]}", token.string
-
-
-def _messages() -> Iterator[tuple[str, str]]:
-    """Yield strings of several words, docstrings among them."""
-    for file in _files():
-        if file.is_relative_to(REPOSITORY / "components" / "prompts"):
-            continue  # texts for models
-        for node in ast.walk(_tree(file)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 2:
-                yield f"{file.relative_to(REPOSITORY)}:{node.lineno}", node.value
+def _is_message(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and value.count(" ") > 2
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -99,15 +98,16 @@ def _letters(text: str) -> str:
 
 
 def test_there_are_texts_to_look_at() -> None:
-    assert len(list(_documented())) > 3_000
-    assert len(list(_comments())) > 300
-    assert len(list(_messages())) > 3_000
+    texts = _texts()
+    assert len(texts.documented) > 3_000
+    assert len(texts.comments) > 300
+    assert len(texts.messages) > 3_000
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     assert [
         f"{place}: {text.splitlines()[0]}"
-        for place, _, text in _documented()
+        for place, _, text in _texts().documented
         if _letters(text.split()[0]) in FIRST_WORDS
     ] == []
 
@@ -116,7 +116,7 @@ def test_names_of_tests_begin_with_a_subject() -> None:
     named = [
         (f"{file.relative_to(REPOSITORY)}: {node.name}", node.name)
         for file in sorted((REPOSITORY / "tests").rglob("*.py"))
-        for node in ast.walk(_tree(file))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if node.name.startswith(("test_", "Test"))
     ]
@@ -125,12 +125,12 @@ def test_names_of_tests_begin_with_a_subject() -> None:
 
 
 def test_no_text_has_a_habit() -> None:
-    texts = [*_comments(), *_messages()]
+    texts = [*_texts().comments, *_texts().messages]
     assert [f"{place}: {found[0]}" for place, text in texts if (found := HABITS.search(text))] == []
 
 
 def test_sentences_are_short() -> None:
-    texts = [(place, text) for place, _, text in _documented()]
+    texts = [(place, text) for place, _, text in _texts().documented]
     assert [
         f"{place}: {sentence}"
         for place, text in texts
@@ -142,6 +142,6 @@ def test_sentences_are_short() -> None:
 def test_no_docstring_repeats_the_name() -> None:
     assert [
         f"{place}: {text}"
-        for place, name, text in _documented()
+        for place, name, text in _texts().documented
         if len(text.split()) <= 4 and _letters(text) in {_letters(name), _letters(name).removesuffix("s")}
     ] == []

@@ -99,21 +99,21 @@ class TestRace:
     def test_finishers_equal_those_of_a_sweep_without_a_race(
         self, tmp_path: Path, server: ChatServer, executor: str
     ) -> None:
-        workers = (f"executor={executor}", f"run.workers={1 if executor == 'local' else 2}")
-        run_small(tmp_path, *cells_of(tmp_path, server, *RACE, *workers))
-        stopped, n_raced = load(tmp_path / "results" / "a-sweep").stopped, len(server.requests)
-        assert run_small(tmp_path, *cells_of(tmp_path, server, *workers), sweep_id="rest") == 0
+        run = partial(run_as_command if executor == "processes" else run_here, tmp_path, server)
+        raced_in = run(*RACE)
+        stopped, n_raced = load(raced_in).stopped, len(server.requests)
+        run()
         n_saved = sum(cell.race["n_samples"] - cell.race["n"] for cell in stopped)
         assert len(server.requests) - n_raced == n_saved > 0
         assert len(server.requests) == N * len(MODELS)
         shutil.rmtree(tmp_path / "results" / "store")
-        assert run_small(tmp_path, *cells_of(tmp_path, server, *workers), sweep_id="whole") == 0
-        raced, whole = (metrics_text(tmp_path / "results" / name) for name in ("a-sweep", "whole"))
+        whole_in = run()
+        raced, whole = metrics_text(raced_in), metrics_text(whole_in)
         finishers = raced.keys() - {cell.cell_id for cell in stopped}
         assert len(finishers) == 2
         for cell_id in finishers:
             assert raced[cell_id] == whole[cell_id]
-            assert table_of(tmp_path, "a-sweep", cell_id) == table_of(tmp_path, "whole", cell_id)
+            assert table_of(raced_in, cell_id) == table_of(whole_in, cell_id)
 
     def test_a_killed_race_stops_the_same_cells_and_repeats_no_stored_request(
         self, tmp_path: Path, server: ChatServer
@@ -216,6 +216,26 @@ class TestRefused:
         assert {cell.status for cell in cells_in(tmp_path)} == {OK}
 
 
-def table_of(folder: Path, sweep_id: str, cell_id: str) -> pa.Table:
+def run_here(folder: Path, server: ChatServer, *more: str) -> Path:
+    """Runs the sweep in this process; returns its folder."""
+    path = folder / "results" / f"sweep-{len(sweeps(folder))}"
+    workers = ("executor=local", "run.workers=1")
+    assert run_small(folder, *cells_of(folder, server, *more, *workers), sweep_id=path.name) == 0
+    return path
+
+
+def run_as_command(folder: Path, server: ChatServer, *more: str) -> Path:
+    """Runs the sweep with two worker processes; returns its folder. Every round of a race starts its own: a command
+    can fork them, whereas this process has the threads of the server and would load everything in each.
+    """
+    (cell,) = cells_of(folder, server, *more, "executor=processes", "run.workers=2", models=(",".join(MODELS),))
+    before = set(sweeps(folder))
+    ended = run_command(folder, "-m", *SMALL, *QUIET, *cell)
+    assert ended.returncode == 0, ended.stderr
+    (path,) = set(sweeps(folder)) - before
+    return path
+
+
+def table_of(sweep_dir: Path, cell_id: str) -> pa.Table:
     """Returns the samples of a cell without the time that the server took."""
-    return read_table(folder / "results" / sweep_id / cell_id / "samples.parquet").drop_columns(["latency_s"])
+    return read_table(sweep_dir / cell_id / "samples.parquet").drop_columns(["latency_s"])
