@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from analysis.comparison import Family, needed_span
 from analysis.report.source import ReportSource
 from components.statistics import POWER
+from components.subsets import OVERALL
 from runner.console.display import about
 from runner.console.prose import Prose, count, digits_of, listed, number, prose
 from runner.results import (
@@ -14,6 +15,7 @@ from runner.results import (
     SubsetMetric,
     choice_text,
     choose,
+    race_winner_text,
     samples_text,
     search_text,
     too_few_groups,
@@ -145,7 +147,10 @@ def _no_answer(source: ReportSource) -> Prose:
 
 def _only(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose:
     value = number(metric.value(cell), digits_of([metric.value(cell)]))
-    n_failed = len(source.sweep.failed)
+    n_failed, stopped = len(source.sweep.failed), source.sweep.stopped
+    if stopped and stopped[0].race["metric"] == metric.metric and metric.subset == OVERALL and not n_failed:
+        mean = f": it has {value} by {metric.metric} over {_samples(metric)}."
+        return prose("Take ", source.names.in_prose(cell), mean) + prose(race_winner_text(stopped))
     failed = f"{n_failed} of {count(len(source.sweep.cells), 'cell')} failed. " if n_failed else ""
     others = failed + (source.main.why_not if source.main else "")
     return prose(

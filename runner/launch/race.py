@@ -112,7 +112,7 @@ class SweepRace:
         live = np.flatnonzero(self._race.live).tolist() if self._race.n_seen else []
         behind = sorted((self._race.shortfall(place), self._planned.cells[place].cell_id) for place in live)
         lines = [
-            f"race: {cell_id} is live after {self._race.n_seen:,} samples, at least {shortfall:.3f} behind the winner"
+            f"race: {cell_id} is live after {self._race.n_seen:,} samples, at least {shortfall:.4f} behind the winner"
             for shortfall, cell_id in behind[:_MOST_LIVE]
         ]
         more = len(behind) - _MOST_LIVE

@@ -455,7 +455,8 @@ class RunningSweep:
         metrics, rows = ranked(rows, self._headline, common)
         rows = led_by(rows, standings.leaders)
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
-        terminal.show_leaderboard(self._console, metrics, rows, common, equal, first_row_line(standings))
+        first_row = first_row_line(standings, stopped)
+        terminal.show_leaderboard(self._console, metrics, rows, common, equal, first_row, stopped)
         terminal.show_stopped(self._console, of_sweep)
         terminal.show_subsets(self._console, metrics, terminal.unfolded(rows, equal))
         sweep_warnings.show_answer_states(self._console, cells)

@@ -67,7 +67,7 @@ def stopped_cell(cell: PlannedCell, store: Store, race: Mapping[str, Json]) -> C
     """Return the result of a cell that a race stopped. `race` is described at `CellResult`."""
     reason = f"stopped by the race after {race['n']:,} of {race['n_samples']:,} samples"
     if race["behind"]:  # not if it stopped within the margin
-        reason += f", at least {race['behind']:.3f} behind the winner in {race['metric']}"
+        reason += f", at least {race['behind']:.4f} behind the winner in {race['metric']}"
     return CellResult(**_facts(cell, {}, store), status=STOPPED, reason=reason, race=race)
 
 

@@ -257,7 +257,7 @@ def _used_data(facts: Mapping[str, Json]) -> UsedData:
 def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
     return {
         "mlflow.parentRunId": parent_id,
-        "mlflow.runName": name or cell.cell_id,
+        "mlflow.runName": f"{name or cell.cell_id}{' (stopped by the race)' if cell.status == STOPPED else ''}",
         "role": "cell",
         "cell_id": cell.cell_id,
         **({"reason": cell.reason[:5000]} if cell.reason else {}),

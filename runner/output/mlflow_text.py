@@ -8,7 +8,7 @@ from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import printable
 from runner.output.standings import Standings, untested_advice
-from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better
+from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better, race_winner_text
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
 from runner.results.searching import chose_by_scores, search_text
@@ -106,7 +106,9 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
         return ["".join(pieces)]
     n_tied = sum(_mean(standings, cell) == _mean(standings, best) for cell in cells if cell.status == OK) - 1
     tied = f", tied with {n_tied} other{'s' if n_tied > 1 else ''}" if n_tied else ""
-    untested = f" {untested_advice()}" if len(cells) > 1 else ""
+    n_others = sum(cell.status != STOPPED for cell in cells) - 1
+    why = untested_advice() if n_others else race_winner_text([cell for cell in cells if cell.status == STOPPED])
+    untested = f" {why}" if why else ""
     name = f"**{_name(best, axes, base)}** ({best.cell_id})"
     return [f"Best by {_escape(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
 

@@ -8,6 +8,7 @@ from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
 from runner.results.cell_axes import varying_axes_of
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
+from runner.results.choice_wording import race_winner_text
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
 from runner.results.leaderboard_order import NO_QUALITY, common_to_all, direction_sign, lacks_quality, led_by, ranked
 from runner.results.undecided_cells import paired_test
@@ -93,8 +94,13 @@ def untested_advice() -> str:
     )
 
 
-def first_row_line(standings: Standings) -> str:
-    """Return a line about the first row of the leaderboard; "" if there is nothing to choose."""
+def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> str:
+    """Return a line about the first row of the leaderboard; "" if there is nothing to choose.
+
+    `stopped` are the cells that a race stopped, which have no row.
+    """
+    if len(standings.ordered) == 1 and standings.best and stopped:
+        return f"The cell to take. {race_winner_text(stopped)}"
     if standings.lacks_quality and len(standings.ordered) > 1:
         return f"No cell to take: {NO_QUALITY}"
     if not standings.metrics or len(standings.ordered) < 2 or standings.best is None:

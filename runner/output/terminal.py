@@ -33,16 +33,17 @@ def show_leaderboard(
     common: CommonMeans = OWN_MEANS,
     equal: Mapping[str, Sequence[CellResult]] | None = None,
     first_row: str = "",
+    stopped: Sequence[CellResult] = (),
 ) -> None:
     """Print a row for each of the first cells of a ranking (see `ranked`), with as many metrics as fit.
 
     The best value of every metric is bold, and the first metric has an interval. If cells leave out different samples,
     `common` is the mean of the first metric over the samples that all cells have. It gets a column, which sorts the
     rows. `equal` are the cells that are folded into the row of another cell, by the id of that cell. `first_row` is a
-    line about the first row.
+    line about the first row. The cells that a race `stopped` have no row, but their axes have columns.
     """
     equal = equal or {}
-    axes = varying_axes_of(ordered) or ["retriever"]
+    axes = varying_axes_of([*ordered, *stopped]) or ["retriever"]
     base = common_base((cell.axes for cell in ordered), axes)
     table = _leaderboard(ordered, axes, base, metrics, common, equal)
     shown = list(metrics)
@@ -87,7 +88,7 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
     for cell in stopped[:_MOST_ROWS]:
         race = cell.race
         values = (_axis(cell.axes.get(name)) for name in axes)
-        table.add_row(cell.cell_id, *values, f"{race['n']:,} of {race['n_samples']:,}", f"{race['behind']:.3f}")
+        table.add_row(cell.cell_id, *values, f"{race['n']:,} of {race['n_samples']:,}", f"{race['behind']:.4f}")
     console.print(
         f"[italic]Stopped by the race: {len(stopped):,} of {len(cells):,} cells, which have no rank. With confidence "
         f"{rules['confidence']:g}, each would end behind the winner of the full run by at least:[/]"

@@ -24,7 +24,7 @@ from runner.results.cell_axes import (
 )
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
 from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
-from runner.results.choice_wording import choice_text, samples_text
+from runner.results.choice_wording import choice_text, race_winner_text, samples_text
 from runner.results.costs import (
     CONTEXT_TOKENS,
     COSTS,
@@ -154,6 +154,7 @@ __all__ = [
     "open_samples",
     "paired_test",
     "per_given",
+    "race_winner_text",
     "ranked",
     "read_cell",
     "read_cells",

@@ -1,6 +1,6 @@
 """The recommendation of a cell in sentences, for the report and for MLflow."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from runner.console.prose import Prose, count, digits_of, duration, number, prose
 from runner.results.cell_choice import COMPARE_ALIKE, Choice
@@ -52,6 +52,17 @@ def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better
     return prose(f"{COMPARE_ALIKE} By {by}, ", name(best)) + prose(
         f"{have} the best mean ({_value(choice, best)}) and {name(worst)} the worst ({_value(choice, worst)})."
     )
+
+
+def race_winner_text(stopped: Sequence[CellResult]) -> str:
+    """Return what the only cell that a race did not stop has won; "" without stopped cells."""
+    if not stopped:
+        return ""
+    race = stopped[0].race
+    better = f"be more than {race['margin']:g} better in" if race["margin"] else "have a better"
+    others = "the stopped cell would not" if len(stopped) == 1 else f"none of the {len(stopped)} stopped cells would"
+    sure = f"with {100 * race['confidence']:.4g}% confidence"
+    return f"It won the race: {sure}, {others} {better} {race['metric']} over all samples."
 
 
 def samples_text(label: str, n: int, n_known: int) -> str:

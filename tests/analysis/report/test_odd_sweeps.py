@@ -49,6 +49,17 @@ def test_the_only_cell_that_did_not_fail(tmp_path: Path) -> None:
     assert "3 of 4 cells failed. A comparison needs two cells with a value." in text
 
 
+def test_the_only_finisher_of_a_race_is_the_cell_to_take(tmp_path: Path) -> None:
+    race = {"metric": "rouge_l", "n": 4, "n_samples": 8, "confidence": 0.95, "margin": 0.0, "behind": 0.1}
+    facts = {"status": "STOPPED", "reason": "stopped", "metrics": {}, "race": race}
+    _, text, _ = rendered(
+        report_on(tiny_sweep.write(tmp_path, [*(replace(c, facts=facts) for c in CELLS[:2]), CELLS[2]]))
+    )
+    sentence = text.replace("**", "").replace("\\", "")
+    assert "it has 0.7250 by rouge_l over all samples. It won the race: with 95% confidence, none of the 2" in sentence
+    assert "A comparison needs two cells" not in sentence.partition("## All cells")[0]
+
+
 def test_samples_of_one_group_tell_no_cells_apart(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path, [replace(cell, documents=[["d1"]] * 8) for cell in CELLS[:3]])
     page, text, _ = rendered(report_on(folder))

@@ -1,5 +1,6 @@
 """The line below a leaderboard about its first row."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,22 @@ def test_a_cheaper_cell_to_take_is_named_with_the_best_one() -> None:
         "First row: the cell to take, the cheapest of the 2 within one standard error of the best f1 "
         "(retriever=bm25,top_k=8). 3 of 3 cells may have the best f1: docs/decisions.md."
     )
+
+
+@pytest.mark.parametrize(
+    ("n", "margin", "text"),
+    [
+        (1, 0.0, "the stopped cell would not have a better f1 over all samples."),
+        (3, 0.0, "none of the 3 stopped cells would have a better f1 over all samples."),
+        (3, 0.02, "none of the 3 stopped cells would be more than 0.02 better in f1 over all samples."),
+    ],
+)
+def test_the_only_finisher_of_a_race_has_won_it(n: int, margin: float, text: str) -> None:
+    race = {"metric": "f1", "confidence": 0.95, "margin": margin}
+    stopped = [replace(result("bm25", 8), status="STOPPED", race=race)] * n
+    finisher = replace(result("bm25", 2), larger_is_better={"f1": True})
+    line = first_row_line(Standings((finisher,), ["f1"]), stopped)
+    assert line == f"The cell to take. It won the race: with 95% confidence, {text}"
 
 
 TEXTS = {"a": "The bridge is here.", "b": "No bridge is there."}

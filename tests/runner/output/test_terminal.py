@@ -36,17 +36,32 @@ def shown(cells: list[CellResult], width: int = 400) -> str:
     return output.getvalue()
 
 
+RACE = {"metric": "rouge_l", "n": 40, "n_samples": 312, "confidence": 0.95, "margin": 0.0, "behind": 0.1}
+
+
+def test_axes_of_stopped_cells_have_columns() -> None:
+    output = io.StringIO()
+    stopped = replace(CELLS[1], status="STOPPED", metrics={}, race=RACE, axes={"retriever": "hybrid", "top_k": 9})
+    show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS[:1]), stopped=[stopped])
+    assert output.getvalue().splitlines()[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
+    other = replace(stopped, axes={"retriever": "bm25", "top_k": 9})
+    output.truncate(0)
+    show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS[:1]), stopped=[stopped, other])
+    assert output.getvalue().splitlines()[1].split()[:3] == ["cell", "retriever", "top_k"]
+    assert "top_k=" not in output.getvalue()
+
+
 def test_the_best_is_first() -> None:
     text = shown(CELLS)
     assert text.index("hybrid") < text.index("bm25")
 
 
-@pytest.mark.parametrize("width", [60, 80, 110, 280])
+@pytest.mark.parametrize("width", [60, 80, 110, 400])
 def test_a_narrow_terminal_shows_fewer_metrics_and_cuts_none(width: int) -> None:
     lines = shown(CELLS, width).splitlines()
     assert "…" not in "".join(lines)
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
-    assert any("a wider terminal also shows" in line for line in lines) == (width < 280)
+    assert any("a wider terminal also shows" in line for line in lines) == (width < 400)
 
 
 def test_of_many_cells_the_first_are_shown_and_the_best_of_all_are_marked() -> None:

@@ -299,6 +299,7 @@ def test_a_cell_that_a_race_stopped_is_logged_as_killed(tracked_run: Path, tmp_p
     tags = logged.data.tags
     assert (logged.info.status, tags["status"], tags["race.n"], tags["race.behind"]) == ("KILLED", STOPPED, "40", "0.1")
     assert not any(name.startswith("overall/") for name in logged.data.metrics)
+    assert logged.info.run_name.endswith(" (stopped by the race)")
 
 
 def _connection_lost(*_: object, **__: object) -> None:

@@ -172,7 +172,7 @@ def test_a_sweep_gives_the_same_numbers_and_keeps_secrets(cluster: Bed, tmp_path
 
 def test_a_race_stops_the_same_cells(cluster: Bed, tmp_path: Path) -> None:
     folder, replies = _folder(cluster, "race"), ("{question}", "nothing")
-    race = (*FEW_METRICS, "dataset.limit=40", "llm=scripted", "race=betting", "race.metric=rouge_l")
+    race = (*FEW_METRICS, "dataset.limit=80", "llm=scripted", "race=betting", "race.metric=rouge_l")
     ray = ("tracking=none", "executor=ray", f"run.results_dir={folder / 'results'}")
     process = cluster.command("-m", "runner", "-m", *SMALL, *race, *ray, f"llm.reply='{replies[0]}','{replies[1]}'")
     output, _ = process.communicate(timeout=240)
