@@ -133,7 +133,7 @@ class RunningSweep:
         *,
         is_part: bool = False,
     ) -> None:
-        """Check that results and store can be written. Raises StoreError."""
+        """Check that results and store can be written. Raises StoreError, and ConfigError as in `SafeTracker`."""
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run
