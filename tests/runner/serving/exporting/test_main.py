@@ -7,12 +7,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from components.errors import ConfigError, DataError, StoreError
 from runner.engine.store import Store
 from runner.results.loaded_sweep import load
+from runner.serving.agent import make_agent
 from runner.serving.exporting import exported_folder as export_folder
 from runner.serving.exporting.exported_cell import exported_cell
 from runner.serving.exporting.kept_in_store import ExportStore
@@ -339,13 +341,18 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
         {"stages": [{**stage, "files": {"other.npy": [None]}}]},
         {"stages": [{**stage, "folder": None}]},
         {"data": {**data, "parts": {}}},
-        {"components": {name: node for name, node in told["components"].items() if name != "retriever"}},
+        *(
+            {"components": {name: node for name, node in told["components"].items() if name != lacking}}
+            for lacking in ("retriever", "context", "prompt", "top_k")
+        ),
         {"pool": {"other": 1}},
     )
     for text in ("{", *(json.dumps({**told, **change}) for change in unusable)):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=r"cannot be (used|loaded) .*export the cell again"):
             load_pipeline(other)
+        with pytest.raises(DataError, match=r"cannot be (used|loaded) .*export the cell again"):
+            make_agent().load_context(SimpleNamespace(artifacts={PIPELINE.name: str(path.parent)}))
     with pytest.raises(DataError, match=r"expected a folder that `python -m runner\.export"):
         load_pipeline(tmp_path / "nowhere")
 
