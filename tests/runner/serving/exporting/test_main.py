@@ -351,10 +351,18 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=r"cannot be (used|loaded) .*export the cell again"):
             load_pipeline(other)
-        with pytest.raises(DataError, match=r"cannot be (used|loaded) .*export the cell again"):
-            make_agent().load_context(SimpleNamespace(artifacts={PIPELINE.name: str(path.parent)}))
     with pytest.raises(DataError, match=r"expected a folder that `python -m runner\.export"):
         load_pipeline(tmp_path / "nowhere")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # MLflow on its own type hints
+def test_an_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(folder / PIPELINE, tmp_path / "pipeline") / "pipeline.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    del told["components"]["retriever"]
+    path.write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(DataError, match=r"cannot be loaded .*export the cell again"):
+        make_agent().load_context(SimpleNamespace(artifacts={PIPELINE.name: str(path.parent)}))
 
 
 def test_the_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
