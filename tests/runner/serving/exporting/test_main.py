@@ -343,7 +343,7 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
         {"data": {**data, "parts": {}}},
         *(
             {"components": {name: node for name, node in told["components"].items() if name != lacking}}
-            for lacking in ("retriever", "context", "prompt", "top_k")
+            for lacking in ("retriever", "context", "top_k")
         ),
         {"pool": {"other": 1}},
     )
