@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     from runner import results  # --help needs none of these
     from runner.output.logging_process import error_line
     from runner.output.mlflow_runs import Tracker
-    from runner.output.tracking import default_uri, samples_line, where_to_look
+    from runner.output.tracking import default_uri, samples_line, where_to_look, wrong_file
 
     try:
         folder = results.find_sweep(options.sweep)
@@ -57,6 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
         say_error(error)
         return 2
     uri = options.uri or default_uri(folder.resolve().parent)
+    if wrong := wrong_file(uri):
+        say_error(f"--uri: {wrong}")
+        return 2
     try:
         tracker = Tracker(uri, sweep.name, folder, every=options.subsets == "all")
         tracker.log_cells(cells)

@@ -159,7 +159,7 @@ class RunningSweep:
         search: SearchJobs | None = None,
         is_part: bool = False,
     ) -> None:
-        """Check that results and store can be written. Raises StoreError."""
+        """Check that results and store can be written. Raises StoreError, and ConfigError as in `SafeTracker`."""
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
+from components.errors import ConfigError
 from components.secrets.mask import masked
 from runner.output.own_process import own_environment
 
@@ -19,11 +21,32 @@ if TYPE_CHECKING:  # the process is started before the pipeline is loaded
 
 _EXIT_TIMEOUT_S = 10
 _ANNOUNCE_AFTER_S = 10.0
+_DATABASE = "sqlite:///"
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 
 
 def default_uri(results_dir: Path) -> str:
     """Return the URI of a SQLite file beside the folder of results."""
-    return f"sqlite:///{(results_dir.resolve().parent / 'mlflow.db').as_posix()}"
+    return f"{_DATABASE}{(results_dir.resolve().parent / 'mlflow.db').as_posix()}"
+
+
+def wrong_file(uri: str) -> str:
+    """Return an error if MLflow would open another file than the one that a local database's URI names, "" otherwise.
+
+    MLflow decodes `%20`, and the path ends at the first `?`. Options such as `?timeout=5` are fine.
+    """
+    if not uri.startswith(_DATABASE):
+        return ""
+    path, _, options = uri.removeprefix(_DATABASE).partition("?")
+    is_cut = bool(options) and ("/" in options or "=" not in options)
+    named = f"{Path(path).resolve()}{'?' * is_cut}{options * is_cut}"
+    found = "?" if "?" in named else next(iter(_ENCODED.findall(named)), "")
+    if not found:
+        return ""
+    return (
+        f"MLflow would open another file than {named}, because of the {found} in it; name a database in another folder "
+        f"({_DATABASE}/FOLDER/mlflow.db)"
+    )
 
 
 def where_to_look(uri: str, page: str) -> str:
@@ -78,9 +101,11 @@ class SafeTracker:
     """
 
     def __init__(self, settings: "TrackingSettings", experiment: str, sweep_dir: Path) -> None:
-        """Store the settings. Starts no process, and opens no file."""
+        """Store the settings. Starts no process, and opens no file. Raises ConfigError as in `wrong_file`."""
         self.enabled = settings.enabled
         self.uri = settings.uri or default_uri(sweep_dir.parent)
+        if self.enabled and (error := wrong_file(self.uri)):
+            raise ConfigError(f"tracking.uri: {error}, or set tracking=none")
         self.error = ""
         self.page = ""
         self.samples = ""

@@ -8,8 +8,8 @@ from typing import Any
 from components.errors import DataError
 from components.json_value import Json
 from runner.serving.asked_question import Question
-from runner.serving.folder_description import PIPELINE, read_description
-from runner.serving.pipeline import Pipeline
+from runner.serving.folder_description import PIPELINE
+from runner.serving.pipeline import Pipeline, load_from
 
 _OPTIONS = ("kind", "subset", "corpus", "where")
 
@@ -29,7 +29,7 @@ def make_agent() -> Any:
         def load_context(self, context: Any) -> None:
             root = Path(context.artifacts[PIPELINE.name])
             # Loading a model with MLflow runs the code in it, this file, so the user trusts it already.
-            self.pipeline = Pipeline(root, read_description(root), trust=True)
+            self.pipeline = load_from(root, trust=True)
 
         def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
             text, details = reply(self.pipeline, question_of(request.model_dump()))

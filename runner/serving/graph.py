@@ -97,11 +97,16 @@ def served_nodes(config: Mapping[str, Json], used: frozenset[str]) -> dict[str, 
 
 
 def served_graph(cell: Cell, data: DataFacts, pool: DataFacts | None, chosen: str | None = None) -> ServedGraph:
-    """Return the graph for questions. `chosen` is the candidate that reranks, if the cell chooses one for each set."""
+    """Return the graph for questions. `chosen` is the candidate that reranks, if the cell chooses one for each set.
+
+    Raises ValueError if the cell lacks a component that answering uses.
+    """
     if isinstance(cell.reranker, RerankerSelection) and chosen is not None:
         cell = replace(cell, reranker=cell.reranker.candidates[chosen])
     asked = _data(replace(data, samples=_ASKED))
     graph = graph_of(cell, asked, _data(pool) if pool else None)
+    if missing := sorted(name for name in graph.used - set(_NOT_SERVED) if getattr(cell, name) is None):
+        raise ValueError(f"{', '.join(missing)}: missing")
     return ServedGraph(asked.samples, _found(graph), graph.result.answers, graph.used)
 
 

@@ -133,7 +133,11 @@ def load_pipeline(folder: str | Path, *, trust: bool = False) -> Pipeline:
     Without `trust`, no program and no package that the folder names is run. Raises RagGridError if the folder cannot be
     used.
     """
-    root = Path(folder) / PIPELINE
+    return load_from(Path(folder) / PIPELINE, trust=trust)
+
+
+def load_from(root: Path, *, trust: bool) -> Pipeline:
+    """Load the pipeline from the folder that contains `pipeline.json`. Raises as `load_pipeline`."""
     description = read_description(root)
     try:
         return Pipeline(root, description, trust=trust)

@@ -76,7 +76,8 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
             _write(cell, folder)
             return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     except OSError as error:
-        raise StoreError(f"--out: cannot write {out}: {error.strerror or error} ({error.filename})") from error
+        place = f" ({error.filename})" if error.filename else ""
+        raise StoreError(f"--out: cannot write {out}: {error.strerror or error}{place}") from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from runner import track
 from runner.output import mlflow_files, mlflow_rows
 from runner.output.mlflow_metrics import logged_metrics, metric_name
 from runner.output.mlflow_runs import Tracker
-from runner.output.tracking import default_uri
+from runner.output.tracking import default_uri, wrong_file
 from runner.results import STOPPED, CellResult, read_cells, read_sweep, write_cell
 from runner.results import loaded_sweep as loaded
 from runner.results.leaderboard_order import N_FIRST, headlines
@@ -100,6 +100,48 @@ def test_names_of_metrics_are_what_mlflow_takes_and_stay_apart(n_characters: int
 
 def test_the_database_lies_beside_the_results(tmp_path: Path) -> None:
     assert default_uri(tmp_path / "results") == f"sqlite:///{tmp_path}/mlflow.db"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/a?b/mlflow.db", "than /a?b/mlflow.db, because of the ? in it"),
+        ("/a/why?.db", "than /a/why?.db, because of the ? in it"),
+        ("/a?b/mlflow.db?timeout=5", "because of the ? in it"),
+        ("/my%20data/mlflow.db", "than /my%20data/mlflow.db, because of the %20 in it"),
+        ("/a/mlflow.db?timeout=5", ""),
+        ("/100%/a#b c&d/文.db", ""),
+    ],
+)
+def test_paths_that_mlflow_reads_as_others_are_errors(path: str, expected: str) -> None:
+    found = wrong_file(f"sqlite:///{path}")
+    assert expected in found
+    assert bool(found) is bool(expected)
+    assert not wrong_file(f"https://host{path}")
+
+
+def test_a_relative_database_in_such_a_folder_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not wrong_file("sqlite:///mlflow.db")
+    folder = tmp_path / "a?b"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert f"{folder}/mlflow.db" in wrong_file("sqlite:///mlflow.db")
+
+
+@pytest.mark.parametrize("name", ["a?b", "a%20b"])
+def test_a_sweep_in_a_folder_that_mlflow_cannot_name_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    refused = run_command(folder, *SMALL, *RANKING_ONLY, "llm=none", "run.progress=false", "run.workers=1")
+    assert refused.returncode == 2
+    assert f"tracking.uri: MLflow would open another file than {folder}/mlflow.db" in refused.stderr
+    assert not list(folder.rglob("*.parquet"))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert run_command(folder, *SMALL, *RANKING_ONLY, "llm=none", *QUIET).returncode == 0
+    logging = run_command(folder, "latest", module="runner.track")
+    assert logging.returncode == 2
+    assert f"--uri: MLflow would open another file than {folder}/mlflow.db" in logging.stderr
 
 
 def test_labels_in_tables_are_neither_formulas_nor_tags(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from components.errors import ConfigError, DataError, StoreError
 from runner.engine.store import Store
 from runner.results.loaded_sweep import load
+from runner.serving.agent import make_agent
 from runner.serving.exporting import exported_folder as export_folder
 from runner.serving.exporting.exported_cell import exported_cell
 from runner.serving.exporting.kept_in_store import ExportStore
@@ -339,7 +341,10 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
         {"stages": [{**stage, "files": {"other.npy": [None]}}]},
         {"stages": [{**stage, "folder": None}]},
         {"data": {**data, "parts": {}}},
-        {"components": {name: node for name, node in told["components"].items() if name != "retriever"}},
+        *(
+            {"components": {name: node for name, node in told["components"].items() if name != lacking}}
+            for lacking in ("retriever", "context", "top_k")
+        ),
         {"pool": {"other": 1}},
     )
     for text in ("{", *(json.dumps({**told, **change}) for change in unusable)):
@@ -348,6 +353,16 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
             load_pipeline(other)
     with pytest.raises(DataError, match=r"expected a folder that `python -m runner\.export"):
         load_pipeline(tmp_path / "nowhere")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # MLflow on its own type hints
+def test_an_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(folder / PIPELINE, tmp_path / "pipeline") / "pipeline.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    del told["components"]["retriever"]
+    path.write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(DataError, match=r"cannot be loaded .*export the cell again"):
+        make_agent().load_context(SimpleNamespace(artifacts={PIPELINE.name: str(path.parent)}))
 
 
 def test_the_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
