@@ -9,28 +9,35 @@ Result = TypeVar("Result")
 
 
 class Calls(Generic[Item, Result]):
-    """Calls of `call` for every item, at most `concurrency` at a time.
+    """Calls of `call` for every item.
 
-    If `concurrency` results wait for the caller, no further calls start.
+    At most `concurrency` of them are running, or have results that the caller has not dealt with. So a kill loses no
+    more results than that: the caller stores what it got before it asks for more.
     """
 
     def __init__(self, items: Sequence[Item], call: Callable[[Item], Awaitable[Result]], concurrency: int) -> None:
         """Start the calls in the running event loop."""
         self._waiting = iter(items)
         self._call = call
-        self._arrived: asyncio.Queue[tuple[Item, Result]] = asyncio.Queue(concurrency)
+        self._arrived: asyncio.Queue[tuple[Item, Result]] = asyncio.Queue()
+        self._free = asyncio.Semaphore(concurrency)
+        self._n_returned = 0
         self._workers = asyncio.gather(*(self._work() for _ in range(min(concurrency, len(items)))))
 
     async def _work(self) -> None:
         for item in self._waiting:
-            await self._arrived.put((item, await self._call(item)))
+            await self._free.acquire()
+            self._arrived.put_nowait((item, await self._call(item)))
 
     async def arrived(self) -> list[tuple[Item, Result]]:
         """Wait for at least one result, and return all that have arrived since the last call.
 
-        Returns [] when all results were returned. Raises the exception of a failed call. Handing over a single result
+        The results of the last call count as dealt with. Returns [] when all results were returned. Raises the exception of a failed call. Handing over a single result
         takes as long as building a request, so results are returned in batches.
         """
+        for _ in range(self._n_returned):
+            self._free.release()
+        self._n_returned = 0
         if self._arrived.empty():
             one = asyncio.ensure_future(self._arrived.get())
             either: set[asyncio.Future[Any]] = {one, self._workers}
@@ -44,6 +51,7 @@ class Calls(Generic[Item, Result]):
             found = []
         while not self._arrived.empty():
             found.append(self._arrived.get_nowait())
+        self._n_returned = len(found)
         return found
 
     async def cancel(self) -> None:
