@@ -32,8 +32,9 @@ class Calls(Generic[Item, Result]):
     async def arrived(self) -> list[tuple[Item, Result]]:
         """Wait for at least one result, and return all that have arrived since the last call.
 
-        The results of the last call count as dealt with. Returns [] when all results were returned. Raises the exception of a failed call. Handing over a single result
-        takes as long as building a request, so results are returned in batches.
+        The results of the last call count as dealt with. Returns [] when all results were returned. Raises the
+        exception of a failed call. Handing over a single result takes as long as building a request, so results are
+        returned in batches.
         """
         for _ in range(self._n_returned):
             self._free.release()
