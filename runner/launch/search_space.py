@@ -14,7 +14,7 @@ from runner.launch.search_strategies import AxisShape, Point
 from runner.pipeline.search_settings import Strategy
 
 _MOST_WHOLE, _N_FRACTIONS = 1001, 101
-"""Values of an interval: at most so many whole numbers, or so many fractions."""
+"""Values of an interval: the most whole numbers, or the number of fractions."""
 
 _DIGITS = 4
 """Significant digits of a fraction."""

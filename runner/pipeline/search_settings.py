@@ -16,7 +16,7 @@ class Strategy(Enum):
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How a search proposes cells. It runs at most `n_cells`, and proposes `batch` cells at a time.
+    """Settings of a search. It runs at most `n_cells`, and proposes `batch` cells at a time.
 
     `objectives` are metrics, of which the first ranks the cells, and kinds of costs; () for the metric that ranks the
     cells anyway. `seed` draws the proposals.

@@ -201,7 +201,7 @@ class TestRefused:
             (("top_k=2,4", "search=random", "hydra/launcher=basic"), "search: one process must see all cells"),
         ],
     )
-    def test_what_cannot_be_searched_is_refused_with_the_reason(
+    def test_spaces_that_cannot_be_searched_are_refused_with_the_reason(
         self, overrides: tuple[str, ...], why: str, tmp_path: Path
     ) -> None:
         ended = run_command(tmp_path, *FREE, *overrides)

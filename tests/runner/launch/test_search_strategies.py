@@ -73,7 +73,7 @@ class TestGreedy:
         changed = [{axis for axis in range(4) if point[axis] != first[axis]} for point in others[:4]]
         assert changed == [{2}] * 4, "all values of the model before any other axis"
 
-    def test_it_climbs_to_the_peak(self) -> None:
+    def test_greedy_climbs_to_the_peak(self) -> None:
         found = proposed(Strategy.GREEDY, 60)
         assert max(map(hill, found)) == (0.0,)
 
@@ -88,12 +88,12 @@ class TestGreedy:
         assert len({point[1] for point in found[:8]}) == 2
         assert min(abs(a[0] - b[0]) for a in found[:5] for b in found[:5] if a[0] != b[0]) > 9
 
-    def test_it_begins_again_elsewhere_when_no_axis_improves(self) -> None:
+    def test_greedy_begins_again_elsewhere_when_no_axis_improves(self) -> None:
         assert len({point[1] for point in proposed(Strategy.GREEDY, 200)}) == 3
 
 
 class TestTpe:
-    def test_it_finds_better_points_than_random_draws(self) -> None:
+    def test_tpe_finds_better_points_than_random_draws(self) -> None:
         def best(strategy: Strategy) -> float:
             return sum(max(map(hill, proposed(strategy, 50, seed=seed)))[0] for seed in range(4)) / 4
 
