@@ -83,7 +83,7 @@ def derive(prompt: str, flawed_share: float) -> str | None:
 
 def choose_sentences(prompt: str, flawed_share: float) -> str | None:
     """Return the numbers of the sentences that have a word of the question."""
-    if '{"sentences":' not in prompt:
+    if '{"sentences":' not in prompt or not re.search(r"^(?:\[Sentences\]|【句子】)$", prompt, re.MULTILINE):
         return None
     question = _between(prompt, ("[Question]", "【问题】"), ("[Sentences]", "【句子】"))
     sentences = _between(prompt, ("[Sentences]", "【句子】"), ("Which of", "哪些句子"))
