@@ -38,8 +38,9 @@ class CrossEncoderEntailment:
 
     A claim is supported if any of the texts entails it, else contradicted if any contradicts it. So a claim that two
     passages support only together is not supported. Passage and claim together are cut to `max_length` tokens; the
-    longer one is cut first. Equal pairs are read once. `model` is an id on the Hugging Face hub with its commit as
-    `revision`, or a local folder with revision "". No code from the model's folder is run.
+    longer one is cut first. Equal pairs are read once. It computes in float32.
+    `model` is an id on the Hugging Face hub with its commit as `revision`, or a local folder with revision "". No code
+    from the model's folder is run.
     """
 
     model: str
@@ -48,7 +49,7 @@ class CrossEncoderEntailment:
     batch_size: int = runtime_only(32, "pairs are padded differently: changes rounding, about 1e-6")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers that are too small."""
@@ -80,6 +81,11 @@ class CrossEncoderEntailment:
         scores: NDArray[np.float32] = encoder.predict(
             list(pairs), batch_size=self.batch_size, show_progress_bar=False, apply_softmax=True
         )
+        if not np.isfinite(scores).all():
+            raise ComponentError(
+                f"model {self.model!r}: got {int((~np.isfinite(scores)).any(axis=1).sum())} of {len(pairs)} pairs with "
+                "scores that are not finite, expected finite ones: its weights are damaged"
+            )
         return [labels[place] for place in scores.argmax(axis=1).tolist()]
 
 
@@ -108,6 +114,7 @@ def _load(model: str, revision: str, max_length: int, device: str) -> "CrossEnco
     """Load the model, once per process. Raise ComponentError."""
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]
+    import torch
     from sentence_transformers import CrossEncoder
 
     with loading(model, revision) as name:
@@ -116,7 +123,9 @@ def _load(model: str, revision: str, max_length: int, device: str) -> "CrossEnco
             device="cpu",
             revision=revision or None,
             trust_remote_code=False,
-            model_kwargs=sentence_transformers_options(model, revision),
+            # Weights in float16 would be computed in float16, which overflows in DeBERTa.
+            model_kwargs={**sentence_transformers_options(model, revision), "dtype": torch.float32},
+            activation_fn=torch.nn.Identity(),  # otherwise the model's files name a function of torch to call
         )
     encoder.max_seq_length = min(max_length, encoder.max_seq_length or max_length)
     on_device: CrossEncoder = encoder.to(torch_device(device)).eval()

@@ -25,7 +25,7 @@ from components.pretrained.model_folder import (
 )
 from components.pretrained.token_limit import model_json
 from components.records import Passages
-from components.rerankers.heads import require_one_score
+from components.rerankers.heads import require_activation_of_torch, require_one_score
 from components.rerankers.query_chunk_pairs import (
     LEAST_TOKENS,
     TextPair,
@@ -117,7 +117,11 @@ class PretrainedCrossEncoder:
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
-        encoder = _load(self.model, self.revision, self.dtype, self.token_limit(), self.trust_remote_code, self.device)
+        of_model = self.activation is Activation.MODEL
+        if of_model and not self.trust_remote_code:
+            require_activation_of_torch(self.model, self.revision)
+        limit, trusted = self.token_limit(), self.trust_remote_code
+        encoder = _load(self.model, self.revision, self.dtype, limit, trusted, of_model, self.device)
         return self._scores(encoder, texts)[row]
 
     def _prompt(self) -> str:
@@ -157,9 +161,12 @@ class PretrainedCrossEncoder:
 
 @load_once
 def _load(
-    model: str, revision: str, dtype: Dtype, max_length: int, trust_remote_code: bool, device: str
+    model: str, revision: str, dtype: Dtype, max_length: int, trust_remote_code: bool, own_activation: bool, device: str
 ) -> "CrossEncoder":
-    """Load the model, once per process. Raises ComponentError."""
+    """Load the model, once per process. Its files may name a function to call with `own_activation`.
+
+    Raises ComponentError.
+    """
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]
     import torch
@@ -172,6 +179,7 @@ def _load(
             revision=revision or None,
             trust_remote_code=trust_remote_code,
             model_kwargs={**sentence_transformers_options(model, revision), "dtype": getattr(torch, dtype)},
+            activation_fn=None if own_activation else torch.nn.Identity(),
         )
         require_one_score(model, encoder.transformers_model, encoder.num_labels)
     encoder.max_seq_length = max_length

@@ -3,6 +3,7 @@
 from typing import Any
 
 from components.errors import ComponentError
+from components.pretrained.token_limit import model_json
 
 _KINDS = ("ForSequenceClassification", "ForCausalLM")
 
@@ -24,3 +25,22 @@ def require_one_score(model: str, network: Any, n_scores: int) -> None:
             f"model {model!r} returns {n_scores} numbers per pair, expected one: a model trained to rerank, not to "
             "classify"
         )
+
+
+def require_activation_of_torch(model: str, revision: str) -> None:
+    """Raise ComponentError if a model's files name an activation that is not a part of `torch.nn`.
+
+    sentence-transformers calls any name that begins with "torch.", and ignores other names.
+    """
+    config = model_json(model, revision, "config.json")
+    names = (
+        (config.get("sentence_transformers") or {}).get("activation_fn"),
+        config.get("sbert_ce_default_activation_function"),
+        model_json(model, revision, "config_sentence_transformers.json").get("activation_fn"),
+    )
+    for name in map(str, filter(None, names)):
+        if name.startswith("torch.") and not name.startswith("torch.nn.modules."):
+            raise ComponentError(
+                f"model {model!r}: its files name {name} as the activation, expected a class of torch.nn.modules; set "
+                "reranker.activation=none or sigmoid"
+            )

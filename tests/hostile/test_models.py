@@ -9,11 +9,15 @@ import pytest
 
 from components.embedders.sentence_transformers import SentenceTransformers
 from components.errors import ComponentError
+from components.judges.claim_checks import Check
+from components.judges.nli import CrossEncoderEntailment
 from components.metrics.text2vec import Text2VecSimilarity
-from components.records import Passages
+from components.records import Kind, Passages, Sample
+from components.rerankers.cross_encoder import Activation, PretrainedCrossEncoder
 from tests.contracts.metric_contract import qa_sample, score_texts
 from tests.extras import skip_without
-from tests.models.tiny import save_bert, save_sentence_encoder
+from tests.models.tiny import save_bert, save_sentence_encoder, save_xlm_roberta_reranker
+from tests.rerankers.pretrained import scores_of, text_pairs
 
 skip_without("sentence_transformers", "torch")
 
@@ -50,3 +54,39 @@ def test_weights_are_not_unpickled_if_the_models_own_files_ask_for_it(reader: st
         READERS[reader](str(folder))
 
     assert not mark.exists()
+
+
+FUNCTION = "torch.utils.collect_env.main"
+"""It prints a report."""
+
+NAMING_IT: dict[str, tuple[str, dict[str, object]]] = {
+    "config": ("config.json", {"sentence_transformers": {"activation_fn": FUNCTION}}),
+    "config of an old model": ("config.json", {"sbert_ce_default_activation_function": FUNCTION}),
+    "config of sentence-transformers": ("config_sentence_transformers.json", {"activation_fn": FUNCTION}),
+}
+
+
+def cross_encoder_naming(place: str, folder: Path, labels: tuple[str, ...]) -> str:
+    save_xlm_roberta_reranker(folder, n_labels=len(labels))
+    name, content = NAMING_IT[place]
+    for file, added in (("config.json", {"id2label": dict(enumerate(labels))}), (name, content)):
+        path = folder / file
+        present = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        path.write_text(json.dumps(present | added), encoding="utf-8")
+    return str(folder)
+
+
+@pytest.mark.parametrize("place", NAMING_IT)
+def test_a_function_that_a_cross_encoder_names_as_its_activation_is_not_called(
+    place: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    reranker = cross_encoder_naming(place, tmp_path / "reranker", ("relevant",))
+    judge = cross_encoder_naming(place, tmp_path / "judge", ("entailment", "neutral", "contradiction"))
+
+    scores_of(PretrainedCrossEncoder(reranker, device="cpu"), text_pairs())
+    with pytest.raises(ComponentError, match=f"name {FUNCTION} as the activation"):
+        scores_of(PretrainedCrossEncoder(reranker, activation=Activation.MODEL, device="cpu"), text_pairs())
+    check = Check("c", Sample("s", "qa", Kind.QA, "?", ()), ("北京",), ("上海",))
+    CrossEncoderEntailment(judge, device="cpu").verdicts([check])
+
+    assert "PyTorch version" not in capfd.readouterr().out

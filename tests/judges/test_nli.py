@@ -10,7 +10,7 @@ import pytest
 from components.errors import ComponentError
 from components.judges.claim_checks import Check
 from components.judges.claim_replies import Support
-from components.judges.nli import CrossEncoderEntailment, _verdict
+from components.judges.nli import CrossEncoderEntailment, _load, _verdict
 from components.records import Kind, Sample
 from runner.launch.request import check_jobs
 from tests.extras import skip_without
@@ -78,6 +78,25 @@ def test_one_entailing_text_suffices(relations: list[Support], support: Support,
 def test_other_models_are_refused(tmp_path: Path, labels: dict[str, str]) -> None:
     with pytest.raises(ComponentError, match="expected entailment, contradiction and neutral"):
         model(tmp_path / "m", labels).verdicts([check(TEXTS[0])])
+
+
+def test_weights_in_float16_are_computed_in_float32(nli: CrossEncoderEntailment, tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    CrossEncoder(nli.model, device="cpu", model_kwargs={"dtype": "float16"}).save_pretrained(str(tmp_path / "m"))
+    encoder = _load(str(tmp_path / "m"), "", 512, "cpu")
+    assert {str(own.dtype) for own in encoder.parameters()} == {"torch.float32"}
+
+
+def test_scores_that_are_not_finite_are_an_error_and_no_verdict(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    damaged = model(tmp_path / "m", LABELS)
+    weights = load_file(tmp_path / "m" / "model.safetensors")
+    weights["classifier.out_proj.bias"] *= float("nan")
+    save_file(weights, tmp_path / "m" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ComponentError, match="3 of 3 pairs with scores that are not finite"):
+        damaged.verdicts([check(TEXTS[0])])
 
 
 def test_the_option_is_built_and_asks_no_language_model_for_verdicts(nli: CrossEncoderEntailment) -> None:
