@@ -167,8 +167,8 @@ def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
 
 def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     llms = [(cell.config.get("judge") or {}).get("llm") or {} for cell in cells if cell.judges]
-    if any(str(llm.get("_target_")).endswith(".Scripted") for llm in llms):
-        text = "judge.llm=scripted replies by a script: judged scores say nothing about the answers."
+    if any(str(llm.get("_target_")).endswith((".Scripted", ".Rehearsal")) for llm in llms):
+        text = "judge.llm replies by a script or a rule: judged scores say nothing about the answers."
         yield TrustCheck(WARNING, "The judge is a stand-in", text)
 
 

@@ -54,7 +54,9 @@ def test_no_sample_is_reported_as_complete_if_every_cell_failed(tmp_path: Path) 
     assert "cells failed. The first reason: the server is down" in str(report.answer.sentence)
 
 
-@pytest.mark.parametrize(("target", "warns"), [("scripted.Scripted", True), ("chat.Chat", False)])
+@pytest.mark.parametrize(
+    ("target", "warns"), [("scripted.Scripted", True), ("rehearsal.model.Rehearsal", True), ("chat.Chat", False)]
+)
 def test_a_scripted_judge_is_a_stand_in(tmp_path: Path, target: str, warns: bool) -> None:
     judged = {"accuracy": {"n_judged": 8, "n_unparsable": 0}}
     facts = {"config": {"judge": {"llm": {"_target_": f"components.llms.{target}"}}}, "judges": judged}
