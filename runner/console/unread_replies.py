@@ -14,8 +14,8 @@ _KINDS: dict[str, str] = {
     AnswerState.EMPTY: "empty",
     AnswerState.REFUSED: "refused",
 }
-_REASON = re.compile(r"cannot be read:\s*(?:\((\w+) reply\))?\s*")
-"""Start of a reason from `components.asking`: the state of a reply that did not end normally, then the reply."""
+_REASON = re.compile(r"(?:[\w ]+: )?cannot be read:\s*(?:\((\w+) reply\))?\s*")
+"""Start of a reason from `components.asking`, perhaps after what was to be read: the state of a reply that did not end normally, then the reply."""
 
 
 def reasons_of(unread: Iterable[str]) -> tuple[dict[str, int], str]:

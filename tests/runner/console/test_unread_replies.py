@@ -19,6 +19,11 @@ def test_a_blank_reply_has_no_example() -> None:
     assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
 
 
+def test_a_reply_to_a_named_step_is_of_the_same_kind() -> None:
+    kinds, commonest = reasons_of(["claims of the reference: cannot be read: (empty reply)"])
+    assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
+
+
 def test_counts_without_kinds_give_no_number() -> None:
     assert unread_cause({"n_unparsable": 2, "commonest": OTHER[0]}) == "not in the form asked for, e.g. Perhaps."
     assert unread_cause({"n_unparsable": 0, "commonest": ""}) == ""
