@@ -15,7 +15,9 @@ _KINDS: dict[str, str] = {
     AnswerState.REFUSED: "refused",
 }
 _REASON = re.compile(r"(?:[\w ]+: )?cannot be read:\s*(?:\((\w+) reply\))?\s*")
-"""Start of a reason from `components.asking`, perhaps after what was to be read: the state of a reply that did not end normally, then the reply."""
+"""Start of a reason from `components.asking`: perhaps what was to be read, the state of a reply that did not end
+normally, then the reply.
+"""
 
 
 def reasons_of(unread: Iterable[str]) -> tuple[dict[str, int], str]:
