@@ -8,11 +8,9 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from math import inf, prod
 from random import Random
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from components.errors import MissingExtraError
 from runner.pipeline.search_settings import SearchSettings
@@ -174,9 +172,7 @@ def tpe(shapes: Shapes, seed: int, *, batch: int, n_objectives: int) -> Strategy
             study.tell(trial, None if told is None else list(told), state=state)
 
 
-def _study(
-    optuna: ModuleType, shapes: Shapes, seed: int, n_objectives: int
-) -> tuple["Study", dict[str, "BaseDistribution"]]:
+def _study(optuna: Any, shapes: Shapes, seed: int, n_objectives: int) -> tuple["Study", dict[str, "BaseDistribution"]]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -191,9 +187,11 @@ def _study(
     return study, distributions
 
 
-def _optuna() -> ModuleType:
+def _optuna() -> Any:
     """Import Optuna, which no other run needs. Raises MissingExtraError."""
     try:
-        return import_module("optuna")
+        import optuna
+
+        return optuna
     except ModuleNotFoundError as error:
         raise MissingExtraError("optuna", "search", "search=tpe") from error
