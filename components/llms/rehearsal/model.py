@@ -13,6 +13,7 @@ from components.llms.rehearsal.readers import READERS
 from components.llms.rehearsal.writer import write
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from components.text.normalize import ANSWER_FORM_VERSION
 
 ROLES: list[Callable[[str, float], str | None]] = [*EXAMINERS, *READERS, write]
 """Functions that reply to a prompt, with a flaw in the given share of replies; None for a prompt of another role."""
@@ -31,7 +32,7 @@ class Rehearsal:
     flawed_share: float = 0.0
     model: str = "rehearsal"
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
     is_free: ClassVar[bool] = True
     is_stand_in: ClassVar[bool] = True
