@@ -16,6 +16,12 @@ def asked_question(sample: Sample) -> str:
     return "\n".join([*turns, f"user: {sample.question}"]) if turns else sample.question
 
 
+def reference_text(sample: Sample) -> str:
+    """Return the reference, or several ones numbered as alternatives; "" without any."""
+    references = [reference for reference in sample.references if reference.strip()]
+    return references[0] if len(references) == 1 else numbered(references)
+
+
 def chat(system: str, user: str) -> tuple[Message, ...]:
     """Return a system message, if it is not empty, and a user message."""
     return (Message("system", system), Message("user", user)) if system else (Message("user", user),)

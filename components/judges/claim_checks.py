@@ -80,6 +80,31 @@ class ClaimExtractor:
         return Inquiry(request, lambda reply: read_claims(reply, self.claim_prompt))
 
 
+class ChecksClaims(Protocol):
+    """The fields of a judge that checks claims."""
+
+    @property
+    def system(self) -> str: ...
+
+    @property
+    def verdict_prompt(self) -> str: ...
+
+    @property
+    def reminder(self) -> str: ...
+
+    @property
+    def max_claims(self) -> int: ...
+
+    @property
+    def one_by_one(self) -> bool: ...
+
+    @property
+    def max_attempts(self) -> int: ...
+
+    @property
+    def entailment(self) -> Entailment | None: ...
+
+
 @dataclass(frozen=True)
 class ClaimChecker:
     """Decides whether texts support claims. `verdict_prompt` has places for {claims} and {passages}.
@@ -96,6 +121,19 @@ class ClaimChecker:
     one_by_one: bool
     max_attempts: int
     entailment: Entailment | None
+
+    @classmethod
+    def of(cls, judge: ChecksClaims) -> "ClaimChecker":
+        """Return the checker of a judge, with the judge's fields."""
+        return cls(
+            judge.system,
+            judge.verdict_prompt,
+            judge.reminder,
+            judge.max_claims,
+            judge.one_by_one,
+            judge.max_attempts,
+            judge.entailment,
+        )
 
     def mistakes(self) -> list[str]:
         """Return errors for missing places, and numbers below 1."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import numbered
+from components.asking.templates import reference_text
 from components.asking.until_readable import Unread
 from components.judges.claim_checks import (
     Check,
@@ -42,11 +42,10 @@ class ClaimMetrics:
     comparisons that `use` needs are made: without a metric of answers, cells with equal contexts share the judgement.
 
     A metric is NOT_APPLICABLE if it would divide by zero: no references, no passages, or a text without a claim, such
-    as a refusal. An empty answer covers nothing: its overall recall and
-    F1 are 0. All metrics of a sample come from the same
-    replies: if one of its requests fails, or one reply stays unreadable or has more than `max_claims` claims, all of
-    them are FAILED or UNPARSABLE. Source: Ru et al. 2024, "RAGChecker", section 3. The published code counts a division
-    by zero as 0. See `ClaimExtractor` and `ClaimChecker` for the fields.
+    as a refusal. An empty answer covers nothing: its overall recall and F1 are 0. All metrics of a sample come from the
+    same replies: if one request fails, or one reply stays unreadable or has more than `max_claims` claims, all metrics
+    are FAILED or UNPARSABLE. Source: Ru et al. 2024, "RAGChecker", section 3. The published code counts a division by
+    zero as 0. See `ClaimExtractor` and `ClaimChecker` for the fields.
     """
 
     llm: LLM
@@ -113,7 +112,7 @@ class ClaimMetrics:
         if not self.n_rounds_to_prepare:
             return {}
         preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
-        sources = [SourceText("reference", sample, _text_of_references(sample)) for sample in samples]
+        sources = [SourceText("reference", sample, reference_text(sample)) for sample in samples]
         sources = [source for source in sources if source.text]
         for source, claims in zip(sources, self._extractor.claims(sources, ask), strict=True):
             if isinstance(claims, Unread):
@@ -171,7 +170,7 @@ class ClaimMetrics:
 
     def _has_other_text(self, item: JudgeInput) -> bool:
         """Return True if there is a text to check the claims of the answer against."""
-        by_reference = Comparison.ANSWER_BY_REFERENCE in self._comparisons and _text_of_references(item.sample)
+        by_reference = Comparison.ANSWER_BY_REFERENCE in self._comparisons and reference_text(item.sample)
         return bool(by_reference or (Comparison.ANSWER_BY_PASSAGE in self._comparisons and item.passages))
 
     def _checks(self, task: "_Task") -> list[tuple[Comparison, Check]]:
@@ -179,7 +178,7 @@ class ClaimMetrics:
         item = task.item
         passages: list[tuple[str, ...]] = [(passage.text,) for passage in item.passages]
         texts: dict[Comparison, list[tuple[str, ...]]] = {
-            Comparison.ANSWER_BY_REFERENCE: [item.sample.references] if _text_of_references(item.sample) else [],
+            Comparison.ANSWER_BY_REFERENCE: [item.sample.references] if reference_text(item.sample) else [],
             Comparison.REFERENCE_BY_ANSWER: [(item.answer,)] if item.answer.strip() else [],
             Comparison.ANSWER_BY_PASSAGE: passages,
             Comparison.REFERENCE_BY_PASSAGE: passages,
@@ -216,15 +215,7 @@ class ClaimMetrics:
 
     @property
     def _checker(self) -> ClaimChecker:
-        return ClaimChecker(
-            self.system,
-            self.verdict_prompt,
-            self.reminder,
-            self.max_claims,
-            self.one_by_one,
-            self.max_attempts,
-            self.entailment,
-        )
+        return ClaimChecker.of(self)
 
 
 @dataclass(frozen=True)
@@ -288,9 +279,3 @@ def _lines(
 def _failed_preparation(known: Prepared) -> Unread | None:
     state = ScoreState(known.get("state", ScoreState.VALUE))
     return Unread(state, known["reason"]) if state in (ScoreState.FAILED, ScoreState.UNPARSABLE) else None
-
-
-def _text_of_references(sample: Sample) -> str:
-    """Return the reference, or several ones numbered as alternatives; "" without any."""
-    references = [reference for reference in sample.references if reference.strip()]
-    return references[0] if len(references) == 1 else numbered(references)

@@ -99,15 +99,7 @@ class ContextRecall:
 
     @property
     def _checker(self) -> ClaimChecker:
-        return ClaimChecker(
-            self.system,
-            self.verdict_prompt,
-            self.reminder,
-            self.max_claims,
-            self.one_by_one,
-            self.max_attempts,
-            self.entailment,
-        )
+        return ClaimChecker.of(self)
 
 
 def _flat(sentences: Sequence[Claims]) -> Claims:

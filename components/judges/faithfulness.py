@@ -35,8 +35,7 @@ class Faithfulness:
     checks all of them against the passages (with `one_by_one`, one request per claim; with `entailment`, none). A
     closed-book cell, an empty answer and an answer without a claim, such as a refusal, are NOT_APPLICABLE. An answer is
     UNPARSABLE if it has more than `max_claims` claims, or if any verdict is missing after `max_attempts` requests.
-    Source: Es et al. 2023, "RAGAS", section 3. See `ClaimExtractor` and
-    `ClaimChecker` for the fields.
+    Source: Es et al. 2023, "RAGAS", section 3. See `ClaimExtractor` and `ClaimChecker` for the fields.
     """
 
     llm: LLM
@@ -106,15 +105,7 @@ class Faithfulness:
 
     @property
     def _checker(self) -> ClaimChecker:
-        return ClaimChecker(
-            self.system,
-            self.verdict_prompt,
-            self.reminder,
-            self.max_claims,
-            self.one_by_one,
-            self.max_attempts,
-            self.entailment,
-        )
+        return ClaimChecker.of(self)
 
 
 def _known_outcome(item: JudgeInput) -> _Outcome | None:

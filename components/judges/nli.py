@@ -38,9 +38,8 @@ class CrossEncoderEntailment:
 
     A claim is supported if any of the texts entails it, else contradicted if any contradicts it. So a claim that two
     passages support only together is not supported. Passage and claim together are cut to `max_length` tokens; the
-    longer one is cut first. Equal pairs are read once. It computes in float32.
-    `model` is an id on the Hugging Face hub with its commit as `revision`, or a local folder with revision "". No code
-    from the model's folder is run.
+    longer one is cut first. Equal pairs are read once. The model computes in float32. `model` is an id on the Hugging
+    Face hub with its commit as `revision`, or a local folder with revision "". No code from the model's folder is run.
     """
 
     model: str

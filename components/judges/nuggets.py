@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.reply import repeats_form
-from components.asking.templates import asked_question, chat, numbered
+from components.asking.templates import asked_question, chat, numbered, reference_text
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.json_value import Json
 from components.judges.claim_replies import read_list, read_numbered
@@ -162,9 +162,8 @@ class Nuggets:
         return combine_mean(sums)
 
     def _nuggets_of(self, sample: Sample) -> Inquiry[tuple[Nugget, ...]]:
-        references = [reference for reference in sample.references if reference.strip()]
-        text = references[0] if len(references) == 1 else numbered(references)
-        messages = chat(self.system, fill(self.nugget_prompt, {"{question}": asked_question(sample), "{text}": text}))
+        texts = {"{question}": asked_question(sample), "{text}": reference_text(sample)}
+        messages = chat(self.system, fill(self.nugget_prompt, texts))
         request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
         return Inquiry(request, lambda reply: read_nuggets(reply, self.nugget_prompt))
 
