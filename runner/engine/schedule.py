@@ -11,11 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
 from runner.console.endings import endings_deferred
-from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Watch, Workers
+from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -57,13 +58,61 @@ def running(
     attempts to ask a model pass `gate`. Once the gate refuses an attempt, the iterator waits for running stages and
     raises BudgetReached. `Executor.start` documents the other parameters.
     """
-    workers = executor.start({stage.key: stage for stage in order}, store, gate, n_workers, watch, folder)
-    try:
-        yield _Schedule(order, workers).ended()
-    finally:
-        with endings_deferred():  # a second Ctrl-C would leave workers behind
-            workers.stop()
-            store.discard_temporary()
+    with (
+        KeptWorkers(store, executor, n_workers, gate, folder) as workers,
+        workers.running(order, watch) as ended,
+    ):
+        yield ended
+
+
+class KeptWorkers:
+    """Workers that are started for the first stages and kept for the next ones, with the models that they hold."""
+
+    def __init__(self, store: Store, executor: Executor, n_workers: int, gate: Gate | None, folder: Path) -> None:
+        """`Executor.start` documents the parameters."""
+        self._store = store
+        self._executor = executor
+        self._n_workers = n_workers
+        self._gate = gate
+        self._folder = folder
+        self._watch: Watch = ignore_progress
+        self._workers: Workers | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop()
+
+    @contextmanager
+    def running(self, order: Sequence[AnyStage], watch: Watch = ignore_progress) -> Iterator[Iterator[StageRun]]:
+        """Start workers if none is kept that can run these stages: see `running`. They stop early if stages remain."""
+        self._watch = watch
+        schedule = _Schedule(order, self._workers_for({stage.key: stage for stage in order}))
+        try:
+            yield schedule.ended()
+        finally:
+            if schedule.is_over:
+                self._store.discard_temporary()
+            else:
+                self._stop()
+
+    def _workers_for(self, stages: Stages) -> Workers:
+        if self._workers is None or not self._workers.extend(stages):
+            self._stop()
+            start = self._executor.start
+            self._workers = start(stages, self._store, self._gate, self._n_workers, self._tell, self._folder)
+        return self._workers
+
+    def _tell(self, stage: AnyStage, done: int, total: int) -> None:
+        self._watch(stage, done, total)
+
+    def _stop(self) -> None:
+        workers, self._workers = self._workers, None
+        if workers:
+            with endings_deferred():  # a second Ctrl-C would leave workers behind
+                workers.stop()
+                self._store.discard_temporary()
 
 
 class _Schedule:
@@ -77,6 +126,8 @@ class _Schedule:
         self._n_losses: Counter[str] = Counter()
         self._failed: dict[str, StageRun] = {}
         self._over_budget = ""
+        self.is_over = False
+        """True once no stage is running, and all of them have an outcome."""
 
     def ended(self) -> Iterator[StageRun]:
         """Yield the outcome of each stage. Raises BudgetReached."""
@@ -87,6 +138,7 @@ class _Schedule:
             yield from runs
         if self._over_budget:
             raise BudgetReached(self._over_budget)
+        self.is_over = True
 
     def _begin(self) -> bool:
         """Submit stages that are ready to the workers. Returns True if ready stages remain."""

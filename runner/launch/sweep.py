@@ -23,7 +23,7 @@ from runner.engine.outcome import StageRun
 from runner.engine.outdated import discard
 from runner.engine.plugins.plugin_loading import let_edits_in
 from runner.engine.plugins.trusted import trust
-from runner.engine.schedule import ignore_progress, run_stages, running
+from runner.engine.schedule import KeptWorkers
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage
 from runner.engine.store import open_store
@@ -163,7 +163,6 @@ class RunningSweep:
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run
-        self._executor = cell.executor
         self._name = cell.experiment.name
         self._prices = cell.prices
         self._makes_report = cell.run.report and not is_part  # part of a sweep has no report
@@ -182,6 +181,7 @@ class RunningSweep:
         # Records the spending of one command, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
+        self._workers = KeptWorkers(self._store, cell.executor, self._run.workers, self._gate, self._sweep_dir)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
         self._is_part = is_part
@@ -287,9 +287,10 @@ class RunningSweep:
         rounds = self._search.rounds() if self._search else iter([plan])
         n_cells, n_planned = 0, self._search.planned.n_cells if self._search else len(plan.cells)
         try:
-            for plan in rounds:
-                n_cells += len(plan.cells)
-                self._run_round(plan)
+            with self._workers:
+                for plan in rounds:
+                    n_cells += len(plan.cells)
+                    self._run_round(plan)
         except KeyboardInterrupt:
             with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for the log
                 self._end(plan, INTERRUPTED)
@@ -362,8 +363,10 @@ class RunningSweep:
         return finishing(plan, set(stopped), self._store)
 
     def _run_stages(self, order: Sequence[AnyStage]) -> list[StageRun]:
-        settings = self._executor, self._run.workers, ignore_progress, self._gate, self._sweep_dir
-        return list(run_stages(order, self._store, *settings)) if order else []
+        if not order:
+            return []
+        with self._workers.running(order) as ended:
+            return list(ended)
 
     def _execute(self, plan: SweepPlan) -> None:
         """Run the stages. A cell is written and logged as soon as its last stage ends."""
@@ -373,8 +376,7 @@ class RunningSweep:
         runs: dict[str, StageRun] = {}
         progress = StageProgress(self._console, order, len(by_result), self._run.progress, with_kinds=not self._search)
         # Workers are forked here, before the progress bar starts a thread.
-        settings = self._executor, self._run.workers, progress.within, self._gate, self._sweep_dir
-        with running(order, self._store, *settings) as ended:
+        with self._workers.running(order, progress.within) as ended:
             for key, cell in by_result.items():
                 if key not in to_run:
                     self._finish_cell(cell, runs)

@@ -11,7 +11,7 @@ import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from operator import itemgetter
 from pathlib import Path
@@ -33,6 +33,7 @@ from runner.engine.executors.protocol import (
     Watch,
     Workers,
     components_of,
+    defines_in_main,
     modules_of,
 )
 from runner.engine.executors.resources import resources_of, unknown_kinds
@@ -79,19 +80,23 @@ class Processes(Executor):
     ) -> Workers:
         for name, why in self.unheeded().items():
             log.warning("executor.%s: %s", name, why)
-        n_workers = min(n_workers or min(n_cores(), _DEFAULT_MAX_WORKERS), len(stages))
-        modules = modules_of(stages)
-        if n_workers < 2 or not all(module.startswith(_OURS) for module in modules):
+        n_most = n_workers or min(n_cores(), _DEFAULT_MAX_WORKERS)
+        n_workers = min(n_most, len(stages))
+        if n_workers < 2 or not _are_ours(stages):
             end_early()  # users' code may rely on being loaded once and never pickled
-        if n_workers < 2 or "__main__" in modules:
-            return ThisProcess(store, gate, watch)
+        if n_workers < 2 or defines_in_main(stages):
+            return ThisProcess(store, gate, watch, n_most=1 if n_workers < n_most else None)
         if multiprocessing.current_process().daemon:
             log.warning(
                 "run.workers: a daemonic process, such as one of a pool, cannot start workers: all stages run in it"
             )
             return ThisProcess(store, gate, watch)
         warn_if_crowded(n_workers)
-        return _Processes(_Start(_StagesToSend(stages), pickle.dumps(store), gate), n_workers, self.resources)
+        return _Processes(_Start(_StagesToSend(stages), pickle.dumps(store), gate), n_workers, n_most, self.resources)
+
+
+def _are_ours(stages: Stages) -> bool:
+    return all(module.startswith(_OURS) for module in modules_of(stages))
 
 
 class _StagesToSend:
@@ -102,6 +107,9 @@ class _StagesToSend:
 
     def open(self) -> Stages:
         return self._stages
+
+    def and_more(self, stages: Stages) -> "_StagesToSend":
+        return _StagesToSend({**self._stages, **stages})
 
     def __reduce__(self) -> tuple[type["_PickledStages"], tuple[bytes]]:
         return _PickledStages, (pickle.dumps((CodeOfUsers(components_of(self._stages)), self._stages)),)
@@ -121,14 +129,15 @@ class _PickledStages:
 class _Start:
     """The data that a worker process starts with. It includes all stages, so that a task is only a key."""
 
-    stages: "_StagesToSend | _PickledStages"
+    stages: _StagesToSend
+    """A process that was not forked receives `_PickledStages`."""
     store: bytes
     """The pickled store, which each worker opens itself, forked or not."""
     gate: Gate | None
 
 
 def _work(start: _Start, tasks: Connection) -> None:
-    """Run a worker process: receive keys and numbers of threads, and send outcomes or the errors raised.
+    """Run a worker process: receive further stages, keys and numbers of threads, and send outcomes or errors.
 
     Ctrl-C and hangup of a terminal reach the whole process group. The parent then ends its workers, so they ignore
     these signals and print no tracebacks. A killed parent cannot end them, so they watch for its end.
@@ -143,14 +152,16 @@ def _work(start: _Start, tasks: Connection) -> None:
         os.register_at_fork(after_in_child=tasks.close)
     gc.freeze()  # objects of the parent stay, so the garbage collector can skip them
     worker: Worker | None = None
-    stages: Stages | None = None
+    stages: dict[str, AnyStage] = {}
     with suppress(EOFError, ConnectionError):  # the parent was killed, and this process ends shortly after it
         while True:
-            key, n_threads = tasks.recv()
+            more, key, n_threads = tasks.recv()
             allot_threads(n_threads)
             try:
                 worker = worker or Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - pickled by the parent
-                stages = stages or start.stages.open()
+                stages = stages or dict(start.stages.open())
+                for each in more:
+                    stages.update(pickle.loads(each).open())  # noqa: S301 - pickled by the parent
                 ended: StageRun | Exception = worker.run(stages[key])
             except Exception as error:  # noqa: BLE001 - the parent raises it
                 ended = error
@@ -165,10 +176,17 @@ class _Place:
         self.stage: AnyStage | None = None
         self.has_begun = False
         self.models: Models = frozenset()
+        self._more: list[bytes] = []
         self._process: WorkerProcess | None = None
         self.tasks: Connection | None = None
 
+    def extend(self, start: _Start, more: bytes) -> None:
+        """Send more stages, which are pickled, with the next stage. A new process gets all of them in `start`."""
+        self._start_with = start
+        self._more.append(more)
+
     def start(self) -> None:
+        self._more.clear()
         with endings_deferred(blocked_in_children=TERMINAL_SIGNALS):
             self._process, self.tasks = start_worker(_work, self._start_with)
 
@@ -185,7 +203,8 @@ class _Place:
         assert self.tasks is not None, "it was started"
         self.has_begun = True
         with suppress(OSError):  # the process died, which the pipe will report
-            self.tasks.send((self.stage.key, n_threads))
+            self.tasks.send((self._more, self.stage.key, n_threads))
+        self._more.clear()
 
     def clear(self) -> int:
         """Forget the models of a dead process. Returns its exit code; a negative one is the signal that killed it."""
@@ -205,21 +224,44 @@ class _Place:
 class _Processes(Workers):
     """The worker processes of one machine. Stages that start together share its cores."""
 
-    def __init__(self, start: _Start, n_workers: int, resources: Mapping[str, Resources]) -> None:
+    def __init__(self, start: _Start, n_workers: int, n_most: int, resources: Mapping[str, Resources]) -> None:
+        """Start `n_workers`. More stages may need more of them, up to `n_most`."""
+        self._start = start
+        self._n_most = n_most
         self._resources = resources
         self._n_cores = max(n_cores(), n_workers)
-        self._places = [_Place(start) for _ in range(n_workers)]
-        self._idle = list(self._places)
+        self._places: list[_Place] = []
+        self._idle: list[_Place] = []
         self._n_free_cores = self._n_cores
         self._n_losses: Counter[str] = Counter()
         self._computed: dict[str, tuple[int, _Place]] = {}
+        self._grow(n_workers)
+
+    def _grow(self, n_workers: int) -> None:
         try:
-            for place in self._places:
+            while len(self._places) < n_workers:
+                place = _Place(self._start)
+                self._places.append(place)
+                self._idle.append(place)
                 place.start()
         except BaseException:
             with endings_deferred():
                 self.stop()
             raise
+
+    def extend(self, stages: Stages) -> bool:
+        n_workers = max(len(self._places), min(self._n_most, len(stages)))
+        if n_workers > self._n_cores or not _are_ours(stages):
+            return False
+        try:
+            more = pickle.dumps(_StagesToSend(stages))
+        except (pickle.PicklingError, TypeError, AttributeError):  # a new worker may be forked with them
+            return False
+        self._start = replace(self._start, stages=self._start.stages.and_more(stages))
+        for place in self._places:
+            place.extend(self._start, more)
+        self._grow(n_workers)
+        return True
 
     def room_for(self, stage: AnyStage) -> Room:
         if not self._idle or self._cores_for(stage) > self._n_free_cores or self._must_wait_for_last_try(stage):

@@ -53,6 +53,10 @@ class Room(IntEnum):
 class Workers(Protocol):
     """Workers that an executor has started."""
 
+    def extend(self, stages: Stages) -> bool:
+        """Take more stages, by key, while no stage runs. Returns False if they need other workers."""
+        return False
+
     def room_for(self, stage: AnyStage) -> Room:
         """Return how well the stage could start now.
 

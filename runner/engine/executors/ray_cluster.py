@@ -63,7 +63,7 @@ class RayCluster(Executor):
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         if not stages or defines_in_main(stages):
-            return ThisProcess(store, gate, watch)
+            return ThisProcess(store, gate, watch, n_most=0)
         if self.address == _OWN:
             warn_if_crowded(min(n_workers, len(stages)))
         return _Joined(self, stages, store, gate or SharedGate(store.limits), n_workers)
@@ -88,6 +88,10 @@ class _Joined(Workers):
             with endings_deferred():
                 self.stop()
             raise
+
+    def extend(self, stages: Stages) -> bool:
+        assert self._workers is not None, "the workers were started"
+        return not defines_in_main(stages) and self._workers.extend(stages)
 
     def room_for(self, stage: AnyStage) -> Room:
         assert self._workers is not None, "the workers were started"

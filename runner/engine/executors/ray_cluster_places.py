@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import ConfigError
+from runner.engine.executors.foreign_results import users_packages
 from runner.engine.executors.protocol import Stages, components_of
 from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_nodes import (
@@ -76,6 +77,7 @@ class Places:
         """Workers that are not ready, by the call that each is running."""
         self.refusals: dict[str, str] = {}
         self._resources = resources
+        self._n_workers = n_workers
         self._most = n_workers or len(stages)
         self._n_deaths: Counter[str] = Counter()
         self.look()
@@ -90,6 +92,23 @@ class Places:
         self._desk, self._pickled_work = desk, ray.put(pickle.dumps((code, stages, store)))
         self._acceptance = Acceptance(stages.values(), store)
         self._acceptance.open()
+
+    def extend(self, new: Stages, stages: Stages, store: Store) -> bool:
+        """Send new stages to all workers. Workers that start later receive all `stages`.
+
+        Returns False if nodes would have to be accepted again. Raises ConfigError as `Places`.
+        """
+        import ray
+
+        if not set(users_packages(new.values())) <= set(self._acceptance.packages):
+            return False
+        self._check_resources(new.values())
+        self._most = max(self._most, self._n_workers or len(new))
+        more = ray.put(pickle.dumps((CodeOfUsers(components_of(new)), new)))
+        self._pickled_work = ray.put(pickle.dumps((CodeOfUsers(components_of(stages)), stages, store)))
+        for place in self.all:
+            place.actor.extend.remote(more)
+        return True
 
     def look(self) -> None:
         """Update the nodes. Ends idle workers on nodes that left; busy ones end when their loss is reported."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from runner.engine.executors.ray_cluster_actors import Actor
     from runner.engine.outcome import StageRun
+    from runner.engine.stage import AnyStage
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class RayWorker:
         """`folder` is the working directory of the command. Relative paths start there."""
         if os.path.isdir(folder):  # noqa: PTH112 - a node that shares only the store may lack it
             os.chdir(folder)
+        self._stages: dict[str, AnyStage] = {}
+        self._pickled: list[bytes] = []
 
     def look_around(self, packages: tuple[str, ...], probe: Probe | None) -> Whereabouts:
         """Return the facts about this node. Results depend on the code of the user's `packages`."""
@@ -61,12 +64,21 @@ class RayWorker:
         mask_output()
         allot_threads(n_threads)
         logging.getLogger().addHandler(ToDesk(desk))
-        _, self._stages, store = pickle.loads(pickled_work)  # noqa: S301 - pickled by the command
+        _, stages, store = pickle.loads(pickled_work)  # noqa: S301 - pickled by the command
+        self._stages.update(stages)
         self._worker = Worker(store, DeskGate(desk))
+
+    def extend(self, pickled_stages: bytes) -> None:
+        """Keep more stages, which are unpickled for the next `run`."""
+        self._pickled.append(pickled_stages)
 
     def run(self, key: str) -> "StageRun | Exception":
         """Return the outcome of a stage, or the error raised. Only the key and this value go through Ray."""
         try:
+            while self._pickled:
+                _, stages = pickle.loads(self._pickled[0])  # noqa: S301 - pickled by the command
+                self._stages.update(stages)
+                del self._pickled[0]
             return self._worker.run(self._stages[key])
         except Exception as error:  # noqa: BLE001 - the command raises it
             return error

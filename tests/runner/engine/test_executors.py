@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ import pytest
 
 from components.errors import ComponentError, DamagedEntryError
 from components.processes import SpawnWithoutMain
-from runner.engine.executors import contexts
+from runner.engine.executors import contexts, processes
 from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import ignore_progress, run_stages
+from runner.engine.schedule import KeptWorkers, ignore_progress, run_stages
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
@@ -78,6 +78,85 @@ def result(store: Store, stage: Stage[int]) -> int:
     entry = later(store).find(stage.kind, stage.key)
     assert entry is not None
     return stage.codec.decode(entry.parts())
+
+
+def noting(calls: Path, amounts: Sequence[int]) -> list[Sum]:
+    return [Source(Adder(amount, calls=str(calls)), compute=note_process) for amount in amounts]
+
+
+def report_progress(stage: Sum, run: Run) -> int:
+    run.report(1, 1)
+    return 0
+
+
+def run_in_turn(workers: KeptWorkers, orders: Sequence[Sequence[Stage[int]]]) -> list[StageRun]:
+    """Run one order after the other, and return the outcomes of all."""
+    outcomes: list[StageRun] = []
+    for order in orders:
+        with workers.running(order) as ended:
+            outcomes += ended
+    return outcomes
+
+
+class TestKeptWorkers:
+    """Workers that run one order of stages after the other."""
+
+    @pytest.fixture
+    def workers(self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeptWorkers]:
+        monkeypatch.setattr(processes, "_OURS", ("tiny_components",))
+        with KeptWorkers(store, Processes(), 2, None, calls.parent) as kept:
+            yield kept
+
+    def test_the_same_processes_run_the_next_stages(self, workers: KeptWorkers, calls: Path) -> None:
+        outcomes = run_in_turn(workers, [noting(calls, range(start, start + 20)) for start in (0, 20, 40)])
+        assert [ended.error for ended in outcomes if ended.failed] == []
+        assert len(outcomes) == 60
+        assert len(set(noted(calls))) == 2
+
+    def test_stages_of_users_get_new_processes(
+        self, workers: KeptWorkers, calls: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(processes, "_OURS", ())
+        outcomes = run_in_turn(workers, [noting(calls, range(start, start + 20)) for start in (0, 20)])
+        assert len(outcomes) == 40
+        assert len(set(noted(calls)[:20]) & set(noted(calls)[20:])) == 0
+
+    def test_stages_that_cannot_be_pickled_get_new_processes(self, workers: KeptWorkers, calls: Path) -> None:
+        first = noting(calls, range(20))
+        component = Adder(20, calls=str(calls))
+        unpicklable = [kind(component, compute=lambda stage, run: note_process(stage, run)) for kind in (Left, Right)]
+        outcomes = run_in_turn(workers, [first, unpicklable])
+        assert [ended.error for ended in outcomes if ended.failed] == []
+        assert not set(noted(calls)[:20]) & set(noted(calls)[20:])
+
+    def test_a_process_that_dies_is_replaced_by_one_with_all_stages(self, workers: KeptWorkers, calls: Path) -> None:
+        dying = Left(Adder(1, calls=str(calls)), compute=die_twice)
+        order = [dying, Top(Adder(2, calls=str(calls)), {"left": dying})]
+        outcomes = run_in_turn(workers, [noting(calls, range(5)), order, noting(calls, range(5, 10))])
+        assert [ended.error for ended in outcomes if ended.failed] == []
+        assert len(outcomes) == 12
+
+    def test_a_single_stage_does_not_keep_later_ones_in_one_process(self, workers: KeptWorkers, calls: Path) -> None:
+        run_in_turn(workers, [noting(calls, [0]), noting(calls, range(1, 40))])
+        first, *others = noted(calls)
+        assert first == str(os.getpid())
+        assert first not in others
+
+    def test_an_order_that_is_left_ends_the_workers(self, workers: KeptWorkers, calls: Path, store: Store) -> None:
+        with workers.running(noting(calls, range(20))) as ended:
+            next(iter(ended))
+        before = set(noted(calls))
+        run_in_turn(workers, [noting(calls, range(20, 40))])
+        assert not set(noted(calls)[-20:]) & before
+
+    def test_progress_goes_to_the_watch_of_the_order(self, store: Store, calls: Path) -> None:
+        seen: list[str] = []
+        with KeptWorkers(store, Local(), 1, None, calls.parent) as kept:
+            for number in (1, 2):
+                order = [Source(Adder(number), compute=report_progress)]
+                with kept.running(order, lambda stage, done, total: seen.append(f"{stage.component} {done}")) as ended:
+                    assert [run.error for run in ended] == [""]
+        assert seen == [f"{Adder(number)} 1" for number in (1, 2)]
 
 
 def chain(calls: Path | str = "", **computes: Any) -> list[Sum]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from components.errors import BudgetReached, ConfigError
 from components.json_value import Json
 from runner.engine.executors.ray_cluster import RayCluster
-from runner.engine.schedule import run_stages
+from runner.engine.schedule import KeptWorkers, run_stages
 from runner.engine.spending import Budget, SharedGate
 from runner.engine.stage import Resources
 from runner.engine.stage_run import Run
@@ -43,6 +43,7 @@ def together(folder: Path) -> Json:
         "inherited": ended.pop(follower.key),
         "others": list(ended.values()),
         "unfit": _unfit(folder),
+        "kept": _kept(folder),
     }
     assert ray.is_initialized(), "who joined the cluster before leaves it"
     return facts
@@ -78,6 +79,17 @@ def busy(folder: Path) -> Json:
         return _ended(folder, [_noting(folder, 0, ray_stages.sleep_in_c)], n_workers=1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _kept(folder: Path) -> list[str]:
+    """The errors of two orders of stages that the same workers run, one after the other."""
+    orders = [[_noting(folder, first + n, ray_stages.note_slowly) for n in range(6)] for first in (30, 40)]
+    errors: list[str] = []
+    with KeptWorkers(Store(folder / "store", "a-run"), ON_CLUSTER, 2, None, folder) as workers:
+        for order in orders:
+            with workers.running(order) as ended:
+                errors += [run.error for run in ended]
+    return errors
 
 
 def _unfit(folder: Path) -> str:

@@ -69,6 +69,11 @@ class TestWorkers:
         assert all(len(pids) == 1 for pids in processes.values())
         assert not processes["a"] & processes["b"]
 
+    def test_kept_workers_run_the_next_stages(self, together: dict[str, Any]) -> None:
+        first, then = ({pid for number, _, pid, _ in together["notes"] if int(number) // 10 == tens} for tens in (3, 4))
+        assert together["kept"] == [""] * 12
+        assert first & then
+
     def test_a_warning_of_several_workers_is_logged_once(self, together: dict[str, Any]) -> None:
         said, *lost = together["lines"]
         assert said == "a warning with [brackets] of all workers"
